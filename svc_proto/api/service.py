@@ -77,7 +77,8 @@ if TYPE_CHECKING:
 __all__ = ["BODY_LIMIT", "LIMITS", "Api"]
 
 BODY_LIMIT = 10_000_000  # bytes, wire api 2.5
-# A file of 50 MB in base64 arrives at the gateway as one message; two of those are received at a time.
+# A file of 50 MB in base64 arrives at the gateway as one message, which is read in parts. Two are read whole at a time,
+# over HTTP/2 or without an attachment.
 LIMITS = evolve(DEFAULT_LIMITS, max_message=68 * 1024 * 1024, large_inputs=2)
 BODILESS = ("GET", "HEAD")
 STORE_TIMEOUT = 30.0  # s

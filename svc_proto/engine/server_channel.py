@@ -342,12 +342,9 @@ class ServerChannel(HttpChannel):
 
     @property
     def buffered_bytes(self) -> int:
-        """Number of received bytes that are buffered, with those that the request in progress holds."""
-        return (
-            self.conn.buffered_bytes
-            if self.exchange is None
-            else self.conn.buffered_bytes + self.exchange.buffered_bytes
-        )
+        """Number of received bytes that are buffered, with those that the request or the WebSocket's handler holds."""
+        holder = self.socket if self.exchange is None else self.exchange
+        return self.conn.buffered_bytes if holder is None else self.conn.buffered_bytes + holder.buffered_bytes
 
     def after_events(self) -> None:
         """Set the phase and its deadline, and pause or resume reading.
@@ -395,7 +392,7 @@ class ServerChannel(HttpChannel):
     @property
     def _has_large_input(self) -> bool:
         """Report whether the channel holds or needs a permit for large input, or its handler has paused reading."""
-        is_large = self.conn.buffered_bytes > self.limits.large_input
+        is_large = self.buffered_bytes > self.limits.large_input
         return is_large or self.is_handler_paused or self in self.engine.large_inputs.holders
 
     # --- HTTP/2 ---

@@ -98,6 +98,7 @@ class WebSocketConnection:
         "_keepalive",
         "_on_fragment",
         "_timer",
+        "buffered_bytes",
         "ch",
         "is_read_paused",
         "on_end",
@@ -119,6 +120,7 @@ class WebSocketConnection:
         self.ch = carrier.ch  # the channel that carries it
         self.state = _OPEN
         self.is_read_paused = False  # by the handler
+        self.buffered_bytes = 0  # that the handler has of a message whose parts are still arriving
         self.stays = False  # whether the service closes it by itself when the process stops
 
     # --- for the service ---

@@ -137,7 +137,7 @@ def test_the_files_of_many_phones_take_bounded_memory(monkeypatch: pytest.Monkey
         received = max(received, buffered(book.api.engine))
     assert all(socket.answers[99]["result"]["size"] == size for socket in sockets)
     assert forwarded < len(sockets) * 2 * (whole + CHUNK)
-    assert size < received < 2 * len(url) + len(sockets) * (most + 2 * CHUNK)
+    assert received < len(sockets) * 2 * (whole + CHUNK)  # the API server writes them to files
 
 
 def buffered(engine: Engine) -> int:

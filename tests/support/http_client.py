@@ -58,6 +58,7 @@ from svc_proto.wire.events import (
     ResponseHead,
     StreamId,
     StreamReset,
+    TextFragment,
     TextMessage,
     WebSocketAccepted,
     WebSocketClosed,
@@ -656,7 +657,7 @@ class _WebSocket:
         return data
 
     def send(self, event: Event) -> None:
-        """Queue a message, a ping, a pong or a close frame; raise LocalProtocolError for any other event.
+        """Queue a message or a part, a ping, a pong or a close frame; raise LocalProtocolError for any other event.
 
         A close frame is dropped if the WebSocket is closing.
         """
@@ -666,6 +667,8 @@ class _WebSocket:
                     self._write(ws.CloseConnection(code=code, reason=reason or None))
             case TextMessage(text=text):
                 self._write(ws.TextMessage(data=text))
+            case TextFragment(text=text, is_last=is_last):
+                self._write(ws.TextMessage(data=text, message_finished=is_last))
             case BinaryMessage(data=data):
                 self._write(ws.BytesMessage(data=data))
             case Ping(payload=payload):

@@ -35,8 +35,8 @@ that the requirements do not have.
 The fields of `Limits` in `svc_proto/wire/limits.py`. Embedders change them with `attrs.evolve(DEFAULT_LIMITS, ...)`.
 
 The dashboard and the API server accept messages of 68 MiB, and 2 as `large_inputs`. The dashboard forwards a long
-message of the gateway in parts, so only the API server has it whole. Two messages are received at a time, and one is
-parsed and decoded. So the files of all phones together take less than 500 MB of memory.
+message of the gateway in parts. The API server writes the attachment in it to a file while it arrives. Other long
+messages, and those over HTTP/2, are received whole, two at a time.
 
 | Limit | Default | Meaning and behaviour at the limit |
 |---|---|---|

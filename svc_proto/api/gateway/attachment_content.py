@@ -1,16 +1,30 @@
-"""Decoding of attachments in parts: base64 to bytes, and bytes to text."""
+"""Content of attachments: base64 to bytes and bytes to text, in parts, so that a file is in memory once.
+
+The content of a short message is in memory, as `ContentParts`; that of a long one is an `AttachmentUpload`.
+"""
 
 from __future__ import annotations
 
 import binascii
 from codecs import getincrementaldecoder
-from collections.abc import Iterable
 from hashlib import sha256
+from typing import TYPE_CHECKING, Protocol
 
+from attrs import frozen
+
+from svc_proto.engine.files import spool_file
+from svc_proto.facts import Failure
+from svc_proto.schema.gateway_rpc import NOT_SUPPORTED
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 
-__all__ = ["decode_base64", "decode_text", "digest"]
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
 
+__all__ = ["NO_BASE64", "NO_DISK", "AttachmentContent", "ContentParts", "TextReader", "decode_base64", "too_large"]
+
+NO_BASE64 = "the content must be base64"
+NO_DISK = "the attachment could not be stored: the disk may be full"
 PART = 1024 * 1024  # characters of base64 that are decoded at a time; a multiple of four
 
 
@@ -21,7 +35,7 @@ def decode_base64(content: str, limit: int, start: int = 0) -> list[bytes]:
     """
     size = len(content) - start
     if size > limit * 4 // 3 + 4:
-        raise RpcError(INVALID_PARAMS, f"more than {limit // (1024 * 1024)} MB")
+        raise too_large(limit)
     parts: list[bytes] = []
     try:
         for place in range(start, len(content), PART):
@@ -32,34 +46,108 @@ def decode_base64(content: str, limit: int, start: int = 0) -> list[bytes]:
     except (binascii.Error, ValueError):
         parts = []
     if not any(parts):
-        raise RpcError(INVALID_PARAMS, "the content must be base64")
+        raise RpcError(INVALID_PARAMS, NO_BASE64)
     return parts
 
 
-def decode_text(parts: Iterable[bytes], limit: int) -> tuple[str, int] | None:
-    """Decode UTF-8 with or without a byte order mark; None if the bytes are not UTF-8 or contain a NUL.
-
-    Return at most `limit` characters, and the number of all characters.
-    """
-    decoder = getincrementaldecoder("utf-8-sig")()
-    kept: list[str] = []
-    total = 0
-    try:
-        for part in (*parts, b""):
-            text = decoder.decode(part, final=not part)
-            if "\0" in text:
-                return None
-            if total < limit:
-                kept.append(text[: limit - total])
-            total += len(text)
-    except UnicodeDecodeError:
-        return None
-    return "".join(kept), total
+def too_large(limit: int) -> RpcError:
+    """Return the error for a content of more than `limit` bytes."""
+    return RpcError(INVALID_PARAMS, f"more than {limit // (1024 * 1024)} MB")
 
 
-def digest(parts: Iterable[bytes]) -> bytes:
-    """Return the SHA-256 hash of the joined parts."""
-    hashed = sha256()
-    for part in parts:
-        hashed.update(part)
-    return hashed.digest()
+class TextReader:
+    """Decoder of UTF-8 with or without a byte order mark, which keeps at most `limit` characters."""
+
+    def __init__(self, limit: int) -> None:
+        self._decoder = getincrementaldecoder("utf-8-sig")()
+        self._limit = limit
+        self._kept: list[str] = []
+        self._total = 0  # characters
+        self._is_text = True
+
+    def receive(self, data: bytes, *, is_last: bool = False) -> None:
+        """Decode a part of the content."""
+        if not self._is_text:
+            return
+        try:
+            text = self._decoder.decode(data, final=is_last)
+        except UnicodeDecodeError:
+            text = "\0"
+        self._is_text = "\0" not in text
+        if self._total < self._limit:
+            self._kept.append(text[: self._limit - self._total])
+        self._total += len(text)
+
+    def finish(self) -> tuple[str, int] | None:
+        """Return the text up to the limit and the number of all characters, after the last part; None if no text."""
+        self.receive(b"", is_last=True)
+        return ("".join(self._kept), self._total) if self._is_text else None
+
+
+class AttachmentContent(Protocol):
+    """Content of an attachment, in memory or in a file."""
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+
+    @property
+    def start(self) -> bytes:
+        """First bytes, at least 1 KiB of a longer content."""
+
+    def digest(self) -> bytes:
+        """Return the SHA-256 of the content."""
+
+    def text(self) -> tuple[str, int] | None:
+        """Return the beginning of the content as text and its number of characters; None if it is no text."""
+
+    def store(self) -> Flow[str]:
+        """Return the path of a file with the content, which the caller has to delete. Raises `RpcError`."""
+
+    def read(self) -> Flow[bytes]:
+        """Return the whole content. Raises `RpcError`."""
+
+
+@frozen
+class ContentParts:
+    """Content that is in memory, in parts."""
+
+    engine: Engine
+    parts: list[bytes]
+    text_limit: int
+
+    @property
+    def size(self) -> int:
+        """Implement `AttachmentContent.size`."""
+        return sum(map(len, self.parts))
+
+    @property
+    def start(self) -> bytes:
+        """Implement `AttachmentContent.start`."""
+        return self.parts[0]
+
+    def digest(self) -> bytes:
+        """Implement `AttachmentContent.digest`."""
+        hashed = sha256()
+        for part in self.parts:
+            hashed.update(part)
+        return hashed.digest()
+
+    def text(self) -> tuple[str, int] | None:
+        """Implement `AttachmentContent.text`."""
+        reader = TextReader(self.text_limit)
+        for part in self.parts:
+            reader.receive(part)
+        return reader.finish()
+
+    def store(self) -> Flow[str]:
+        """Implement `AttachmentContent.store`."""
+        path = yield from spool_file(self.engine, ".image", *self.parts)
+        if isinstance(path, Failure):
+            raise RpcError(NOT_SUPPORTED, NO_DISK)
+        return path
+
+    def read(self) -> Flow[bytes]:
+        """Implement `AttachmentContent.read`."""
+        yield from ()
+        return b"".join(self.parts)

@@ -8,29 +8,19 @@ from typing import TYPE_CHECKING
 
 from svc_proto.api.errors import store_unavailable
 from svc_proto.commands import DeleteBlob, SweepFolder
-from svc_proto.engine.files import read_file, spool_file
+from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
-from svc_proto.schema.gateway_rpc import NOT_SUPPORTED
-from svc_proto.schema.json_rpc import RpcError
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.live_session import PromptAttachment
     from svc_proto.engine.core import Engine
 
-__all__ = ["SPOOL", "delete_files", "load_parts", "store_image", "sweep_files"]
+__all__ = ["SPOOL", "delete_files", "load_parts", "sweep_files"]
 
 SPOOL = "attachments"  # folder in the state folder
 STALE_AFTER = 86_400.0  # s
 MAX_FILE = 32 * 1024 * 1024  # bytes of one image
-
-
-def store_image(engine: Engine, parts: Iterable[bytes]) -> Flow[str]:
-    """Write an image to a file of the spool folder and return its path. Raises `RpcError` if that fails."""
-    path = yield from spool_file(engine, ".image", *parts)
-    if isinstance(path, Failure):
-        raise RpcError(NOT_SUPPORTED, "the attachment could not be stored: the disk may be full")
-    return path
 
 
 def load_parts(engine: Engine, attachments: Iterable[PromptAttachment]) -> Flow[list[Mapping[str, object]]]:

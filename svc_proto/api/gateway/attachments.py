@@ -5,13 +5,14 @@ A text file, and the text of a PDF file, become a text part of the prompt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from svc_proto.api.gateway.attachment_content import decode_base64, decode_text, digest
-from svc_proto.api.gateway.attachment_files import delete_files, store_image
+from svc_proto.api.gateway.attachment_content import AttachmentContent, ContentParts, decode_base64, too_large
+from svc_proto.api.gateway.attachment_files import delete_files
+from svc_proto.api.gateway.attachment_upload import MAX_HEAD, NO_URL, UploadCall
 from svc_proto.api.gateway.live_session import PromptAttachment
 from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, run_operation
@@ -31,10 +32,9 @@ MAX_ATTACHMENTS = 8  # for one prompt
 MAX_IMAGE = 25 * 1024 * 1024  # bytes
 MAX_FILE = 50 * 1024 * 1024  # bytes
 MAX_FILES = 512 * 1024 * 1024  # bytes of the images that wait in all sessions, in files
-MAX_UPLOADS = 160 * 1024 * 1024  # bytes of the attachments that are being read or stored
+MAX_UPLOADS = 160 * 1024 * 1024  # bytes of the attachments in memory that are being read or stored
 MAX_TEXT = 200_000  # characters of a text file that the model receives
 MAX_NAME = 120  # characters
-MAX_HEAD = 200  # characters of a data URL before its content
 KINDS = {"jpg": "jpeg", "jpe": "jpeg", "svg": "svg+xml"}
 SIGNATURES = (  # of the image formats that models take
     (b"\x89PNG\r\n\x1a\n", "png"),
@@ -72,6 +72,24 @@ class _AttachmentMethods:
         self._receiving = 0  # bytes
 
     @contextmanager
+    def _content(self, call: RpcCall, *names: str, limit: int) -> Iterator[AttachmentContent]:
+        """Enter the content in the parameter with one of `names`, and drop that parameter. Raises `RpcError`."""
+        if isinstance(call, UploadCall) and call.name in names:
+            if call.upload.error is not None:
+                raise call.upload.error
+            if call.upload.size > limit:
+                raise too_large(limit)
+            yield call.upload
+            return
+        start = _find_content(call.text("data_url")) if "data_url" in names else 0
+        parts = decode_base64(call.params.text(*names), limit, start)
+        for name in names:
+            call.params.pop(name, None)  # the call stays in memory until its answer
+        content = ContentParts(self._gateway.api.engine, parts, MAX_TEXT)
+        with self._received(content.size):
+            yield content
+
+    @contextmanager
     def _received(self, size: int) -> Iterator[None]:
         """Count `size` bytes as being received until the `with` block ends.
 
@@ -87,26 +105,24 @@ class _AttachmentMethods:
 
     def attach_image(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach an image to the next prompt of a session. Raises `RpcError` if it is invalid, or at a limit."""
-        names = ("content_base64", "bytes_base64")
-        parts = _decode(call, call.params.text(*names), *names, limit=MAX_IMAGE)
-        with self._received(_size(parts)):
+        with self._content(call, "content_base64", "bytes_base64", limit=MAX_IMAGE) as content:
             session = yield from self._gateway.find(connection, call)
-            return (yield from self._attach_image(session, connection, call, parts))
+            return (yield from self._attach_image(session, connection, call, content))
 
     def _attach_image(
-        self, session: LiveSession, connection: GatewayConnection, call: RpcCall, parts: Sequence[bytes]
+        self, session: LiveSession, connection: GatewayConnection, call: RpcCall, content: AttachmentContent
     ) -> Flow[Result]:
         params = call.params
         name = _name(params.text("filename", "filename_hint")) or "image"
-        kind = next((kind for start, kind in SIGNATURES if parts[0].startswith(start)), "")
+        kind = next((kind for start, kind in SIGNATURES if content.start.startswith(start)), "")
         if not kind:
             word = (params.text("ext", "format") or name.rpartition(".")[2]).lower().lstrip(".")
             kind = KINDS.get(word, word) if word.isalnum() else "png"
-        source, size, engine = (name, digest(parts)), _size(parts), self._gateway.api.engine
+        source, size, engine = (name, content.digest()), content.size, self._gateway.api.engine
         shown = self._find_attached(session, connection, source)
         if not shown:
             self._check_room(session, connection, size=size)
-            path = yield from store_image(engine, parts)
+            path = yield from content.store()
             attached = PromptAttachment(self._unique(session, name), source, path=path, kind=kind, size=size)
             shown = self._find_attached(session, connection, source)  # the client may have sent it again meanwhile
             try:
@@ -135,20 +151,19 @@ class _AttachmentMethods:
 
         Raises `RpcError` for any other file, and at a limit.
         """
-        parts = _read_url(call, "data_url", limit=MAX_FILE)
-        with self._received(_size(parts)):
+        with self._content(call, "data_url", limit=MAX_FILE) as content:
             session = yield from self._gateway.find(connection, call)
-            return (yield from self._attach_file(session, connection, call, parts))
+            return (yield from self._attach_file(session, connection, call, content))
 
     def _attach_file(
-        self, session: LiveSession, connection: GatewayConnection, call: RpcCall, parts: Sequence[bytes]
+        self, session: LiveSession, connection: GatewayConnection, call: RpcCall, content: AttachmentContent
     ) -> Flow[Result]:
-        given, size = _name(call.params.text("name")) or "file", _size(parts)
-        if PDF in parts[0][:PDF_HEAD]:
-            text, _ = yield from self._read_pdf(b"".join(parts), NOT_SUPPORTED)
+        given, size = _name(call.params.text("name")) or "file", content.size
+        if PDF in content.start[:PDF_HEAD]:
+            text, _ = yield from self._read_pdf(content, NOT_SUPPORTED)
             found = None if "\0" in text else (text, len(text))
         else:
-            found = decode_text(parts, MAX_TEXT)
+            found = content.text()
         if found is None:
             raise RpcError(NOT_SUPPORTED, NO_TEXT.format(name=given))
         name = self._attach_text(session, connection, given, *found)
@@ -156,18 +171,17 @@ class _AttachmentMethods:
 
     def attach_pdf(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach the text of a PDF file to the next prompt of a session. Raises `RpcError` if it cannot be read."""
-        member = "content_base64"
-        data = b"".join(_decode(call, call.text(member), member, limit=MAX_FILE))
-        with self._received(len(data)):
+        with self._content(call, "content_base64", limit=MAX_FILE) as content:
             session = yield from self._gateway.find(connection, call)
-            if PDF not in data[:PDF_HEAD]:
+            if PDF not in content.start[:PDF_HEAD]:
                 raise RpcError(INVALID_PARAMS, NO_PDF)
-            text, pages = yield from self._read_pdf(data, METHOD_NOT_FOUND)
+            size = content.size
+            text, pages = yield from self._read_pdf(content, METHOD_NOT_FOUND)
         given = _name(call.params.text("filename", "name")) or "document.pdf"
         name = self._attach_text(session, connection, given, text, len(text))
-        return {"attached": True, "path": name, "pages": [{"path": name}], "page_count": pages, "size": len(data)}
+        return {"attached": True, "path": name, "pages": [{"path": name}], "page_count": pages, "size": size}
 
-    def _read_pdf(self, data: bytes, missing: int) -> Flow[tuple[str, int]]:
+    def _read_pdf(self, content: AttachmentContent, missing: int) -> Flow[tuple[str, int]]:
         """Return the text of a PDF file and its number of pages.
 
         Raises `RpcError` if it cannot be read or has no text, with the code `missing` if the host has no PDF reader.
@@ -177,6 +191,7 @@ class _AttachmentMethods:
         if not (yield from readers.acquire(PDF_PATIENCE)):
             raise RpcError(NOT_SUPPORTED, "too many PDF files are being read: try again")
         try:
+            data = yield from content.read()
             order = Compute(engine.new_op(), "pdf.text", (data,))
             answer = yield from run_operation(engine, order, within=PDF_TIMEOUT)
         finally:
@@ -245,28 +260,9 @@ def _name(given: str) -> str:
     return "".join(letter for letter in last if letter.isprintable())[:MAX_NAME].strip()
 
 
-def _size(parts: Sequence[bytes]) -> int:
-    return sum(map(len, parts))
-
-
-def _read_url(call: RpcCall, name: str, limit: int) -> list[bytes]:
-    """Return the decoded content of the data URL in the parameter `name`, in parts, and remove the parameter.
-
-    Raises `RpcError` if it is no data URL in base64, or exceeds `limit` bytes.
-    """
-    url = call.text(name)
-    start = url.find(",", 0, MAX_HEAD) + 1  # of the content: the URL is not cut, since that copies 67 MB
+def _find_content(url: str) -> int:
+    """Return the place of the content in a data URL, which is not cut, since that copies 67 MB. Raises `RpcError`."""
+    start = url.find(",", 0, MAX_HEAD) + 1
     if not url.startswith("data:") or not url.endswith(";base64,", 0, start):
-        raise RpcError(INVALID_PARAMS, "data_url must be a data URL in base64")
-    return _decode(call, url, name, limit=limit, start=start)
-
-
-def _decode(call: RpcCall, content: str, *names: str, limit: int, start: int = 0) -> list[bytes]:
-    """Return base64 content decoded in parts, and remove the parameters `names`, which contain it, from the call.
-
-    Raises `RpcError` if the content is invalid or exceeds `limit` bytes.
-    """
-    parts = decode_base64(content, limit, start)
-    for name in names:
-        call.params.pop(name, None)  # the call stays in memory until its answer
-    return parts
+        raise RpcError(INVALID_PARAMS, NO_URL)
+    return start

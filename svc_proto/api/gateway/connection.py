@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from svc_proto.api.gateway.attachment_upload import UploadCall
+from svc_proto.api.gateway.long_message import LongMessage
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.schema.gateway_rpc import INTERNAL, RpcCall, event_line, parse_call
 from svc_proto.schema.json_rpc import RpcError, write_error
 
 if TYPE_CHECKING:
+    from svc_proto.api.gateway.attachment_upload import AttachmentUpload
     from svc_proto.basics.errors import Refused
     from svc_proto.engine.message import Request
 
 __all__ = ["GatewayConnection", "Method", "Result"]
 
+WHOLE = 64 * 1024  # bytes of memory for an incomplete message; a longer one is read in parts, see `LongMessage`
 MAX_CALLS = 64  # concurrent calls of one client; further ones are refused
 POLICY_VIOLATION = 1008  # RFC 6455 section 7.4.1
 UNSUPPORTED_DATA = 1003
@@ -37,6 +41,9 @@ class CallHandler(Protocol):
     def disconnect(self, connection: GatewayConnection) -> None:
         """Remove a closed connection; its sessions continue."""
 
+    def new_upload(self, on_full: Callable[[bool], None], is_url: bool) -> AttachmentUpload:
+        """Return the receiver of a content; `on_full` is called when the client must not be read, and after that."""
+
     def handle_call(self, connection: GatewayConnection, call: RpcCall) -> None:
         """Perform a call, and answer it unless it is a notification."""
 
@@ -44,7 +51,7 @@ class CallHandler(Protocol):
 class GatewayConnection:
     """WebSocket connection of a client of the gateway. The client's sessions continue when it is closed."""
 
-    __slots__ = ("_calls", "_gateway", "_socket", "is_closed", "request")
+    __slots__ = ("_calls", "_gateway", "_message", "_socket", "is_closed", "request")
 
     def __init__(self, gateway: CallHandler, request: Request) -> None:
         self.request = request  # that opened it: it names the client's authority and address
@@ -52,6 +59,7 @@ class GatewayConnection:
         self._gateway = gateway
         self._socket: WebSocketConnection  # set when it is open
         self._calls = 0
+        self._message: LongMessage | None = None  # that is being received in parts
 
     @property
     def credential_id(self) -> str:
@@ -64,6 +72,7 @@ class GatewayConnection:
         """Implement `WebSocketHandler.on_open`."""
         self._socket = socket
         self._gateway.connect(self)
+        socket.receive_fragments(WHOLE, self.on_fragment)
         self.send_event("gateway.ready", None, {"skin": {}, "version": self._gateway.version})
 
     def on_text(self, text: str) -> None:
@@ -71,6 +80,22 @@ class GatewayConnection:
         for line in text.split("\n"):
             if line.strip():
                 self._handle_line(line)
+
+    def on_fragment(self, text: str, is_last: bool) -> None:
+        """Read a part of a long message; after the last one, handle its calls."""
+        message = self._message
+        if message is None:
+            message = self._message = LongMessage(self._new_upload)
+        message.receive_text(text)
+        self._socket.buffered_bytes = 0 if is_last else message.buffered_bytes
+        if is_last:
+            self._message = None
+            try:
+                for line, name, upload in message.finish():
+                    if line.strip():
+                        self._handle_line(line, name, upload)
+            except RpcError as error:
+                self.send(write_error(error))
 
     def on_binary(self, data: bytes) -> None:
         """Close the connection: all messages are text."""
@@ -83,6 +108,8 @@ class GatewayConnection:
         """Implement `WebSocketHandler.on_closed`."""
         self.is_closed = True
         self._gateway.disconnect(self)
+        if self._message is not None:
+            self._message.discard()
 
     # --- for the gateway ---
 
@@ -104,13 +131,20 @@ class GatewayConnection:
 
     # --- helpers ---
 
-    def _handle_line(self, line: str) -> None:
+    def _new_upload(self, is_url: bool) -> AttachmentUpload:
+        return self._gateway.new_upload(self._socket.set_read_paused, is_url)
+
+    def _handle_line(self, line: str, name: str = "", upload: AttachmentUpload | None = None) -> None:
         try:
             call = parse_call(line)
             self._check_load(call)
         except RpcError as error:
+            if upload is not None:
+                upload.discard()
             self.send(write_error(error))
             return
+        if upload is not None:
+            call = UploadCall(call.method, call.params, call.identity, call.notification, name=name, upload=upload)
         self._calls += 1
         self._gateway.handle_call(self, call)
 

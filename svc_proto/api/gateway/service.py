@@ -5,7 +5,7 @@ A live session has the id of its stored chat session, and continues when its cli
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 from svc_proto.api.chat.records import ChatSession
@@ -13,6 +13,7 @@ from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.errors import check_not_stopping
 from svc_proto.api.gateway import attachments, commands, compression, profiles, prompts, questions, sessions, settings
 from svc_proto.api.gateway.attachment_files import delete_files, sweep_files
+from svc_proto.api.gateway.attachment_upload import AttachmentUpload, UploadCall, UploadSpace
 from svc_proto.api.gateway.connection import GatewayConnection, Method
 from svc_proto.api.gateway.live_session import GatewayPort, LiveSession
 from svc_proto.basics.errors import Refused
@@ -39,6 +40,7 @@ class ApiGateway:
     def __init__(self, api: GatewayPort) -> None:
         self.api = api
         self.sessions: dict[str, LiveSession] = {}  # by id; the one that was opened last is last
+        self._upload_space = UploadSpace()
         self._methods: dict[str, Method] = {}
         for theme in (sessions, prompts, compression, questions, attachments, settings, commands, profiles):
             self._methods |= theme.methods(self)
@@ -71,6 +73,12 @@ class ApiGateway:
     def handle_call(self, connection: GatewayConnection, call: RpcCall) -> None:
         """Perform a call, and answer it unless it is a notification."""
         self.api.engine.spawn(self._perform(connection, call))
+
+    def new_upload(self, on_full: Callable[[bool], None], is_url: bool) -> AttachmentUpload:
+        """Return the receiver of the content of an attachment."""
+        return AttachmentUpload(
+            self.api.engine, self._upload_space, on_full, is_url=is_url, text_limit=attachments.MAX_TEXT
+        )
 
     # --- sessions ---
 
@@ -149,6 +157,8 @@ class ApiGateway:
             answer = write_error(RpcError(INTERNAL, text), call.identity)
         finally:
             connection.call_ended()
+            if isinstance(call, UploadCall):
+                call.upload.discard()
         if not call.notification:
             connection.send(answer)
 
