@@ -86,7 +86,7 @@ def collect_host_report(home: str, ports: Sequence[tuple[str, int]] = ()) -> dic
 
 
 def record_backup(home: Path) -> None:
-    """Record the present time as that of the last backup, in a file of the home; ignore that it cannot be written."""
+    """Record a backup that was made now, as the modification time of a file in the home, if that can be written."""
     with suppress(OSError):
         (home / RUN).mkdir(mode=0o700, exist_ok=True)
         (home / RUN / LAST_BACKUP).touch(0o600)

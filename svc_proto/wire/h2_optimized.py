@@ -178,7 +178,7 @@ class _StreamCounter:
 
 
 class _CountingStateMachine(H2StreamStateMachine):
-    """State machine of a stream in h2, with each change counted."""
+    """h2's state machine of a stream that updates the connection's count of open streams and list of closed ones."""
 
     def __init__(self, stream_id: int, counter: _StreamCounter) -> None:
         super().__init__(stream_id)

@@ -1,9 +1,4 @@
-"""Test of a new user's walk: a fresh clone, a terminal of 80 x 24, and the console lines of the documentation.
-
-The phone is the reference phone, paired by the text of the QR that the dashboard draws. The model follows a script, and
-its effect on the phone is checked in the browser. The output of each line must contain, in order, the first word of
-each line that the page prints after it.
-"""
+"""Test of a new user's walk: a fresh clone, a terminal of 80 x 24, and the console lines of the documentation."""
 
 from __future__ import annotations
 

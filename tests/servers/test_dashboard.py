@@ -101,7 +101,7 @@ def test_for_other_hosts_with_a_password(tmp_path: Path) -> None:
 
 
 def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """A dashboard, with or without TLS, reaches servers that have certificates of their own."""
+    """A dashboard reaches a relay and an API server with TLS; a dashboard with TLS answers over TLS."""
     cert, key = map(str, certificate)
     env = {
         **{f"{name}_SSL_CERT": cert for name in ("RELAY", "API_SERVER", "SVC_DASHBOARD")},

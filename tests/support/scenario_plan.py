@@ -63,7 +63,7 @@ NODES = _rows("Of three nodes", AsNodes)
 
 
 def row_of(module: str, test: str) -> PlanRow[ScenarioEnvironments] | None:
-    """Return the first row of the plan that fits a test; None for an unplanned test, which runs everywhere."""
+    """Return the first row of the plan that fits a test, or None."""
     return _first(PLAN, module, test)
 
 
