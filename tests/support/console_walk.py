@@ -1,6 +1,6 @@
 """Harness that types the console blocks of the documentation into terminals, in a fresh clone of the repository.
 
-Uncommitted changes are copied onto the clone. With `SVC_WALK=fresh` the clone gets no venv: `make up` has to create it.
+Uncommitted changes are copied onto the clone. With `FRESH_WALK=1` the clone gets no venv: `make up` has to create it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from attrs import frozen
 from tests.servers.program_process import FOREIGN, ROOT
 from tests.support.ports import free_port
 
-FRESH = os.environ.get("SVC_WALK") == "fresh"
+FRESH = os.environ.get("FRESH_WALK") == "1"
 TIMEOUT = 600.0 if FRESH else 60.0  # s for anything that a user waits for; an installation takes its time
 SIZE = (24, 80)  # the usual terminal
 PROMPT = re.compile(r"@(\d+)@ ")

@@ -29,6 +29,7 @@ class _ApprovalRun:
     style: int
     outages: int
     pause: float
+    began: float
     id: str = ""
     reader: RequestClient | None = None
     asked: dict[str, tuple[float, str]] = field(factory=dict)  # by call: time and note
@@ -54,7 +55,7 @@ class ApprovalUsers:
         if chat is None:
             return
         chat.runs += 1
-        run = _ApprovalRun(chat, step.answer % 8, self.world.outages, step.seconds)
+        run = _ApprovalRun(chat, step.answer % 8, self.world.outages, step.seconds, self.world.sim.now)
         first = step.answer // 8 % len(WORDS)
         text = f"notes: run {self.chats.number()} #{WORDS[first]} {WORDS[first - 1]}"
         body = {"input": text, "session_id": chat.id, "stream": True}
@@ -77,10 +78,14 @@ class ApprovalUsers:
                 self._responded(run, identity, str(data["choice"]), now)
             case "tool.started" if data["tool"] == "memory":
                 self._kept(run, str(data["tool_call_id"]), str(data["args"]["content"]))
-            case "run.completed" if data["usage"]["total_tokens"] != ROUNDS * TOKENS and not self._model_leaves:
+            case "run.completed" if data["usage"]["total_tokens"] != ROUNDS * TOKENS and self._is_usage_known(run):
                 violated(Invariant.STREAM, f"{ROUNDS} rounds of {TOKENS} tokens each are told as {data['usage']}")
             case _:
                 pass
+
+    def _is_usage_known(self, run: _ApprovalRun) -> bool:
+        """Report whether no connection of a model can have ended before it reported its usage."""
+        return not self._model_leaves and self.world.is_fault_free_since(run.began)
 
     # --- answers ---
 
