@@ -106,7 +106,10 @@ LISTED = {"data": [{"id": "a", "meta": {"n_ctx": 4096}}, {"id": "b", "max_model_
 NO_SIZE = {"/v1/models": {"data": [{"id": "m"}]}}
 RUNNING = {"models": [{"name": "m:latest", "context_length": 4096}]}
 V0 = [{"id": "n", "loaded_context_length": 512}, {"id": "m", "max_context_length": 32_768}]
-V1 = [{"key": "n"}, {"key": "m", "loaded_instances": [{"id": "m:2", "config": {"context_length": 6144}}]}]
+V1 = [
+    {"key": "n", "loaded_instances": [{"id": "n", "config": {"context_length": 512}}]},
+    {"key": "m", "loaded_instances": [{"id": "m:2", "config": {"context_length": 6144}}]},
+]
 
 
 @pytest.mark.parametrize(
