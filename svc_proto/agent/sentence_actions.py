@@ -279,9 +279,9 @@ class SentenceActions(SettingPages):
 
 
 def _words_of(name: str) -> set[str]:
-    """Return the words of a name in lower case; of a name in a script without blanks, its letters."""
+    """Return the words of a name in lower case; of one word in a script without case, such as Chinese, its letters."""
     words = _WORD.findall(name.casefold())
-    return set(words if name.isascii() or len(words) > 1 or name[:1].isupper() else name)
+    return set(words if name.isascii() or len(words) > 1 or name.lower() != name.upper() else name)
 
 
 def _similar(name: str, apps: Mapping[str, str]) -> list[str]:

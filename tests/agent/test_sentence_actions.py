@@ -199,6 +199,8 @@ def test_contact_that_is_ambiguous_is_asked_for() -> None:
     backend.device.contacts = (Contact(1, "\u5f20\u4e09", phones),)
     assert say(world, "send_text | rest=\u5f20\u4e09\u6211\u8fdf\u5230\u4e86", "once") == "done"
     assert calls(world)[0][1]["body"] == "\u6211\u8fdf\u5230\u4e86"
+    backend.device.contacts = (Contact(1, "\u00c9mile Zola", phones),)
+    assert say(world, "call | name=\u00e9mile", "once") == "done"
 
 
 @pytest.mark.parametrize("name", ["+1 555 0177", "555-0177"])
