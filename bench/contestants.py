@@ -230,11 +230,11 @@ def wait_healthy(address: Address, within: float = START_WITHIN) -> None:
         except (OSError, HTTPException) as error:
             if time.monotonic() > deadline:
                 raise BenchError(f"no /health at port {address[1]}: {error}") from error
-            time.sleep(0.001)
         finally:
             conn.close()
         if time.monotonic() > deadline:
             raise BenchError(f"/health at port {address[1]} is not answered with 200")
+        time.sleep(0.001)
 
 
 def _pin(pid: int, cpus: list[int]) -> None:

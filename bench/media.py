@@ -114,7 +114,9 @@ class _Fetcher:
         if not head.startswith(b"HTTP/1.1 200") or b"content-length: %d" % self._size not in head.lower():
             raise BenchError(f"{self.server.contestant.name} answered {head[:80]!r}")
         while len(body) < len(start):
-            body += self._sock.recv(PIECE)
+            if not (piece := self._sock.recv(PIECE)):
+                raise BenchError(f"{self.server.contestant.name} closed within a file")
+            body += piece
         if not body.startswith(start):
             raise BenchError(f"{self.server.contestant.name} sent another file")
         left = self._size - len(body)

@@ -35,7 +35,7 @@ class SavedFile:
 
     def on_notify(self, news: Notify) -> None:
         """Write a piece; other notifications are ignored, and all after an `OSError`, which `finish` reports."""
-        data = news.fields["data"]
+        data = news.fields.get("data")
         if news.event != "piece" or self._problem is not None or not isinstance(data, bytes):
             return
         try:

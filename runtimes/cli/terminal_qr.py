@@ -77,10 +77,13 @@ def on_resize(draw: Callable[[], None]) -> None:
         changes += 1
         if changes > 1:
             return
-        while changes:
-            before = changes
-            draw()
-            changes = 0 if changes == before else 1
+        try:
+            while changes:
+                before = changes
+                draw()
+                changes = 0 if changes == before else 1
+        finally:
+            changes = 0  # also after an exception of `draw`
 
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGWINCH, changed)

@@ -17,6 +17,7 @@ from svc_proto.commands import Notify
 def test_a_relay_cannot_choose_a_dotfile(name: str, kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     saved = SavedFile(None, force=False)
+    saved.on_notify(Notify("progress", {}))
     saved.on_notify(Notify("piece", {"data": b"x", "name": name}))
     assert saved.finish() == str(tmp_path / kept)
     saved.abandon()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 import segno
 
-from runtimes.cli.terminal_qr import SEXTANTS, RenderedQr, render_qr
+from runtimes.cli.terminal_qr import SEXTANTS, RenderedQr, on_resize, render_qr
 
 LONG = "x" * 190  # version 8: 49 modules
 SHORT = "x" * 150  # version 7: 45 modules
@@ -73,3 +74,22 @@ def test_a_terminal_that_is_too_small(
 def test_all_sextants_differ_and_begin_with_the_first_of_unicode() -> None:
     assert len(set(SEXTANTS)) == 64
     assert (SEXTANTS[1], SEXTANTS[62]) == ("\U0001fb00", "\U0001fb3b")
+
+
+def test_a_resize_is_drawn_also_after_an_error() -> None:
+    drawn: list[int] = []
+
+    def draw() -> None:
+        drawn.append(1)
+        if len(drawn) == 1:
+            raise OSError
+
+    before = signal.getsignal(signal.SIGWINCH)
+    try:
+        on_resize(draw)
+        with pytest.raises(OSError):  # noqa: PT011 - of `draw`
+            signal.raise_signal(signal.SIGWINCH)
+        signal.raise_signal(signal.SIGWINCH)
+    finally:
+        signal.signal(signal.SIGWINCH, before)
+    assert len(drawn) == 2
