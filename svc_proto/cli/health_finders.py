@@ -6,6 +6,7 @@ Each finder returns a text for the operator, or None if there is no problem.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
 
 from svc_proto.cli.health_facts import HostFacts, ServerFacts
 from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES
@@ -410,6 +411,11 @@ def find_listed(of: Callable[[HostFacts], Sequence[str]]) -> Callable[[HostFacts
     return lambda facts: "; ".join(of(facts)) or None
 
 
+def _is_named(host: str, names: tuple[str, ...]) -> bool:
+    """Report whether a certificate with these names is for a host; `*.` stands for one label (RFC 9525 section 6.3)."""
+    return any(name.lower() in (host, f"*.{host.partition('.')[2]}") for name in names)
+
+
 def _is_ip(text: str) -> bool:
     from ipaddress import ip_address  # noqa: PLC0415, RUF100 - few hosts have certificates
 
@@ -422,11 +428,11 @@ def _is_ip(text: str) -> bool:
 
 def find_wrong_name(facts: HostFacts) -> str | None:
     """Return a text on certificates that are not for the name of a route; None if there is none."""
-    hosts = [route.url.partition("://")[2].rpartition(":")[0].strip("[]") for route in facts.routes]
+    hosts = [urlsplit(route.url).hostname or "" for route in facts.routes]
     wrong = [
         f"{each.path} is not for {host}"
         for each in facts.certificates
         for host in hosts
-        if each.names and not each.problem and host not in each.names and not _is_ip(host)
+        if each.names and not each.problem and not _is_ip(host) and not _is_named(host, each.names)
     ]
     return "; ".join(dict.fromkeys(wrong)) or None

@@ -189,6 +189,10 @@ HEALTHY: dict[str, HostFacts] = {
     "no API by choice": evolve(WELL, servers=(RELAY, server("api", runs=False, wanted=False), BOARD), key=None),
     "a desktop and a phone": evolve(WELL, devices=(PHONE, DeviceFacts(name="Laptop", is_phone=False, is_online=False))),
     "certificates": certificate(days_left=60.0, names=("192.168.1.20",)),
+    "certificate of a domain": evolve(
+        certificate(days_left=60.0, names=("*.example", "192.168.1.20")),
+        routes=(RouteFacts("public", "wss://home.example"), RouteFacts("lan", "wss://192.168.1.20:8767")),
+    ),
     "relay that does not tell": evolve(WELL, devices=None, key=None),
     "unknown disk, clock and database": evolve(
         WELL, disk_free=None, newest_file_at=None, foreign_clock=None, home_since=None
