@@ -3,8 +3,8 @@
     parts = build_agent(engine, AgentConfig(home=..., relay_url=..., relay_token=..., brand=...))
     outcome = yield from parts.agent.run(turn, host)
 
-The built-in agent answers turns without a `model`. It pauses `pace` seconds between two words, so that streaming is
-visible; tests set 0.
+Pairing commands and `/mcp` are answered without an agent, other turns without a `model` by the built-in agent. That
+agent pauses `pace` seconds between two words, so that streaming is visible.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["AgentConfig", "AgentParts", "build_agent"]
 
 @frozen(kw_only=True)
 class AgentConfig:
-    """Configuration of an agent: its home, its relay, its tools, and the built-in agent's pace and sentences."""
+    """Configuration of `build_agent`: home, relay, brand, tools, limits of model calls, pace and sentences."""
 
     home: str  # of the service: `<home>/skills`; memory and approvals are in the runtime's state folder
     relay_url: str = "http://127.0.0.1:8767"
@@ -71,7 +71,10 @@ class AgentParts:
     servers: McpServers | None = field(default=None, init=False)
 
     def use_servers(self, found: Mapping[str, object]) -> None:
-        """Configure the MCP servers from `found`, the entries of `mcp_servers` in the configuration file."""
+        """Configure the MCP servers from `found`, the entries of `mcp_servers` in the configuration file.
+
+        Without entries, servers of an earlier call are removed; if there was none, nothing is done.
+        """
         if self.servers is None and found:
             from svc_proto.agent.mcp_servers import McpServers  # noqa: PLC0415, RUF100 - loaded at the first use
 

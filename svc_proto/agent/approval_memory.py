@@ -138,7 +138,8 @@ class ApprovalMemory:
     def request(self, session_id: str, asked: ApprovalRequested, host: AgentHost) -> Flow[bool]:
         """Request an approval from the user, and report whether the user gave it.
 
-        An approval for the chat or for good is stored; one for this call alone is not.
+        An approval for the chat or for good is stored; one for this call alone is not. If the state file cannot be
+        written, an approval for good is stored for the chat alone.
         """
         choice = yield from host.request_approval(asked)
         if choice == "session":
@@ -244,6 +245,6 @@ def _bounded(pattern: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text as one line, with unprintable characters and look-alike letters escaped."""
+    """Return a text as one line, with escapes for unprintable characters and for the non-ASCII in mixed words."""
     text = show_look_alikes(text)
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)

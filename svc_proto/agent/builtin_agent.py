@@ -1,7 +1,7 @@
 """Built-in agent for servers without a model: explains how to connect one, runs commands and plain sentences.
 
-The agent is deterministic and emits its words one by one as a model would. So streaming, tool events and phone control
-work without a key. Words count as tokens.
+The agent emits its words one by one as a model would. So streaming, tool events and phone control work without a key.
+Words count as tokens.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ class BuiltinAgent:
         self._pace = pace
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-        """Answer one turn: run its command or sentence, else explain what is possible."""
+        """Answer one turn: run its command or sentence, else explain what is possible.
+
+        With `max_calls` under 2 the turn ends with `length`: after the calls of a command, before those of a sentence.
+        """
         prompt = content_text(turn.prompt).strip()
         sentence, plan = None, parse_message(prompt, self._toolbox.tools)
         if plan is None and self._sentences is not None:
@@ -120,7 +123,10 @@ class BuiltinAgent:
                 return sentence, Plan()
 
     def _call_tool(self, turn: Turn, host: AgentHost, name: str, arguments: Mapping[str, object]) -> Flow[str]:
-        """Run one tool call of a sentence, emit the events of one model call for it, and return its result's text."""
+        """Run one tool call of a sentence and return its result's text.
+
+        The events end the present model call before the tool call, and start another model call after it.
+        """
         call = self._call(name, arguments)
         host.emit(ModelCallFinished(0, 1))
         yield from host.store_calls("", "", (call,))

@@ -113,7 +113,7 @@ class CompletionAssembler:
 
     @property
     def begun(self) -> bool:
-        """Report whether any part of an answer has arrived."""
+        """Report whether the answer has text, reasoning or a tool call so far."""
         return bool(self.answer_pieces or self.reasoning_pieces or self.calls)
 
     @property
@@ -123,7 +123,10 @@ class CompletionAssembler:
 
     @property
     def is_ending(self) -> bool:
-        """Report whether the finish reason came at the end of the answer, so that only its usage may follow."""
+        """Report whether an answer with text or calls ends with its finish reason, so that only its usage may follow.
+
+        It is False for good once a chunk with a finish reason also had content, or content came between two of them.
+        """
         if self.finish is None or self._is_finish_loose:
             return False
         return self._size_at_finish == self._size and bool(self.answer_pieces or self.calls)
@@ -312,8 +315,8 @@ class CompletionAssembler:
 def _begins_call(known: PartialToolCall, identity: str, name: str, arguments: str) -> bool:
     """Report whether a fragment with the index of a known call begins another call.
 
-    Another id begins one. So does another name while the call has some but not all of its arguments, and any name when
-    they are complete, unless the fragment repeats the call.
+    Another id begins one, if both have one. So does another name while the call has some but not all of its arguments,
+    and any name when they are complete, unless the fragment repeats the call.
     """
     if identity and known.id and identity != known.id:
         return True
@@ -330,7 +333,7 @@ def _without(members: JsonObject, *names: str) -> dict[str, object]:
 
 
 def _is_error(chunk: JsonObject) -> bool:
-    """Report whether a chunk is an error: it has a member `error`, or the members of an error in place of `choices`."""
+    """Report whether a chunk is an error: `error` is not empty, or members of an error are in place of `choices`."""
     if chunk.get("error"):
         return True
     if "choices" in chunk:

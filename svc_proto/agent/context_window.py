@@ -51,6 +51,7 @@ def fit_messages(rows: Sequence[Row], limit: int, turn_start: int) -> FittedMess
     These means are used in order, each until the messages fit. Whole turns before the message at `turn_start` are left
     out, the oldest first. Results of tools are shortened, but for the last one and the newest screen. Steps of the turn
     before those two are left out, the oldest first. Those two results are shortened. System messages at the head stay.
+    Turns and steps are left out in blocks of `BLOCK`, so more than needed, unless less than half the limit would stay.
     """
     sizes = [estimate_tokens([row]) for row in rows]
     head = next((place for place, row in enumerate(rows) if row["role"] != "system"), len(rows))
@@ -93,9 +94,10 @@ def _shorten(rows: list[Row], place: int, total: int, limit: int, size: int) -> 
 
 
 def _leave_out_steps(rows: list[Row], turn: int, end: int, total: int, limit: int) -> tuple[int, int, int]:
-    """Leave out the oldest steps between the rows `turn` and `end` until the rest fits; note their count in row `turn`.
+    """Leave out the oldest steps between the rows `turn` and `end`; note their count in row `turn`.
 
-    Nothing is left out if there are fewer than two steps, or if row `turn` is no user's message. The last step stays.
+    Steps are left out until the rest fits, then up to a whole `BLOCK` of them unless the rest would be under half the
+    limit. The last step stays. Nothing is left out of fewer than two steps, or if row `turn` is no user's message.
 
     Return the new total, and how many steps and rows were left out.
     """
@@ -131,7 +133,10 @@ def _shortened(row: Row, size: int) -> Row:
 
 
 def _size(value: object) -> int:
-    """Return the approximate UTF-8 bytes of a text, a message or another value; an image counts as `IMAGE_TOKENS`."""
+    """Return the approximate UTF-8 bytes of a text, a message or another value.
+
+    Of a message whose content is a list only the content counts: texts, and the bytes of `IMAGE_TOKENS` for each image.
+    """
     text = as_text(value)
     if text is not None:
         return len(text.encode("utf-8", "replace"))

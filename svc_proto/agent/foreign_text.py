@@ -35,14 +35,14 @@ _JOINERS = "\u200c\u200d"
 
 
 def neutralize(text: str) -> str:
-    """Return a text without invisible characters, and with similar-looking brackets in the marks of chat templates."""
+    """Return a text without hidden characters (`_is_hidden`), and with other brackets in marks of chat templates."""
     if not text.isascii():
         text = "".join(each for place, each in enumerate(text) if not _is_hidden(text, place))
     return _MARKS.sub(lambda found: found[0].translate(_INSTEAD), text) if "<" in text or "[" in text else text
 
 
 def neutralize_history(rows: tuple[Mapping[str, object], ...]) -> tuple[Mapping[str, object], ...]:
-    """Return messages with the texts of the roles tool and assistant neutralized; others are unchanged.
+    """Return messages with the content neutralized if it is a text of the role tool or assistant.
 
     Unchanged rows are the same objects, and so is the whole if no row is changed.
     """
@@ -70,7 +70,10 @@ def fence(text: str, source: str) -> str:
 
 
 def _is_hidden(text: str, place: int) -> bool:
-    """Report whether a character is invisible. Joiners inside of words, and variants of emoji, are not hidden."""
+    """Report whether a character is a format, private or unassigned one, or a variation selector.
+
+    Joiners inside of non-ASCII words and the emoji selector behind a symbol are not hidden, nor are control characters.
+    """
     each = text[place]
     if each < "\u00ad":
         return False

@@ -145,7 +145,7 @@ class ModelCallStarted:
 
 @fast_frozen
 class ModelCallFinished:
-    """The model's answer is complete, with its token counts."""
+    """A model's answer is complete, or was stopped since it repeats itself. Its token counts may be estimates."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -153,14 +153,17 @@ class ModelCallFinished:
 
 @fast_frozen
 class ToolCallPending:
-    """A call waits, such as for an approval. Emitted only if it really waits."""
+    """A call needs an approval that is not stored. Emitted before the approval request."""
 
     call: ToolCall
 
 
 @fast_frozen
 class ToolCallStarted:
-    """A call runs. Parallel calls may all start before the first finishes."""
+    """A call starts, or has failed before it could run. Parallel calls may all start before the first finishes.
+
+    It is not emitted for a call that failed after `ToolCallPending`.
+    """
 
     call: ToolCall
 
@@ -249,7 +252,7 @@ class AgentHost(Protocol):
         ...
 
     def emit(self, event: TurnEvent) -> None:
-        """Publish an event of the turn to its readers."""
+        """Process an event of the turn: publish it to the readers, or use it in the host, as for counts of tokens."""
         ...
 
     def wait_drained(self) -> Flow[None]:
@@ -270,7 +273,10 @@ class AgentHost(Protocol):
         ...
 
     def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:
-        """Publish an approval request, wait for its answer, publish and return it; `deny` without an answer in time."""
+        """Publish an approval request, wait for its answer, publish the choice, and return it or the answer's text.
+
+        Without an answer in time the choice is `deny`. A host that takes no requests returns `deny` at once.
+        """
         ...
 
 
@@ -294,7 +300,7 @@ class TurnOutcome:
 
 
 class Agent(Protocol):
-    """Answers the turns of a chat: a model with tools, or the built-in agent."""
+    """Protocol of an agent that answers turns, such as with a model and tools, or by fixed commands."""
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn, with events to the host; return how it ended."""

@@ -4,7 +4,8 @@
     notice = guard.record(call, result, is_act=True)      # for the model, in its result
     if guard.reason is not None: ...         # the turn ends, with these words for people
 
-Two calls are equal if tool, arguments and result are equal; two acts also need equal latest screens.
+Two calls are equal if tool, arguments and result are equal, apart from numbers of looks; two acts also need equal
+latest screens.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class _Look:
 
 @define
 class ScreenTrail:
-    """Screens of one turn, as digests, in the order in which they were read."""
+    """Digest of the latest screen of a turn, the set of all its screens' digests, and counts of looks and idle acts."""
 
     current: str = ""
     idle_acts: int = 0  # acts since the last screen that was new in this turn
@@ -67,7 +68,7 @@ class ScreenTrail:
     _seen: set[str] = field(factory=set)
 
     def see(self, tree: ScreenTree) -> None:
-        """Record a screen that the model has read, by its digest."""
+        """Record a screen that was read, by its digest; one that is new in this turn resets `idle_acts`."""
         digest = fingerprint_of(tree)
         self.latest = _Look(self.latest.count + 1, self.latest.changes + (digest != self.current))
         self.current = digest
@@ -99,9 +100,10 @@ class LoopGuard:
         self._acts: list[_Act] = []
 
     def record(self, call: ToolCall, result: str, *, is_act: bool) -> str | None:
-        """Record a call with its result; return a notice for the model if the call repeats too much, else None.
+        """Record a call with its result; return a notice for the model or None.
 
-        Sets `reason` once the repetition must end the turn.
+        There is a notice if equal calls or a cycle of calls repeat, or if acts bring up no new screen. Sets `reason`
+        once the turn must end for it.
         """
         trail = self.trail
         outcome = _outcome_of(result)

@@ -31,9 +31,10 @@ def matches(turn: Turn) -> bool:
 
 
 def run(servers: McpServers | None, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-    """Answer the turn's `/mcp` command: list the MCP servers, after a restart for `/mcp reload`.
+    """Answer the turn's `/mcp` command: start the MCP servers that are not started, and list all.
 
-    Other words behind `/mcp` are answered with its usage. Without configured servers, the answer only states that.
+    For `/mcp reload` all are restarted first. Other words behind `/mcp` are answered with its usage. Without configured
+    servers, the answer only states that.
     """
     words = content_text(turn.prompt).lower().split()[1:]
     if servers is None:

@@ -53,7 +53,10 @@ class McpServerConfig:
 
 
 def parse_mcp_servers(found: Mapping[str, object]) -> tuple[list[McpServerConfig], dict[str, str]]:
-    """Parse `mcp_servers`; return the valid servers, and the problems of the invalid or disabled ones by name."""
+    """Parse `mcp_servers`; return the valid servers, and by name the problems of the others.
+
+    The others are invalid, disabled, or come after `MAX_SERVERS` valid ones.
+    """
     servers: list[McpServerConfig] = []
     problems: dict[str, str] = {}
     slugs: dict[str, None] = {}

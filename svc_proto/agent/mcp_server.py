@@ -7,7 +7,7 @@
 | STARTING | FAIL    | WAITING  | for a pause that doubles from 1 s to 5 minutes                            |
 | READY    | FAIL    | WAITING  | the same; the pause is short again after a minute of service              |
 | WAITING  | START   | STARTING | the pause is over, a test is requested, or a call found its session ended |
-| any      | STOP    | STOPPED  | removed from the configuration, or the process ends                       |
+| any      | STOP    | STOPPED  | removed, changed or reloaded configuration, or the process ends           |
 
 A call waits for a server that is starting, at most for its timeout. If the server is not started or has failed, the
 call fails at once, with a text for the model, and the turn goes on.
@@ -70,7 +70,7 @@ MCP_SERVER_TABLE: Table[McpServerState, McpServerTrigger] = {
 
 
 class McpServer:
-    """MCP server of the configuration. `tools` is its latest list."""
+    """MCP server of the configuration. `tools`: those of its latest list that the configuration and limits allow."""
 
     def __init__(self, engine: Engine, config: McpServerConfig) -> None:
         self.config = config

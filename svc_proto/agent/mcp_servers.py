@@ -1,4 +1,4 @@
-"""All configured MCP servers, as the toolbox's source of dynamic tools."""
+"""MCP servers of the valid entries in the configuration, as the toolbox's source of dynamic tools."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class McpServers:
         return next((tool for tool in every if tool.name == name), None)
 
     def toolsets(self) -> tuple[Toolset, ...]:
-        """Return one toolset for each server: its tools if it is ready, within the limits for all; else none."""
+        """Return one toolset for each server: its tools if it is ready, within the limits for all; else no tools."""
         found: list[Toolset] = []
         left, room = MAX_TOOLS, MAX_BYTES
         for name, server in self._servers.items():

@@ -51,8 +51,8 @@ class MemoryChangeResult:
 class AgentMemory:
     """The two lists of notes. Changes are made one after the other.
 
-    A change never raises. Its result has status 200, 400 for a change that is refused, such as one beyond the limit of
-    characters, or 503 if the store does not answer.
+    A change never raises. Its result has status 200, 400 for a change that is refused, such as one that grows a list
+    beyond its limit of characters, or 503 if a file cannot be read or written.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -67,7 +67,10 @@ class AgentMemory:
         return _parse(text) if text else ()
 
     def add(self, target: str, content: str) -> Flow[MemoryChangeResult]:
-        """Add an entry at the end, and return the result. An existing entry is a success without a change."""
+        """Add an entry at the end, and return the result. An existing entry is a success without a change.
+
+        The result has status 400 for an empty entry, or if the list would exceed its limit.
+        """
         entry = _plain(content)
 
         def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:
@@ -82,7 +85,8 @@ class AgentMemory:
     def replace(self, target: str, old_text: str, content: str) -> Flow[MemoryChangeResult]:
         """Replace the one entry that equals `old_text`, else the only one that contains it.
 
-        The result has status 400 for none or several, or if `content` is empty.
+        The result has status 400 for none or several, for an empty text, or if the list would exceed its limit. An
+        equal entry elsewhere in the list is merged with the new one.
         """
         entry = _plain(content)
 
@@ -100,7 +104,7 @@ class AgentMemory:
     def remove(self, target: str, old_text: str) -> Flow[MemoryChangeResult]:
         """Remove the one entry that equals `old_text`, else the only one that contains it.
 
-        The result has status 400 for none or several.
+        The result has status 400 for none or several, or if `old_text` is empty.
         """
 
         def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:

@@ -167,9 +167,10 @@ class ModelAgent:
         return TurnOutcome(finish="length", unfinished=guard.unfinished())
 
     def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: AgentHost) -> Flow[TurnOutcome]:
-        """Run a turn with the client's tools: call the model once, without our prompts and tools.
+        """Run a turn with the client's tools: call the model once, without the agent's own prompts and tools.
 
-        The outcome has the tool calls of the answer, which the client is to run.
+        The outcome has the tool calls that the client is to run: none of a cut answer, and only the first one if the
+        option `parallel_tool_calls` is false.
         """
         request, rows = _request(turn, turn.system, list(tools))
         host.emit(ModelCallStarted())

@@ -271,7 +271,8 @@ def _broken_off(
 def _whole(body: str, progress: _AttemptProgress) -> Flow[ModelCallFailure | RepeatedText | None]:
     """Handle a success that is no event stream: an error, or a completion in one piece, or chunks one on each line.
 
-    Returns None if there is an answer, else why there is none, or the end of a repeated text.
+    Returns None if there is an answer, else why there is none, or the end of a repeated text. Raises
+    `ModelResponseError` for an error that the server reports.
     """
     text = body.removeprefix("\ufeff").strip()
     if text.startswith("["):  # an array around the object

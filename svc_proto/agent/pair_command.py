@@ -45,7 +45,7 @@ class PairCommand:
         return content_text(turn.prompt).strip().lower() in COMMANDS
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-        """Answer the pairing command with a new code and its QR, or with the reason why there is none."""
+        """Answer the pairing command with a new code, and its QR if that can be drawn, or with the reason."""
         if turn.operator is None:
             host.emit(TextDelta(NOT_HERE))
             return TurnOutcome()

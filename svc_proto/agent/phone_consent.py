@@ -1,6 +1,7 @@
 """Phone control for the agent's tools that obtains the owner's consent before a command whose effect needs it.
 
-No consent is requested if the phone itself requests a confirmation of the command (wire bridge 5.4, 5.5).
+No consent is requested if the phone itself requests a confirmation of the command (wire bridge 5.4, 5.5), if an
+approval of the tool's call comes before it, or if the owner has granted the effect in this turn.
 """
 
 from __future__ import annotations
@@ -152,8 +153,8 @@ class ConsentingPhoneControl:
     def _needs_consent(self, effect: Effect) -> bool:
         """Report whether an effect needs the owner's consent.
 
-        A `soft` effect needs it if its details hold private data that was read. After any private data was read, it
-        also needs it in a browser or with a recipient.
+        One that is not `soft` does. A `soft` effect needs it if its details hold private data that was read. After any
+        private data was read, it also needs it in a browser or with a recipient.
         """
         private = self._consent.turn.private
         if not effect.soft or private.is_in(effect.details):
@@ -163,8 +164,8 @@ class ConsentingPhoneControl:
     def _phone_asks(self, row: ControlRoute, arguments: Mapping[str, object], tree: ScreenTree) -> bool:
         """Report whether the phone itself requests a confirmation from its user.
 
-        It does so on some routes always, and for a press if each touched control is labelled with one of certain verbs.
-        A phone whose status reports a count of 0 such verbs never does.
+        It does so on some routes, and for a press if each touched control is labelled with one of certain verbs. A
+        phone whose status does not report a count of at least 1 such verb never does.
         """
         safety = (self._consent.turn.phone or JsonObject()).get_object("safety")
         if not safety.integer("destructive_verbs_count", 1):

@@ -32,7 +32,7 @@ _PERSONAL = re.compile(r"\+\d[\d ().\-/]{6,}\d|\b[A-Z]{2}\d{2}[ \d]{11,}|\b\d{6}
 
 
 class PrivateData:
-    """Private data of one turn. `was_read` reports whether there is any."""
+    """Values in private content that a turn has read. `was_read`: there was such content, also without a value."""
 
     def __init__(self, prompt: str = "") -> None:
         self.was_read = False
@@ -45,7 +45,7 @@ class PrivateData:
         return frozenset(_values_of(self._prompt))
 
     def read_answer(self, path: str, body: Mapping[str, object]) -> None:
-        """Record the private data in an answer of the phone that the model reads; `path` is its route."""
+        """Record the values in an answer of the phone's route `path`, unless the route or app has no private content."""
         content = CONTENT.get(path)
         if content is PrivateContent.RECORDS:
             self.was_read = True
@@ -54,7 +54,7 @@ class PrivateData:
             self._read_screen(ScreenTree.parse(body).package, "\n".join(_texts(body, MAX_DEPTH)))
 
     def read_history(self, name: str, content: str) -> None:
-        """Record the private data in a tool's result of an earlier turn; `name` is the tool's."""
+        """Record the values in a tool's result of an earlier turn, if the tool `name` is private or the phone's."""
         if name in PRIVATE_TOOLS:
             self.was_read = True
             self._add(content)
@@ -62,7 +62,7 @@ class PrivateData:
             self._read_screen("", content)
 
     def is_in(self, text: str) -> bool:
-        """Report whether a text contains a recorded value, whatever the separators in it."""
+        """Report whether a text contains a recorded value; one of over five characters is found with any separators."""
         compact = re.sub(r"[\W_]+", "", text).casefold()
         found = _values_of(text)
         return any(value in self._values for value in found) or any(

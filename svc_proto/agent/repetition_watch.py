@@ -26,7 +26,7 @@ class RepeatedText:
     """End of an answer whose text repeats itself.
 
     `repeated`: length of the repetition at the end of the answer's text, 0 if only the reasoning repeats itself.
-    `length`: all characters of the model call.
+    `length`: characters of the answer and its reasoning.
     """
 
     repeated: int

@@ -68,8 +68,8 @@ class ToolPolicy:
 class ToolSelection:
     """The tools that a model is offered: `rows`, at most `limit`, a list that changes in place.
 
-    `hidden`: arguments that the model does not need. `known`: earlier selections, to which this one is added. The tools
-    of whole toolsets that do not fit are behind `more_tools`, those of the last toolset first.
+    `hidden`: arguments that the model does not need. `known`: earlier selections, to which this one is added. Behind
+    `more_tools` are rare tools, with `few` also those of a group, and whole toolsets that do not fit, the last first.
     """
 
     def __init__(
@@ -138,7 +138,8 @@ class ToolSelection:
 def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
     """Return the toolset with the tool `more_tools`, which describes those of `tools()` that its argument names.
 
-    The argument names one tool, a group, or a toolset.
+    The argument names one tool, a group, or the start of tools' names, such as `mcp-shop` for an MCP server. At most
+    `MAX_DESCRIBED` tools are described.
     """
 
     def run(arguments: Arguments) -> Flow[str]:
@@ -183,7 +184,8 @@ def unwrap_call(arguments: Arguments, find: Callable[[str], Tool | None]) -> tup
 def _definition(tool: Tool, *, short: bool, hidden: tuple[str, ...]) -> tuple[str, Mapping[str, object]]:
     """Return a tool's description and parameters for a model, without the schema members in `UNSAID`.
 
-    Short: the first sentence of the description, and arguments without descriptions. If not short, those of a
+    Short: the first sentence of the description, and arguments without descriptions and `hidden_by_default`. If not
+    short, those of a
     `pass_through` tool are returned as they are; its arguments are never hidden, since they are another server's.
     """
     if tool.pass_through and not short:

@@ -154,7 +154,8 @@ class Toolbox:
     def visible_tools(self, authority: Authority = OWNER) -> Flow[dict[str, tuple[Tool, ...]]]:
         """Return the tools to offer to a model, by toolset.
 
-        Toolsets that are disabled, unavailable now or not permitted by `authority` are omitted.
+        Toolsets that are disabled, unavailable now or not permitted by `authority` are omitted. Those of MCP servers
+        are permitted by any authority.
         """
         found: dict[str, tuple[Tool, ...]] = {}
         for toolset in self._selected:

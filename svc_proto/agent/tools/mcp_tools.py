@@ -50,8 +50,8 @@ Run = Callable[[str, Arguments], Flow[ToolResult]]
 def tools_of(config: McpServerConfig, rows: Iterable[JsonObject], run: Run) -> tuple[tuple[Tool, ...], int]:
     """Convert a server's list to enabled tools; return also how many are left out.
 
-    Left out are tools beyond the limits, unusable ones, and those whose name another one has. Disabled tools are not
-    counted. `run` calls a tool by the server's name for it.
+    Left out are tools beyond the limits, unusable ones, and those whose name another one has. Disabled tools and those
+    without a name are not counted. `run` calls a tool by the server's name for it.
     """
     tools: dict[str, Tool] = {}
     left_out = size = 0
@@ -105,7 +105,7 @@ def _tool(config: McpServerConfig, raw: str, row: JsonObject, run: Run) -> Tool 
 
 
 def _name(slug: str, raw: str) -> str:
-    """Return `mcp_<server>_<tool>`; an unfit name is shortened and ends with its hash."""
+    """Return `mcp_<server>_<tool>`; a long or unfit name is cut, has `_` for unfit characters, and ends with a hash."""
     start = f"{PREFIX}{slug}_"
     if not _UNFIT.search(raw) and len(start) + len(raw) <= MAX_NAME:
         return start + raw

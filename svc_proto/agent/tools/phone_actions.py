@@ -105,7 +105,9 @@ class PhoneActions(TouchActions):
         return (yield from self.finish(device, f"{told}; then Enter", after))
 
     def press_key(self, arguments: Arguments) -> Flow[str]:
-        """Press a key and return the report. Volume keys, paste and delete are done by other routes.
+        """Press a key and return the report.
+
+        Volume keys use the media route. Paste and delete type a field's text anew, if the screen can be read.
 
         Enter is the phone's key, or else that of the on-screen keyboard.
         """
@@ -223,7 +225,9 @@ class PhoneActions(TouchActions):
         yield from self.call("/tap", device, {"nodeId": key.target.node_id})
 
     def _edit(self, device: str, key: str, before: PhoneScreen) -> Flow[str]:
-        """Paste the clipboard into the focused field, or delete its last character, by typing its whole text anew.
+        """Paste the clipboard at the end of a field, or delete its last character, by typing its whole text anew.
+
+        The field is the one with the focus, else the first one.
 
         Return a sentence about what the field holds, or about why nothing was done. Raises `ToolError` if the field
         cannot be read whole, or if the phone refuses.

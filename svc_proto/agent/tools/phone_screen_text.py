@@ -122,7 +122,7 @@ def _states(row: ScreenRow) -> list[str]:
 
 
 def _keyboards(screen: PhoneScreen) -> list[str]:
-    """Return one line for each keyboard, with the number of its Enter key."""
+    """Return one line for each keyboard, with the number of its Enter key if it has one."""
     lines = []
     for window in screen.windows:
         if not screen.is_keyboard(window):

@@ -108,7 +108,8 @@ class TouchActions:
     def scroll(self, arguments: Arguments) -> Flow[str]:
         """Scroll the screen or a node, once, or until a text is shown, at most `MAX_SCROLLS` times; return the report.
 
-        Raises `ToolError` if the text is not found, or if the phone refuses.
+        If the screen cannot be read, it is scrolled once. Raises `ToolError` if the text is not found, or if the phone
+        refuses.
         """
         device, until = device_of(arguments), str(arguments.get("until", ""))
         before = yield from self.read_before(device)
