@@ -45,7 +45,7 @@ class PrivateData:
         return frozenset(_values_of(self._prompt))
 
     def read_answer(self, path: str, body: Mapping[str, object]) -> None:
-        """Record the values in an answer of the phone's route `path`, unless the route or app has no private content."""
+        """Record the values in an answer of the phone's route `path`, if the route and app may have private content."""
         content = CONTENT.get(path)
         if content is PrivateContent.RECORDS:
             self.was_read = True

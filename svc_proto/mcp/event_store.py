@@ -1,7 +1,7 @@
 """Store of the messages of one event stream, as server-sent events for a reader.
 
-Each event has a number from which a reconnected reader resumes. There is one reader at a time; a new reader replaces
-the previous one.
+Events of a stream with a number have ids, from which a reconnected reader resumes. There is one reader at a time; a new
+reader replaces the previous one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class EventStore:
 
     @property
     def size(self) -> int:
-        """Return the size of the stored messages in bytes."""
+        """Return the size of the stored messages in bytes; of a `NotificationStore`, 0."""
         return sum(map(len, self._events))
 
     def append(self, outgoing: OutgoingMessage) -> None:

@@ -71,7 +71,7 @@ ENCODED = ("=?base64?", "?=")  # around a name that is no valid header value
 def require_accept(headers: Headers, *types: bytes) -> None:
     """Raise `Refused` 406 unless the client accepts all media types in `types` (RFC 9110 section 12.5.1).
 
-    A client without an Accept field takes any type.
+    A client without an Accept field takes any type. Weights (`q`) are ignored.
     """
     if headers.get(b"accept") is None:
         return

@@ -1,8 +1,8 @@
 """MCP sessions over HTTP, which clients resume by session id.
 
-A session ends by request of its client, after a time without use, and when the client's credential is revoked. If no
-call is under way, a session may also end to make room for another. Event streams are stored, within limits, for readers
-that were disconnected.
+A session ends by request of its client, after a time without use, when the client's credential is revoked, and with the
+process. If no call is under way, a session may also end to make room for another. Event streams are stored, within
+limits, for readers that were disconnected.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ class HttpSessionRegistry:
         return identity in self._sessions
 
     def open(self, caller: str, answers: RequestHandlers) -> HttpSession:
-        """Open a session; at a limit, end an idle one for it.
+        """Open a session; at a limit, end one without calls for it.
 
-        If no session is idle, it raises `Refused` 429 at the client's limit, 503 at the total limit.
+        If all have calls, it raises `Refused` 429 at the client's limit, 503 at the total limit.
         """
         mine = [session for session in self._sessions.values() if session.caller == caller]
         if len(mine) >= MAX_PER_PRINCIPAL:

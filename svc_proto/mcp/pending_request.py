@@ -196,7 +196,7 @@ class PendingRequest:
         return listening
 
     def _confirm(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
-        """Return the user's answer if the call is a repeated one with a valid state; else raise `InputRequired`."""
+        """Return whether the user accepted, if the call is a repeated one with a valid state; else raise."""
         yield from ()
         params = self.request.params
         if self._answers.consume_question(params.text("requestState"), name, arguments):
@@ -209,7 +209,7 @@ class PendingRequest:
     # --- the answer ---
 
     def _found(self, result: Result | Exception) -> None:
-        """Send the result of a method as the answer; for an exception send the error."""
+        """Send the result of a method as the answer; for an exception send the error, or its question for the user."""
         if isinstance(result, Exception):
             self._failed(result)
             return

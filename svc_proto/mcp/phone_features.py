@@ -77,9 +77,10 @@ def phone_features(
     *,
     version: str = VERSION,
 ) -> ServerFeatures:
-    """Return the MCP features of the phone behind `link`, with change notifications if `watch` is given.
+    """Return the MCP features of the phone behind `link`.
 
-    Clients that may not act get the read-only tools. With `begin`, a tool that is one call of a route is run without a
+    With `watch`, there are change notifications for the lists of devices and notifications. Clients that may not act
+    get the read-only tools. With `begin`, a tool that is one call of a route, but not the screenshot, can run without a
     flow: `begin` sends the call and takes a callback for the answer. A flow that `prepare` returns is run before it.
     """
     actions = PhoneActions(link)

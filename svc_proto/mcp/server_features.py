@@ -201,7 +201,7 @@ class RequestHandlers:
         return state
 
     def consume_question(self, state: str, name: str, arguments: Arguments) -> bool:
-        """Report whether a state belongs to a call of this tool with these arguments; the state is then used up."""
+        """Report whether a state belongs to a call of this tool with these arguments. Either way it is used up."""
         return self._pending.pop(state, 0.0) == (name, arguments)
 
     # --- tools ---
@@ -271,7 +271,10 @@ class RequestHandlers:
     def _allow(
         self, offered: ServerTool, why: str, arguments: Arguments, asking: ConfirmCallback | None
     ) -> Flow[Arguments]:
-        """Have the client's user approve a call; return its arguments. Raises `ToolError` if denied.
+        """Have the client's user approve a call; return its arguments.
+
+        Raises `ToolError` if denied or if the client cannot ask its user, and `InputRequired` if the client has to
+        repeat the call with the user's answer.
 
         If the phone requests the approval itself, none is requested here, and the returned arguments are marked for
         that.

@@ -298,7 +298,7 @@ class _SessionRequest(PendingRequest):
     home: McpSession
 
     def discard(self) -> None:
-        """End the request without an answer."""
+        """Cancel the request, and send a `final` message without text in place of the answer."""
         send = self._send
         self.cancel()
         send(OutgoingMessage(b"", final=True))

@@ -200,7 +200,10 @@ class _PendingReply(Deferred):
         self._gone = False
 
     def receive(self, outgoing: OutgoingMessage) -> None:
-        """Pass a message about the request on: the answer alone as a response, else as an event of a stream."""
+        """Pass a message about the request on: the answer alone as a response, else as an event of a stream.
+
+        A call that ends without an answer gets status 202. After the end of the connection, messages are dropped.
+        """
         log = self._log
         if outgoing.final:
             self.call = None

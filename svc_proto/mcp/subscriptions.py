@@ -125,7 +125,7 @@ class ListenRequest(Deferred):
         self.resolve(self._last)
 
     def cancel(self) -> None:
-        """Unsubscribe: the client has cancelled the request."""
+        """Unsubscribe, since the request is cancelled: by the client, or by the end of its connection."""
         self._close()
         super().cancel()
 

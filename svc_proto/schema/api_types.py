@@ -161,7 +161,7 @@ class UsageJson(TypedDict):
 
 
 class SessionJson(TypedDict):
-    """A chat. Its system prompt never leaves the server."""
+    """A chat, without its system prompt."""
 
     object: str
     id: str
@@ -592,6 +592,6 @@ class McpServerRowJson(TypedDict):
 
 
 class McpServersJson(TypedDict):
-    """The MCP servers that the agent uses."""
+    """The MCP servers of the configuration, also those that are off or not usable."""
 
     servers: list[McpServerRowJson]

@@ -145,7 +145,7 @@ class _ToolCallEvent(ChatEvent):
 
 @fast_frozen
 class ToolPending(_ToolCallEvent):
-    """A tool call waits for its turn or for approval."""
+    """A tool call has not started yet; this server sends the event if the call needs approval."""
 
     preview: str | None = None
 

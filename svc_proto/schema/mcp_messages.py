@@ -1,4 +1,7 @@
-"""JSON-RPC messages of the Model Context Protocol, read strictly, for servers and clients. Batches are refused."""
+"""JSON-RPC messages of the Model Context Protocol, and the strict reader of servers, which refuses batches.
+
+Clients read the messages of a server with `schema.mcp_server_messages`.
+"""
 
 from __future__ import annotations
 

@@ -74,7 +74,10 @@ def _message(members: JsonObject) -> ServerMessage | None:
 
 
 def _answered_id(value: object) -> RequestId | None:
-    """Return the id of a response, None if invalid. Text or a float that is a whole number becomes that number."""
+    """Return the id of a response, None if invalid.
+
+    A float that is a whole number becomes that number, and text of digits the number of its first 15 digits.
+    """
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str) and value.isascii() and value.isdigit():

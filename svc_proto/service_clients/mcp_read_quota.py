@@ -16,7 +16,7 @@ SECOND = 1.0  # s
 
 
 class ReadQuota:
-    """Counts input, and calls `hold` with whether to pause reading. Call `close` after the last read."""
+    """Counter of input that calls `hold` with True to pause reading, then with False. `close` it after the reading."""
 
     __slots__ = ("_bytes", "_ends", "_engine", "_hold", "_messages", "_timer")
 

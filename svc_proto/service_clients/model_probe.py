@@ -73,7 +73,7 @@ class ModelAbilities:
 
 @frozen(kw_only=True)
 class ModelTrial:
-    """The result of one request with a tool. `problem` is empty if the model answered."""
+    """The result of one request with a tool. `problem` is empty for a response with status 200."""
 
     problem: str = ""
     refuses_tools: bool = False
@@ -156,7 +156,7 @@ def find_abilities(engine: Engine, base_url: str, name: str, key: str, listing: 
 
 
 def try_model(engine: Engine, base_url: str, name: str, key: str) -> Flow[ModelTrial]:
-    """Send a model one short request with a tool; return whether and how it answered."""
+    """Send a model one short request with a tool; return whether it called the tool, or why it did not answer."""
     body = {
         "model": name,
         "messages": [{"role": "user", "content": "Call the tool report_ready now."}],

@@ -1,4 +1,4 @@
-"""Address of the screen of this host's reference phone: a file of the service home, which a dashboard reads.
+"""Address of the screen of this host's reference phone: a file of the state folder, which a dashboard reads.
 
 The phone listens on loopback and accepts clients with the secret in that file (mode 0600), which each start replaces.
 So other users of the host, and web pages, neither see its screen nor control it.
@@ -44,7 +44,7 @@ def publish_phone_screen(engine: Engine, url: str) -> Flow[tuple[PhoneScreenEndp
 
 
 def withdraw_phone_screen(engine: Engine) -> Flow[None]:
-    """Remove the stored address and secret of this host's reference phone."""
+    """Replace the stored address and secret of this host's reference phone by an empty text."""
     yield from run_operation(engine, WriteConfig(engine.new_op(), PHONE_SCREEN_FILE, ""))
 
 

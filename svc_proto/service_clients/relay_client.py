@@ -67,7 +67,7 @@ class RelayClient(ServiceClient):
         return found
 
     def revoke(self, engine: Engine, prefix: str) -> Flow[JsonObject]:
-        """End the one session whose token begins with the prefix; return the relay's answer."""
+        """End the one session whose token begins with the prefix; return the relay's answer, or one for status 204."""
         answer = self.check((yield from self.request(engine, "DELETE", f"/sessions/{encode_segment(prefix)}")))
         if answer.status == 204:
             return JsonObject({"ok": True, "revoked": prefix[:8], "revoked_self": False})

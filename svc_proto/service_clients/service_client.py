@@ -105,7 +105,7 @@ class ServiceCallError(Exception):
 
 @define(eq=False)
 class ServiceClient:
-    """Client of a server: its name for users, its http(s) address without a final slash, and our credential.
+    """Client of a server: its name for users, its URL (http or ws, or with TLS) without a final slash, our credential.
 
     After a 401, `find_token` is called with the refused token, and returns the one to use from then on.
     """

@@ -92,7 +92,7 @@ class Effect:
 
     @property
     def question(self) -> str:
-        """Return the effect as a sentence for people, with the letters escaped that look like others."""
+        """Return the effect as a sentence for people; words that mix Latin with look-alike letters are escaped."""
         pieces = [f"The agent wants to {VERBS[self.kind]}"]
         pieces += [f"with “{self.label}”"] if self.label else []
         pieces += [f"in {self.place}"] if self.place else []
@@ -114,7 +114,10 @@ def needs_screen(path: str, arguments: Mapping[str, object]) -> bool:
 def effect_of_command(
     path: str, arguments: Mapping[str, object], tree: ScreenTree, *, client: str = ""
 ) -> Effect | None:
-    """Return the effect of a command on a screen; None if it needs no consent. `client` is the client's package."""
+    """Return the effect of a command on a screen; None if it has none for which consent may be needed.
+
+    `client` is the package of the phone's client app.
+    """
     given = JsonObject.of(arguments)
     match path:
         case "/tap" | "/tap_text" | "/long_press" | "/drag":

@@ -1,4 +1,4 @@
-"""Commands that act in an app which the task does not name: each of them needs the owner's consent.
+"""Touches, typing and opening of an app which the task does not name: each of them needs the owner's consent.
 
     effect = effect_elsewhere("/tap", {"nodeId": "w0:3"}, tree, ("com.example.mail",))
 
@@ -28,7 +28,7 @@ def effect_elsewhere(
 ) -> Effect | None:
     """Return the effect of a command that acts in an app that is not among the task's `apps`; None for any other.
 
-    The launcher and the keyboard count as apps of every task.
+    Examined are `/open_app` and the commands whose effect depends on the screen; others, such as `/call`, give None.
     """
     if path == "/open_app":
         places = [JsonObject.of(arguments).text("package")]
