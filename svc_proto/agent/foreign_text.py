@@ -1,4 +1,4 @@
-"""Changes to text of others before a model reads it: marks of chat templates are changed, and the text is fenced."""
+"""Changes to text of others before a model reads it: hidden characters, marks of chat templates, and a fence."""
 
 from __future__ import annotations
 

@@ -284,8 +284,8 @@ class AgentHost(Protocol):
 class TurnOutcome:
     """End of a turn that was not stopped.
 
-    `finish`: `stop`; `length`, cut by a limit of tokens, text or calls; `tool_calls`, if the client is to run them;
-    `error`, with a text for people in `error`.
+    `finish`: `stop`; `length`, cut by a limit of tokens, text or calls, by a content filter, or for repetition;
+    `tool_calls`, if the client is to run them; `error`, with a text for people in `error`.
     """
 
     finish: str = "stop"

@@ -120,5 +120,5 @@ class SentenceParser(Protocol):
         ...
 
     def kinds_of(self, text: str) -> tuple[str, ...]:
-        """Return the kinds of app that a text names in some language."""
+        """Return the kinds of app that have the whole text as a name in some language."""
         ...

@@ -1,6 +1,7 @@
 """Shortening of a tool's result, so that it fits the model's context.
 
-Text is cut between lines, JSON between the items of its longest array; what is left out is counted.
+A JSON object loses items of its longest array, and their number is added. Other text is cut between lines, with the
+number of lines that are left out, or, if the first line is too long, within it and without a number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Consent in one turn: what the model has read, and what the owner has allowed and denied.
 
-A denial covers the same effect for the rest of the turn, by any tool: the kind of the effect, its recipient, its app.
-After `MAX_DENIALS` further effects are refused without a question.
+A denial covers, for the rest of the turn and by any tool, effects with the same recipient, in the same app, or of the
+same kind; the app does not count for soft effects, the kind not for those of `_WIDE`. After `MAX_DENIALS` all further
+effects are refused without a question.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ class CallConsent(Protocol):
 
 
 def _is_confirmation(tree: ScreenTree, seen: frozenset[str]) -> bool:
-    """Report whether the top window is a short dialog with a button that only leaves and is not in `seen`."""
+    """Report whether the top window has few texts, and among them one that only leaves and is not in `seen`."""
     top = [node for node in tree.nodes if node.window == tree.nodes[0].window]
     labels = [label for node in top for label in node.labels]
     return len(labels) <= MAX_CONFIRMATION and any(is_harmless([each]) and each not in seen for each in labels)

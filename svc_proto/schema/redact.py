@@ -43,7 +43,8 @@ MAX_DEPTH = 32  # levels of containers; deeper values are replaced by `TOO_DEEP`
 def redact(value: object, *, hide_text: bool = False) -> object:
     """Return a copy of a JSON value in which the values of `SECRET_KEYS` are replaced by `REDACTED`.
 
-    With `hide_text` also those of `TEXT_KEYS`. Containers below `MAX_DEPTH` levels are replaced by `TOO_DEEP`.
+    With `hide_text` the values of `TEXT_KEYS` are replaced by their lengths. Containers below `MAX_DEPTH` levels are
+    replaced by `TOO_DEEP`.
     """
     return _Redaction(hide_text).of(value, MAX_DEPTH)
 
@@ -59,7 +60,8 @@ def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
 def unredacted_text(value: dict[str, object], limit: int, size: int) -> str:
     """Return the compact JSON of an object that needs no redaction and has at most `limit` characters; else empty.
 
-    `size` is that of the JSON that it was read from, in characters: a large one is not even tried.
+    It is also empty if a text of the object needs a `\\u` escape. `size` is that of the JSON that the object was read
+    from, in characters: a large one is not even tried.
     """
     if size > 2 * limit:
         return ""

@@ -82,7 +82,7 @@ class SecurityChangeJson(TypedDict):
 
 
 class SelectorJson(TypedDict, total=False):
-    """The phone to use; without a selector, the active one."""
+    """The phone to use; without a selector, the active one, else the one that registered last."""
 
     device: Annotated[str, "id, name or alias of the phone"]
     device_id: Annotated[str, "alias of `device`"]
@@ -108,7 +108,7 @@ class PhoneStatusJson(TypedDict):
 
 
 class PhonesJson(TypedDict):
-    """Phones that can be controlled, newest status first."""
+    """Connected phones, the one with the newest status first."""
 
     active_device_id: str | None
     most_recent_device_id: str | None
@@ -256,7 +256,7 @@ class MintRequestJson(CodeTermsJson, total=False):
 
 
 class InviteJson(NewCodeJson):
-    """A signed invite for a QR code."""
+    """An invite for a QR code, signed unless the relay cannot read or store the secret for it."""
 
     qr_payload: str
     pairing_url: str
@@ -382,7 +382,7 @@ class PathQueryJson(TypedDict):
 
 
 class MediaEntryJson(TypedDict):
-    """A file that can be fetched by its token."""
+    """A registered file; its token fetches it until it expires."""
 
     token: str
     file_name: str

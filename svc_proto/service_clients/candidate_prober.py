@@ -38,7 +38,7 @@ MAX_ROLE_CHARS = 64  # characters; any role is permitted
 
 
 class CandidateProber:
-    """Prober of one relay's candidates. A prober reuses its results for a minute."""
+    """Prober of one relay's candidates. A candidate that answered is not probed again for a minute."""
 
     def __init__(self, engine: Engine, candidates: Sequence[Candidate], *, probe: str = "/health") -> None:
         self._engine = engine

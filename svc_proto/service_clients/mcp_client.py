@@ -190,7 +190,10 @@ class McpClient:
         self._step(McpClientTrigger.AGREE)
 
     def request(self, method: str, params: Mapping[str, object], *, within: float) -> Flow[JsonObject]:
-        """Send a request and return its result. Raises `McpError`: a refusal, a timeout, or a lost connection."""
+        """Send a request and return its result.
+
+        Raises `McpError` for a refusal, a timeout, a lost connection, and at the limit of `MAX_ASKED` pending requests.
+        """
         engine = self._engine
         if self.state not in (McpClientState.OPENING, McpClientState.OPEN):
             raise McpError(str(self._why), unheard=True)
@@ -235,7 +238,7 @@ class McpClient:
         return found[:MAX_ROWS]
 
     def close(self) -> None:
-        """Close the connection; do nothing if it is closed."""
+        """Close the connection; do nothing if it is closed or was not opened."""
         self._end(McpError("it is not connected"), lambda why: None)
 
     # --- for the transport --------------------------------------------------------------------------------------------
