@@ -72,7 +72,7 @@ def fence(text: str, source: str) -> str:
 def _is_hidden(text: str, place: int) -> bool:
     """Report whether a character is a format, private or unassigned one, or a variation selector.
 
-    Joiners inside of non-ASCII words and the emoji selector behind a symbol are not hidden, nor are control characters.
+    Joiners inside of non-ASCII words, the emoji selector behind a symbol, digit or `#`, and controls are not hidden.
     """
     each = text[place]
     if each < "\u00ad":

@@ -162,7 +162,7 @@ class ToolCallPending:
 class ToolCallStarted:
     """A call starts, or has failed before it could run. Parallel calls may all start before the first finishes.
 
-    It is not emitted for a call that failed after `ToolCallPending`.
+    It is not emitted if `ToolCallPending` came first and no approval followed.
     """
 
     call: ToolCall

@@ -184,9 +184,9 @@ def unwrap_call(arguments: Arguments, find: Callable[[str], Tool | None]) -> tup
 def _definition(tool: Tool, *, short: bool, hidden: tuple[str, ...]) -> tuple[str, Mapping[str, object]]:
     """Return a tool's description and parameters for a model, without the schema members in `UNSAID`.
 
-    Short: the first sentence of the description, and arguments without descriptions and `hidden_by_default`. If not
-    short, those of a
-    `pass_through` tool are returned as they are; its arguments are never hidden, since they are another server's.
+    Short: the first sentence of the description, and arguments without descriptions and without `hidden_by_default`. If
+    not short, those of a `pass_through` tool are returned as they are. `hidden` does not apply to such a tool, since its
+    arguments are another server's.
     """
     if tool.pass_through and not short:
         return tool.description, tool.parameters

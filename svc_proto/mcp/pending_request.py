@@ -196,7 +196,7 @@ class PendingRequest:
         return listening
 
     def _confirm(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
-        """Return whether the user accepted, if the call is a repeated one with a valid state; else raise."""
+        """Return whether the user accepted, if the call repeats one with a valid state; else raise `InputRequired`."""
         yield from ()
         params = self.request.params
         if self._answers.consume_question(params.text("requestState"), name, arguments):
