@@ -1,6 +1,6 @@
-"""Encoder of requests to a model, which encodes each of our tools once.
+"""Encoder of requests to a model; the agent's own tools are encoded when their list is built, not for each request.
 
-With a phone the tools are most of a request, and they are the same for each call.
+With a phone the tools are most of a request, and they are mostly the same for each call.
 """
 
 from __future__ import annotations

@@ -185,8 +185,8 @@ def _definition(tool: Tool, *, short: bool, hidden: tuple[str, ...]) -> tuple[st
     """Return a tool's description and parameters for a model, without the schema members in `UNSAID`.
 
     Short: the first sentence of the description, and arguments without descriptions and without `hidden_by_default`. If
-    not short, those of a `pass_through` tool are returned as they are. `hidden` does not apply to such a tool, since its
-    arguments are another server's.
+    not short, those of a `pass_through` tool are returned as they are. `hidden` does not apply to such a tool, since
+    its arguments are another server's.
     """
     if tool.pass_through and not short:
         return tool.description, tool.parameters

@@ -56,7 +56,7 @@ class HealthCheckJson(TypedDict):
 
 
 class HealthChecksJson(TypedDict):
-    """State of each part of the server."""
+    """State of the server's database, model and background work."""
 
     state_db: HealthCheckJson
     model: HealthCheckJson
@@ -97,7 +97,7 @@ class ModelJson(TypedDict):
 
 
 class ModelsJson(TypedDict):
-    """List of all models."""
+    """List of the models that can be named in a request."""
 
     object: Literal["list"]
     data: list[ModelJson]
@@ -521,7 +521,7 @@ class ToolsetJson(TypedDict):
 
 
 class ToolsetsJson(TypedDict):
-    """List of all toolsets."""
+    """List of the toolsets of the agent and of its MCP servers, without those that are not offered."""
 
     object: Literal["list"]
     platform: Literal["api_server"]

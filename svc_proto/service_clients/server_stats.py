@@ -70,7 +70,7 @@ NAMES = tuple(field.name for field in fields(ServerStats))
 
 
 class StatsHistory:
-    """History of figures, at most one each `every` seconds, for `span` seconds; the newest displaces the oldest."""
+    """History of figures, one for about each `every` seconds, for `span` seconds; the newest displaces the oldest."""
 
     def __init__(self, *, every: float = SAMPLE_INTERVAL, span: float = SPAN) -> None:
         self._every = every

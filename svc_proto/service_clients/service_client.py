@@ -133,8 +133,8 @@ class ServiceClient:
     ) -> Flow[T | HttpResult]:
         """Send one request and wait at most `within` seconds. Raises `ServiceCallError` without a response.
 
-        After a 401 with `find_token`, or a 401 or 403 with a stale local secret, the request is sent once more with
-        the new one.
+        After a 401 with `find_token`, and after a 401 or 403 with a stale local secret, the request is sent once more
+        with the new one.
         """
         until = engine.now.mono + (self.patience if within is None else within)
         secret = (yield from secret_headers(engine)) if self.local else ()
