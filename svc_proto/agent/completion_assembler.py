@@ -313,7 +313,7 @@ class CompletionAssembler:
 
 
 def _begins_call(known: PartialToolCall, identity: str, name: str, arguments: str) -> bool:
-    """Report whether a fragment with the index of a known call begins another call.
+    """Report whether a fragment that has the index of a known call, or no index, begins another call.
 
     Another id begins one, if both have one. So does another name while the call has some but not all of its arguments,
     and any name when they are complete, unless the fragment repeats the call.

@@ -74,7 +74,10 @@ class RequestShaper:
         return self._estimate
 
     def shape(self, request: Mapping[str, object]) -> tuple[dict[str, object], str]:
-        """Return a request in the form of the server's profile, and a notice of what was left out, or an empty text."""
+        """Return a request in the form of the server's profile, and a notice of new omissions, or an empty text.
+
+        Messages are left out or shortened if they exceed the profile's limit or context.
+        """
         profile = self._profile
         tools = list(cast("Sequence[Row]", request.get("tools") or ()))
         if not self._keeps_tools:

@@ -205,7 +205,7 @@ class ApprovalResponded(ChatEvent):
 
 @fast_frozen
 class MemoryUpdated(_ToolCallEvent):
-    """A note was changed; `undo` is the request to `/api/memory` that undoes it: `{method, body}`."""
+    """A note was added, removed or replaced; `undo`: the request to `/api/memory` that undoes it, `{method, body}`."""
 
     target: str = ""
     entry_count: int = 0

@@ -24,7 +24,10 @@ ENV_FILE = ".env"
 
 
 class HostFileError(Exception):
-    """A file of the service home cannot be read, edited or written. The text is for people, and holds no secret."""
+    """A file with the key or other settings cannot be read, edited or written, or the key is in none.
+
+    The text is for people, and holds no secret.
+    """
 
 
 @fast_frozen

@@ -101,7 +101,7 @@ class McpTransport(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the transport; nothing is sent any more."""
+        """Close the transport; no message is sent any more."""
         ...
 
 

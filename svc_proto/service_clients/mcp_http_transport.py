@@ -185,7 +185,7 @@ class McpHttpTransport:
     def _receive(self, data: bytes | str, identity: RequestId) -> Flow[_FailedRequest]:
         """Pass a message to the client, unless it is an error because the session is lost.
 
-        Return the failure of the request, or `END` if the message was passed on.
+        Return the failure of the request: a lost session or a message that the client cannot read; else `END`.
         """
         if self._session and self._version and _is_error(data) and (yield from self._find_loss()):
             return _FailedRequest(GONE, gone=True, refused=True)

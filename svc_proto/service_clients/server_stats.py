@@ -37,7 +37,10 @@ class MetricsReading:
 
 @frozen(kw_only=True)
 class ServerStats:
-    """Figures of one reading. None: no server reported the metric, or there is no earlier reading for a rate."""
+    """Figures of one reading.
+
+    None: no server reported the metric, there is no earlier reading for a rate, or nothing was counted for a mean.
+    """
 
     at: float  # epoch s
     phones: float | None  # connected
