@@ -1,1 +1,1 @@
-"""Input and output for the cores: sockets, files, clocks, signals, threads and the store; one adapter for each loop."""
+"""Input and output for the cores (sockets, files, signals, threads, TLS, the store), loop adapters, and a simulator."""

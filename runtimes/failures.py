@@ -1,6 +1,7 @@
 """Conversion of `OSError` and other host exceptions into `Failure` values.
 
-The `detail` of a failure names the kind of trouble without paths and secrets, so that any log may contain the detail.
+The `detail` made here names the kind of trouble without paths and secrets, so that any log may contain the detail. A
+`HostError` brings the detail of the code that raised it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class HostError(Exception):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return the failure for an exception; its kind is `INTERNAL` for an exception of a type that is not known here."""
+    """Return the failure for an exception; its kind is `INTERNAL` for a type or error number that is not known here."""
     if isinstance(error, HostError):
         return error.failure
     if isinstance(error, ssl.SSLError):

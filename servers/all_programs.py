@@ -112,7 +112,10 @@ def _may_serve_phones(board: DashboardConfig, relay: RelayConfig) -> bool:
 
 
 def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
-    """Return the API's settings, or None if it is switched off; the relay's settings are its defaults."""
+    """Return the API's settings, or None if it is switched off.
+
+    The relay's address and configuration file are the defaults; the relay's `local_trust` is also that of the API.
+    """
     shared = {name: options[name] for name in ("log_level", "log_format", "config", "brand", "no_ssl")}
     if not read_environment(os.environ).get("SVC_CONFIG"):
         shared["config"] = relay.config_path
@@ -240,9 +243,9 @@ class _InviteService(OneShotService[None]):
 
 
 def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartScreen, *, keyless: bool) -> Program:
-    """Build the program that requests an invite once the servers answer, for `screen` to show.
+    """Build the program that requests an invite, for `screen` to show, after the servers have answered.
 
-    Without a terminal it requests none. `keyless`: the API has no key.
+    It waits at most 10 s for each answer. Without a terminal it requests no invite. `keyless`: the API has no key.
     """
 
     def plan(engine: Engine) -> Flow[None]:

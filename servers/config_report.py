@@ -1,4 +1,4 @@
-"""Problems of a configuration file, reported at the start with file, line and member; a server uses the rest of it."""
+"""Problems of a configuration file: one that cannot be read or parsed, misspelled settings, and wrong types."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def open_resources(
 ) -> ServerResources:
     """Open the resources that were not given. Raises `CannotStartError`.
 
-    If opening one fails, the claim and the listeners are closed, also given ones.
+    If the store cannot be opened, the listeners are closed and, with `claims`, the claim is released, also given ones.
     """
     with ExitStack() as undo:
         home = private_home(config.home)

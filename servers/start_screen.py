@@ -1,6 +1,6 @@
 """Terminal screen of a start: a QR if it fits, how to pair, and the addresses, within 80 x 24.
 
-In a file or journal there is only a line on pairing, and no code is created: a stored code could admit others.
+Without a terminal there are only lines on how to pair, and no code is created: a stored code could admit others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`svc backup` and `svc restore`: write the durable files of the service home into one file, and restore them."""
+"""`svc backup` and `svc restore`: write the durable files of the service home and its database into one file, or restore them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ __all__ = ["existing_store", "read_relay_config", "service_home", "store_named_i
 
 
 def service_home() -> Path:
-    """Return `SVC_HOME`, or `~/.svc`, without creating it."""
+    """Return `SVC_HOME` or `HERMES_HOME`, else `~/.svc`, without creating it."""
     return service_home_path(os.environ)
 
 

@@ -94,7 +94,7 @@ def run_service(
 class ProgressLine:
     """Progress line on standard error, for a `OneShotService(watched=True)` that waits for more than a second.
 
-    Any other notification removes the line until the next wait. If a notification cannot be shown, mostly because the
+    Any notification but `doing` and `waiting` removes the line until the next `doing`. If a notification cannot be shown, mostly because the
     output is closed, `on_broken` is called.
     """
 

@@ -1,4 +1,4 @@
-"""Guard of this program's terminal: its size and changes of size, raw mode, and restoring on every exit."""
+"""Guard of this program's terminal: size, raw mode, and restoring at the end and at the signals in `FATAL`."""
 
 from __future__ import annotations
 

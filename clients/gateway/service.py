@@ -59,7 +59,7 @@ class Gateway(LineService):
     # --- for the channel ---
 
     def set_read_paused(self, holding: bool) -> None:
-        """Pause reading from the API server while the client reads too slowly."""
+        """Pause reading from the API server, since the client reads too slowly, or resume it."""
         self._api.set_read_paused(holding)
 
     def on_line(self, line: bytes) -> None:

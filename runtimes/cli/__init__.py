@@ -1,1 +1,1 @@
-"""Parts of the command lines of all programs: options, help, and output for terminals."""
+"""Shared parts of the programs' command lines: options, help, text encodings, and output for terminals."""

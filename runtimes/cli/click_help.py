@@ -1,6 +1,6 @@
 """Help formatter and `--version` option of the programs, based on those of click.
 
-Examples in the help fit the terminal, and the version includes the commit.
+The comment of an example that does not fit the help's width is moved. The version includes the commit if it is known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Home folder and text encodings of a process, set up before anything else.
 
-A process whose locale is not UTF-8 is started again in UTF-8 mode (PEP 540): paths and arguments would otherwise depend
-on the locale. Output keeps the encoding of the terminal; a character that it lacks is replaced.
+A process whose encoding of paths is not UTF-8 is started again in UTF-8 mode (PEP 540): paths and arguments would
+otherwise depend on the locale. Output keeps its encoding; a character that the encoding lacks is replaced.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REPLACEMENTS = {
 
 
 def prepare_process() -> None:
-    """Prepare the encodings of this process; start the interpreter again in UTF-8 mode if the locale is not UTF-8.
+    """Prepare the encodings of this process; start the interpreter again if paths are not in UTF-8.
 
     Standard output and error output then replace the characters that their encoding lacks. For a user without HOME and
     without an entry in passwd, HOME is set to `/`.

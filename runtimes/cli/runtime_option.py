@@ -1,4 +1,4 @@
-"""The option `--runtime` of the programs. Help and completion load no loop."""
+"""The option `--runtime` of the programs. Its completion, and a check of the default loop, load no loop."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def runtime_option(command: Command) -> Command:
 
 
 def check_runtime(ctx: click.Context, param: click.Parameter, name: str) -> str:
-    """Return the name of a loop that can be loaded; raise `click.BadParameter` for any other name.
+    """Load the loop of this name and return the name; raise `click.BadParameter` if the loop cannot be loaded.
 
-    Of the default loop only the package is looked up, nothing is loaded. Shell completion checks nothing.
+    The default loop is not loaded, only its package is looked up. Shell completion checks nothing.
     """
     if not ctx.resilient_parsing:
         try:

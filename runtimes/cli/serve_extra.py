@@ -6,7 +6,7 @@ __all__ = ["require_serve_extra"]
 
 
 def require_serve_extra() -> None:
-    """Exit with one line of text where only the core is installed. Packages of programs call this when loaded."""
+    """Exit with one line of text if click is not installed. Packages of programs call this when loaded."""
     try:
         import click as _  # noqa: F401, PLC0415, RUF100 - all programs import it next
     except ModuleNotFoundError:

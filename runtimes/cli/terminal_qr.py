@@ -25,7 +25,7 @@ BORDERS = (4, 2, 1)  # modules around a code: 4 in ISO/IEC 18004; phones scan co
 
 
 class RenderedQr(NamedTuple):
-    """QR for a terminal: its lines, and the index of the encoded text (`form`). If none fits, only `problem` is set."""
+    """QR for a terminal: its lines, and the index of the encoded text (`form`). Without a QR, only `problem` is set."""
 
     text: str = ""
     form: int = 0
@@ -36,8 +36,9 @@ def render_qr(texts: Sequence[str], *, below: int, small: bool = True) -> Render
     """Render the first text whose QR fits on standard output with `below` lines left for other text.
 
     Half blocks show two rows of modules in a line. If no text fits, `small` permits sextants, which show three rows and
-    which some fonts lack. If these do not fit either, or the output's encoding has no half blocks, the result has only
-    a `problem`. If `below` is 0, the result has no final newline. Raises `OSError` if standard output is no terminal.
+    which some fonts lack. If no QR fits, or the output's encoding has no half blocks, the result has only a `problem`.
+    If `below` is 0, the result has no final newline. With half blocks in the encoding, raises `OSError` if standard
+    output is no terminal.
     """
     if not can_print("\u2580\u2584\u2588"):
         problem = f"The QR needs a terminal of UTF-8, this one is {sys.stdout.encoding}: set LANG=C.UTF-8."
@@ -90,7 +91,10 @@ def on_resize(draw: Callable[[], None]) -> None:
 
 
 def ssh_hint(url: str) -> str:
-    """Return an instruction to open a loopback URL of this host on the user's own computer; empty without SSH."""
+    """Return an instruction to open a loopback URL of this host on the user's own computer.
+
+    Return "" without the four words of `SSH_CONNECTION`.
+    """
     connection = os.environ.get("SSH_CONNECTION", "").split()
     if len(connection) != 4:
         return ""

@@ -12,7 +12,7 @@ __all__ = ["wrap_line"]
 def wrap_line(line: str) -> str:
     """Return a line wrapped to the width of the terminal, each part with the indent of the line.
 
-    Words such as URLs stay whole. The line is returned unchanged if standard output is no terminal.
+    Words such as URLs stay whole. The line is unchanged if standard output is no terminal or no wider than the indent.
     """
     if not sys.stdout.isatty():
         return line

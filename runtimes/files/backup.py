@@ -1,7 +1,8 @@
-"""Backups of a service home: an archive of its files and its database, made while servers run, and its restore.
+"""Backups of a service home: an archive of files and the database, which may be in use, and its restore.
 
 An archive is a gzipped tar. It holds the files of the home under `home/`, the database as `svc.db`, and last
-`backup.json` with the SHA-256 of each. A restore moves the files that it replaces into a folder of the home.
+`backup.json` with the SHA-256 of each. A restore first moves what the home
+has into a folder of the home.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def _fill(
 
 
 class _NoFileError(Exception):
-    """The path is not a regular file: a link, a socket or a device."""
+    """The path is not a regular file (a link, a socket or a device), or does not exist any more."""
 
 
 def _add(archive: tarfile.TarFile, name: str, path: Path) -> str:
@@ -220,7 +221,7 @@ def _files_of(home: Path, passed: set[Path]) -> Iterator[Path]:
 
 
 def _lasts(entry: Path) -> bool:
-    """Report whether a backup includes an entry of a home: not locks, logs, attachments or folders of restores."""
+    """Report whether a backup includes an entry of a home: not locks, logs, attachments or restores' folders."""
     return entry.name not in (FOLDER, LOG_FOLDER, ATTACHMENTS) and not entry.name.startswith((KEPT, STAGED))
 
 
@@ -234,7 +235,7 @@ def _with_side_files(database: Path) -> list[Path]:
 def _unpack(archive: Path, staged: Path) -> BackupSummary:
     """Extract all files of an archive into a folder and return the archive's summary.
 
-    Raise `BackupError` if the files do not agree with the manifest.
+    Raise `BackupError` if the files do not agree with the manifest, a name has no place, or the database is not sound.
     """
     digests, about = dict[str, str](), None
     with tarfile.open(archive, "r:gz") as members:

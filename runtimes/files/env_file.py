@@ -40,7 +40,7 @@ def read_env_file(path: Path) -> dict[str, str]:
 
 
 def parse_env_file(text: str) -> dict[str, str]:
-    """Return the variables that the lines set; of several values for a name, the last that is not empty counts.
+    """Return the variables that the lines set to a value that is not empty; of several such values, the last counts.
 
     Raises `HostError` INVALID with the number of the first line that cannot be read.
     """

@@ -37,7 +37,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def read_text(data: bytes) -> dict[str, object]:
-    """Return `pages`, `read` (number of pages that were read, at most `MAX_PAGES`) and `text`, or only `error`."""
+    """Return `pages`, `read` (number of pages that were read, at most `MAX_PAGES`) and `text`, or only `error`.
+
+    Raises `MemoryError`.
+    """
     from pypdf import PdfReader  # noqa: PLC0415, RUF100 - only here
 
     texts: list[str] = []
@@ -58,7 +61,10 @@ def read_text(data: bytes) -> dict[str, object]:
 
 
 def _limit() -> None:
-    """Lower the priority of this process, limit its processor time, memory and open files, and forbid file writes."""
+    """Lower the priority of this process, limit its processor time, memory and open files, and forbid file writes.
+
+    A limit that the host does not permit is skipped.
+    """
     os.nice(NICE)
     limits = ((resource.RLIMIT_CPU, CPU_SECONDS), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_NOFILE, FILES))
     for what, limit in (*limits, (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):

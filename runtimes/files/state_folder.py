@@ -124,7 +124,10 @@ class StateFolder:
         return str(path.absolute())
 
     def append(self, name: str, data: bytes, head: bytes = b"") -> int:
-        """Append to a file, all or nothing, then write `head` over its beginning; return its size."""
+        """Append `data` to a file, then write `head` over the file's beginning; return the size after appending.
+
+        After a failed append the file has its former size; a failed write of `head` leaves `data` appended.
+        """
         path = self._path(name)
         self._make_folder(path)
         fd = os.open(path, _APPEND_FLAGS, 0o600)
@@ -164,7 +167,7 @@ class StateFolder:
         """Return the secret in a file; if there is no file, or under 16 bytes in it, store and return `fresh`.
 
         If two processes create the file at the same time, both return the same secret. Raises `HostError` INVALID if
-        `fresh` is too short, or if something that is not a file has the name.
+        `fresh` is too short or a link without a target has the name, and `OSError` if a folder has it.
         """
         if len(fresh) < SECRET_MIN:
             raise HostError(FailureKind.INVALID, f"a fresh secret of under {SECRET_MIN} bytes")

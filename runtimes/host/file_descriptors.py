@@ -18,7 +18,10 @@ def limits_per_server(servers: int, limits: Limits = DEFAULT_LIMITS) -> Limits:
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the soft limit towards the hard one, at most to `MAX_DESCRIPTORS`; return the resulting limit."""
+    """Raise the soft limit towards the hard one, at most to `MAX_DESCRIPTORS`; return the resulting limit.
+
+    Without a soft limit, return `MAX_DESCRIPTORS`.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -147,9 +147,9 @@ class Host:
             hosted.pump.tick(mono)
 
     def close(self) -> None:
-        """Close open channels, and end threads and child processes, each within a time limit.
+        """Close open channels, and end threads and child processes, waiting for them for limited times.
 
-        The loop watches nothing afterwards.
+        Threads that read, resolve or compute are hardly awaited, and a thread that hangs is left behind.
         """
         self._waker.unwatch_signals()
         for hosted in self._hosted:
@@ -204,7 +204,7 @@ class Host:
             hosted.stop(self._grace if grace is None else grace)
 
     def reload(self) -> None:
-        """Give `Reloading` to every core: certificates and other reloadable files are read again."""
+        """Give `Reloading` to every core that has not exited; what is reloaded is the core's decision."""
         for hosted in self._hosted:
             hosted.pump.feed(Reloading())
 

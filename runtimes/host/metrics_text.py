@@ -1,4 +1,4 @@
-"""OpenMetrics text of a core's metrics, rendered by prometheus-client, with the metrics of the process."""
+"""OpenMetrics text of a core's metrics, rendered by prometheus-client, optionally with metrics of the process."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Pump:
     def feed(self, fact: Fact | None) -> None:
         """Give the core a fact and perform its commands; continue with the facts that were queued meanwhile.
 
-        During a call of the core, the fact is queued. After the exit, it is discarded.
+        In a call from within `feed`, the fact is queued. After the exit, it is discarded.
         """
         if self.outcome is not None:
             return
@@ -182,7 +182,8 @@ class Pump:
     def sent(self, channel: OpenChannel, n: int) -> None:
         """Count `n` bytes that the kernel accepted, and report them in `Sent`.
 
-        The report follows when no other fact waits; for output of low priority, up to `COALESCE_DELAY` later.
+        Within `feed`, the report follows when no other fact waits. A report on under `MAX_LOW_PRIORITY_BYTES` of low
+        priority waits for a later write or close of the channel, or for a `feed` after `COALESCE_DELAY`.
         """
         channel.unreported += n
         if self._patient and channel.unreported < MAX_LOW_PRIORITY_BYTES:
@@ -226,7 +227,7 @@ class Pump:
         return True
 
     def fail(self, op: OperationId, failure: Failure) -> None:
-        """Report the failure of an operation, unless it was answered before."""
+        """Report the failure of an operation, unless it was answered or cancelled before."""
         if self.operations.pop(op, None) is not None:
             self.feed(Failed(op, failure))
 

@@ -94,7 +94,7 @@ class ThreadPool:
         return job
 
     def close(self, patience: float) -> None:
-        """Finish the queued calls and end the threads, waiting at most `patience` seconds for them."""
+        """Let the threads finish the queued calls and end; wait at most `patience` seconds for them."""
         for _ in self._threads:
             self._queue.put(None)
         deadline = time.monotonic() + patience
@@ -114,7 +114,7 @@ class ThreadPool:
                 self._post(done.finish)
 
     def _carry_out(self, job: ThreadCall) -> Sequence[ThreadCall]:
-        """Run a call on a worker, possibly together with others; return all that are done."""
+        """Run a call on a worker and return it; a subclass may run waiting calls with it and return them, too."""
         job.run()
         return (job,)
 

@@ -1,4 +1,4 @@
-"""Loop adapter for asyncio and uvloop, which call it when the poller is ready (decision 172)."""
+"""Loop adapter for asyncio and uvloop, which call it when the poller is ready or its time has come (decision 172)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["AsyncioLoop", "run_asyncio", "run_uvloop", "serve"]
 async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """Run the programs in a task of asyncio or uvloop; return the `Exit` of each core.
 
-    A cancellation gives the programs `grace` s to stop, and is then raised.
+    A cancellation gives the programs `grace` s to stop, or their longer `patience`, and is then raised.
     """
     return await serve_on(
         AsyncioLoop(),

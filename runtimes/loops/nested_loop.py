@@ -41,8 +41,8 @@ async def serve_on(
 ) -> tuple[Exit, ...]:
     """Run the programs; return the `Exit` of each core.
 
-    A cancellation gives the programs `grace` s to stop, and is then raised. `cancelled` is the exception of a
-    cancellation, `shield` makes a scope without further ones.
+    A cancellation gives the programs `grace` s to stop, or their longer `patience`, and is then raised. `cancelled` is
+    the exception of a cancellation, `shield` makes a scope without further ones.
     """
     loop.host = host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
     try:

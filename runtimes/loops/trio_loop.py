@@ -22,7 +22,7 @@ __all__ = ["TrioLoop", "run", "serve"]
 async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """Run the programs in a task of trio; return the `Exit` of each core.
 
-    A cancellation gives the programs `grace` s to stop, and is then raised.
+    A cancellation gives the programs `grace` s to stop, or their longer `patience`, and is then raised.
     """
     return await serve_on(
         TrioLoop(),

@@ -50,7 +50,7 @@ class BindError(Exception):
 
 @fast_frozen
 class Listener:
-    """A bound, listening socket and its TLS context, if any; `ReloadTls` replaces a `ServerContext`."""
+    """A bound socket, which listens unless it is only reserved, and the TLS context of its connections, if any."""
 
     sock: socket.socket
     address: Address
@@ -245,7 +245,10 @@ class Acceptor(Source):
 
 
 class _Handshake:
-    """An accepted connection whose TLS handshake is in progress; the core receives it afterwards."""
+    """An accepted connection whose TLS handshake is in progress.
+
+    The core receives the connection after success. A failure or timeout is logged, and the core does not learn of it.
+    """
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ def find_lan_addresses() -> list[str]:
 class ServiceAnnouncement:
     """Announcement of one HTTP server in the local network, from `start` until `close`.
 
-    The name gets a number if another host has announced it. `on_problem` receives the reason of a failed start.
+    The name gets a number if another host has announced it. `on_problem` receives the reason of a failure.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ServiceAnnouncement:
         self._thread.start()
 
     def close(self) -> None:
-        """Withdraw the announcement, and wait up to `GOODBYE_TIMEOUT` s until that is done."""
+        """Begin to withdraw the announcement, and wait up to `GOODBYE_TIMEOUT` s until that is done."""
         self._is_over.set()
         self._thread.join(GOODBYE_TIMEOUT)
 

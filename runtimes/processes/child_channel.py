@@ -1,6 +1,7 @@
 """Child processes as channels, the same code on every loop: `Spawn`, `Signal` and `ResizeTerminal`.
 
-Unless the core aborts the channel, `Closed` follows the child's exit, not the end of its output. Its error output, if
+Unless the core aborts the channel or the input's queue overflows, `Closed` follows the child's exit, not the end of its
+output. Its error output, if
 ordered, is a separate channel that closes before. A failed write to a child's input does not end the channel.
 """
 
@@ -107,7 +108,7 @@ class ChildChannel:
         pump.channels[ch] = self
 
     def start(self) -> None:
-        """Start reading the child's output."""
+        """Start reading the child's output, and its error output if ordered."""
         self._output.start()
         if self._errors is not None:
             self._errors.output.start()
@@ -228,7 +229,7 @@ class ChildChannel:
 
 
 class StderrChannel:
-    """A child's error output: a channel for reading. It ends with its child's channel, or earlier when aborted."""
+    """A child's error output: a channel for reading. It closes just before its child's channel, or when aborted."""
 
     def __init__(self, child: ChildChannel, ch: ChannelId, fd: int, post: Post) -> None:
         self._child = child

@@ -24,7 +24,7 @@ MAX_AFTER_EXIT = 1024 * 1024  # bytes read after the exit: more than a terminal 
 class ChildOutput(Source):
     """The reading end of a pipe, or a terminal; `flush` handles `on_writable`.
 
-    `settled` is called when everything is delivered and the child has exited. `post` makes a call on the loop's thread.
+    `settled` is called when the child has exited and its output is over. `post` makes a call on the loop's thread.
     """
 
     __slots__ = (
@@ -98,7 +98,10 @@ class ChildOutput(Source):
         self._pump.loop.close(self)
 
     def on_readable(self) -> None:
-        """Read the available bytes, up to 64 KiB, and report them or the end; the loop calls again for more."""
+        """Read the available bytes, up to 64 KiB, and report them, and the end if it follows.
+
+        The loop calls again for more.
+        """
         data, end, empty = self._read_available()
         if data:
             self._left -= len(data) if self._exited else 0

@@ -163,7 +163,7 @@ class Language:
         return len(words_of(self._fold(text).text) & self._all_words)
 
     def count_mistyped_words(self, text: str) -> int:
-        """Return how many of the first `TYPED` words of a text differ from a known word by one letter.
+        """Return how many of the first `TYPED` words of a text are known words, or differ from one by a letter.
 
         Words of one or two letters do not count.
         """

@@ -1,4 +1,4 @@
-"""Parser of sentences by hassil's templates, one file for each language. Files are read at the first sentence."""
+"""Parser of sentences by hassil's templates, one file for each language. Files are read at the first use."""
 
 from __future__ import annotations
 

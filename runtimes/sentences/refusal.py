@@ -81,7 +81,7 @@ class SentenceRefusal:
         return self.patterns["things"].fullmatch(found) is not None
 
     def _is_mistyped_setting(self, name: str) -> bool:
-        """Report whether a name of over `SHORT` letters differs from that of a setting by one letter."""
+        """Report whether a name of over `SHORT` letters is that of a setting, or differs from it by one letter."""
         return len(name) > SHORT and any(is_slip(name, each) for each in self.settings)
 
     def _fold(self, text: str) -> Folded:

@@ -52,9 +52,10 @@ class Suggestions:
         return {word: log((1 + len(self.vocabulary)) / found) for word, found in count.items()}
 
     def nearest(self, folded: str) -> tuple[str, ...]:
-        """Return examples for a text that `fold` has folded, the likeliest first: at most one for each intent.
+        """Return examples for a text that `fold` has folded, the likeliest first.
 
-        If the text names settings, the examples that switch a setting are of these settings only.
+        There is at most one for each intent. If the text names settings, the examples that switch a setting are of
+        these settings only, one for each setting and state.
         """
         text = _WORD.sub(lambda found: self._corrected(found[0]), folded)
         words = {self._corrected(word) for word in words_of(text)}
@@ -74,7 +75,10 @@ class Suggestions:
         return tuple(example for _, example in ranked)
 
     def _setting_examples(self, text: str) -> Iterator[tuple[str, str, frozenset[str]]]:
-        """Yield the examples of each setting that a text names, with a group and the words of their templates."""
+        """Yield examples of the settings that a text names, with a group and the words of their templates.
+
+        Each setting has those of the state that is named, or of both. A single setting also has its question.
+        """
         start = 0
         named = tuple(self._setting_pattern.finditer(text))
         settings = [self.setting_names[found[0].strip(" ,")] for found in named]
@@ -138,7 +142,7 @@ def template_words(
 
 
 def is_slip(word: str, known: str) -> bool:
-    """Report whether two different words differ by one letter: changed, added, left out or swapped with the next."""
+    """Report whether two words are equal or differ by one letter: changed, added, left out or swapped with the next."""
     if abs(len(word) - len(known)) > 1:
         return False
     place = next((i for i, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), -1)

@@ -27,7 +27,7 @@ OLDER = 2  # files beside the newest
 def add_log_file(logger: logging.Logger, home: Path, name: str) -> logging.Handler | None:
     """Add a log file to a logger, in the format of the logger's first handler; return the new handler.
 
-    Return None where the file cannot be written. On the main thread, SIGUSR1 reopens the file from now on.
+    Return None where the file cannot be opened. On the main thread, SIGUSR1 reopens the file from now on.
     """
     try:
         handler = _PrivateFile(

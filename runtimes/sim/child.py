@@ -6,8 +6,8 @@
 
     host.programs["/bin/cat"] = lambda child: Cat(child)
 
-Bytes take up to `DELAY` in each direction, and keep their order. Output that the core does not read, and input that the
-script does not read, fill a window and then hold the writer back.
+Bytes take up to `DELAY` in each direction, and keep their order. Input that the script does not read fills a window,
+and then the core gets no more `Sent`. Output beyond its window is buffered; a script can obey `room` and `on_room`.
 """
 
 from __future__ import annotations
@@ -38,26 +38,29 @@ SIGNAL_NUMBERS = {
 
 
 class ScriptedProgram:
-    """Program that discards its input and exits with 0 at its end; override methods for another behaviour."""
+    """Program that discards its input, exits with 0 at the input's end, and dies of a signal.
+
+    Override methods for another behaviour. They are only called while the child runs.
+    """
 
     def __init__(self, child: SimChild) -> None:
         self.child = child
 
     def on_start(self) -> None:
-        """Start running."""
+        """Begin the script's actions, shortly after the spawn. Does nothing here."""
 
     def on_input(self, data: bytes) -> None:
-        """Handle bytes on its input."""
+        """Handle bytes on its input. Does nothing here, so the bytes are discarded."""
 
     def on_input_closed(self) -> None:
-        """Handle the end of its input."""
+        """Handle the end of its input. Exits with 0 here."""
         self.child.exit(0)
 
     def on_room(self) -> None:
-        """Handle that the core has read all output after the window was full, so that output can continue."""
+        """Handle the end of a full window: the core has read all output, or has closed its end. Does nothing here."""
 
     def on_resize(self, size: TerminalSize) -> None:
-        """Handle a new size of its terminal, which `child.size` has too."""
+        """Handle a new size of its terminal, which `child.size` has too. Does nothing here."""
 
     def on_signal(self, signal: SignalName) -> None:
         """Handle a signal other than KILL; by default it ends the program. A terminal that hangs up sends HANGUP."""
@@ -68,7 +71,7 @@ ProgramFactory = Callable[["SimChild"], ScriptedProgram]
 
 
 class SimChildEnd:
-    """The core's end of a child's pipes, with the interface of `connection.SimEnd`."""
+    """The core's end of a child's main channel or error output, with the methods of `SimEnd` that a process calls."""
 
     exit_status: int | None = None
 
@@ -226,7 +229,8 @@ class SimChild:
     def emit(self, data: bytes) -> None:
         """Write to the output; if it is a pipe without a reader, SIGPIPE ends the child.
 
-        Bytes beyond `room` are buffered; `on_room` is called when the core has read them all.
+        Bytes beyond `room` are buffered. If the window is full afterwards, `on_room` is called when the core has read
+        all bytes. A terminal without a reader drops the bytes.
         """
         if self.alive and self.output.gone and not self._terminal:
             self.exit(-SIGPIPE)
@@ -242,7 +246,7 @@ class SimChild:
 
     @property
     def room(self) -> int:
-        """Return the number of bytes that a real child could write without blocking."""
+        """Return how many bytes of the output's window are free; 0 after the core has closed its end."""
         return 0 if self.output.gone else max(0, WINDOW - self.output.buffered_bytes)
 
     def stop_reading(self) -> None:
@@ -328,7 +332,7 @@ class SimChild:
             self._break()
 
     def taken(self, end: SimChildEnd) -> None:
-        """Handle that the core has read output: call `on_room` if all is read after the window was full.
+        """Handle that the core has read output: call a running child's `on_room` if the window was full and is empty.
 
         The channel of an exited child is closed if it is finished.
         """
@@ -375,7 +379,10 @@ class SimChild:
         self.check_finished()
 
     def _break(self) -> None:
-        """Handle the close at the core's side: send HANGUP to a child with a terminal, otherwise end its input."""
+        """Handle the close at the core's side: send HANGUP to a child with a terminal, otherwise end its input.
+
+        Without a terminal, `on_room` is called if the output's window was full, since a write then meets SIGPIPE.
+        """
         if self._terminal:
             self.signal(SignalName.HANGUP)
         else:

@@ -44,7 +44,10 @@ class SimEndHandler(Protocol):
 
 
 class OutboxFile:
-    """Bytes of a file in an outbox; `over` is called when the last byte has left or the channel closes before."""
+    """Bytes of a file in an outbox; `over` is called when the last byte has left or the channel closes before.
+
+    It is not called for a file that is dropped.
+    """
 
     def __init__(self, n: int, over: Callable[[Failure | None], None]) -> None:
         self.n = n
@@ -360,7 +363,7 @@ class SimConnection:
         self.hung = True
 
     def heal(self) -> None:
-        """End a hang; the segments that were held back arrive after a delay."""
+        """End a hang; the segments that were held back arrive after a delay, unless the hosts are partitioned."""
         self.hung = False
         for end in (self.client, self.server):
             end.reschedule(self.world.now + self.delay())

@@ -1,7 +1,7 @@
 """Operations of a simulated process: files, uploads, configuration, store and work, each answered after virtual time.
 
 An operation on files, the store or a child takes effect when it is answered; only `SendFile` sends before. If a store
-request or a file replacement is cancelled, or its process is killed, the seed decides whether it takes effect.
+request or a change in the state folder is cancelled or its process ends, the seed decides whether it takes effect.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class RawPeer:
         self._end.close_write()
 
     def abort(self) -> None:
-        """Drop the connection: with RST, by which the peer loses bytes in flight, unless a FIN was sent before."""
+        """Drop the connection, with RST unless a FIN was sent and all arrived bytes were read; see `SimEnd.abort`."""
         self._end.abort()
 
     def pause(self) -> None:

@@ -83,7 +83,7 @@ class S3Service:
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Implement `Service.on_accepted`: every client is admitted, and each request needs a signature."""
+        """Implement `Service.on_accepted`: `AdmissionControl` admits clients, and each request needs a signature."""
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:

@@ -88,7 +88,7 @@ class Simulation:
         return RawPeerListener(self, host, port, tls=tls, alpn=alpn)
 
     def cut(self, connection: SimConnection) -> None:
-        """Break a connection: bytes in flight are lost, and both ends are closed."""
+        """Break a connection: bytes in flight are lost, and both ends are closed after a delay."""
         connection.cut()
 
     def heal_all(self) -> None:
@@ -163,7 +163,7 @@ class Simulation:
         return self.trace.records
 
     def trace_digest(self) -> str:
-        """Return a hex digest of every fact and command so far: equal for equal runs."""
+        """Return a hex digest of the events so far, equal for equal runs; see `Trace.digest`."""
         return self.trace.digest()
 
     def _run(self, until: float, stop: Callable[[], bool] | None) -> bool:

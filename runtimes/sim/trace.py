@@ -1,4 +1,4 @@
-"""Events of a simulation: a digest of all, and the last ones as text."""
+"""Events of a simulation: a digest, and the last ones as text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TraceRecord:
 
 
 class Trace:
-    """Recorder of all facts and commands in order; keeps all of them only when `keep` is set."""
+    """Recorder of facts, commands and changes of processes; without `keep`, it keeps only the last of each process."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.records: list[TraceRecord] | None = [] if keep else None
@@ -62,7 +62,10 @@ class Trace:
             self._digest.update(f"{when!r} {process} {what!r}\n".encode())
 
     def digest(self) -> str:
-        """Return a hex digest of everything so far, equal for equal runs."""
+        """Return a hex digest of the events so far, equal for equal runs.
+
+        Of a result with over `PAGE` rows, only the number and the first and last row are in it.
+        """
         return self._digest.hexdigest()
 
     def last(self, count: int = LAST) -> list[TraceRecord]:

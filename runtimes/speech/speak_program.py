@@ -31,7 +31,8 @@ OPTIONS = {"-v": "en", "-s": "175", "-p": "50"}
 def main(arguments: Sequence[str]) -> int:
     """Synthesize the text on standard input, and write WAV to standard output.
 
-    Return 0, also if the reader has closed the output, 1 without the voice or engine, or 2 for wrong arguments.
+    Return 0, also if the reader has closed the output, 1 without the voice or engine, or 2 for unknown options. A
+    rate or pitch that is no number raises `ValueError`.
     """
     options = dict(OPTIONS)
     if len(arguments) % 2 or any(name not in OPTIONS for name in arguments[::2]):

@@ -6,7 +6,7 @@
 The recognizer is pocketsphinx, or Whisper with a model, which is a folder of CTranslate2.
 
 The decoder detects the format from the file's bytes, whatever its name. Only formats of `FORMATS` are permitted, since
-playlists and the like name other files. WAV is decoded even without PyAV.
+playlists and the like name other files. Without PyAV, only WAV of 16 bits is decoded.
 """
 
 from __future__ import annotations

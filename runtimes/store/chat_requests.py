@@ -152,7 +152,7 @@ def chat_handlers(search: ChatSearch) -> tuple[dict[type, FastHandler], dict[typ
 
 
 class _SessionCounts:
-    """Cached number of sessions of each kind of list, valid until a session changes."""
+    """Cached numbers of sessions by kind of list, in SQLite; a request that may change a number discards all."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, int] = {}

@@ -58,7 +58,10 @@ def advance_sequence(connection: Connection, column: Column[int]) -> None:
 
 
 def checkpoint_wal(engine: Engine) -> None:
-    """Move changes from the SQLite log into the file and truncate the log; do nothing in other databases."""
+    """Move changes from the SQLite log into the file and truncate the log, unless other connections prevent that.
+
+    Do nothing in other databases.
+    """
     if engine.dialect.name == "sqlite":
         connection = engine.raw_connection()
         try:

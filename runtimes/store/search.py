@@ -22,7 +22,7 @@ class ChatSearch(Protocol):
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
         """Return the numbers (`seq`) of messages with all `terms` (at least one, from `parse_terms`).
 
-        A search with an index returns the best first, one without an index the newest.
+        The best are first if an index is used, otherwise the newest.
         """
         ...
 
@@ -45,5 +45,5 @@ class PortableSearch:
 
 
 def contains_term(term: str) -> ColumnElement[bool]:
-    """Return the condition that a message's text contains a term."""
+    """Return the condition that a message's text contains a term, in upper or lower case."""
     return func.coalesce(CHAT_MESSAGES.c.words, CHAT_MESSAGES.c.text).icontains(term, autoescape=True)

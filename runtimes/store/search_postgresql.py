@@ -23,10 +23,10 @@ _BLANKS = str.maketrans(dict.fromkeys(string.punctuation, " "))
 
 
 class TsvectorSearch:
-    """Search with the index; terms without letters, such as an emoji, are compared with the texts."""
+    """Search with the index; terms without letters and digits, such as an emoji, are compared with the texts."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """Implement `ChatSearch.find`: best first, then newest.
+        """Implement `ChatSearch.find`: best first, then newest; without a term in the index, newest first.
 
         Only the first 250,000 characters of a text are indexed.
         """

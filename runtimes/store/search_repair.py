@@ -37,9 +37,10 @@ def is_search_damaged(error: SQLAlchemyError) -> bool:
 
 
 def check_search_index(engine: Engine) -> bool:
-    """Compare the index with the messages, and repair it if they differ; return whether they did.
+    """Compare the index with the messages, and repair it if they differ; return whether a repair was tried.
 
-    That takes about a second for 30 MB of text. In databases other than SQLite, do nothing and return False.
+    The result is False, too, if the comparison fails for another reason. It takes about a second for 30 MB of text. In
+    databases other than SQLite, do nothing and return False.
     """
     if engine.dialect.name != "sqlite":
         return False

@@ -19,7 +19,7 @@ _INDEX = table("chat_search", column("rowid"), column("chat_search"), column("ra
 
 
 class Fts5Search:
-    """Search with the index; terms without letters, such as an emoji, are compared with the texts."""
+    """Search with the index; terms without letters and digits, such as an emoji, are compared with the texts."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
         """Implement `ChatSearch.find`: best first by BM25, then newest; without a term in the index, newest first."""

@@ -1,4 +1,4 @@
-"""Copy of a whole database into another one, which may be of another kind."""
+"""Copy of sessions, chats and audit events into another database, which may be of another kind."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BATCH_SIZE = 500  # rows
 def copy_store(
     source: str | Path, target: str | Path, told: Callable[[str, int, int], None] = lambda table, done, of: None
 ) -> Mapping[str, int]:
-    """Copy all tables and return the number of rows of each.
+    """Copy the tables in `TABLES` and return the number of rows of each.
 
     `told` is called after each batch with the table, the rows so far and the total. The source is read as of one
     instant and not changed. The target is migrated and must be empty; afterwards it has all rows or none. Raises

@@ -178,7 +178,7 @@ class TlsChannel(TcpChannel):
     # --- writing -------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Write the queued records, then the queued plaintext."""
+        """Write the queued records, then, after the handshake, the queued plaintext."""
         if not self._push():
             return
         if self._opening is None:

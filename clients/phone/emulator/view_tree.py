@@ -181,7 +181,7 @@ def find_node(windows: Sequence[Window], node_id: str) -> VisitedNode | None:
 
 
 def hit_test(window: Window, x: int, y: int, *, scrollable: bool = False, hold: bool = False) -> ViewNode | None:
-    """Return the innermost enabled node at a point that reacts, or None.
+    """Return the innermost enabled node at a point that reacts, or None; of overlapping siblings, the last.
 
     It reacts to a scroll with `scrollable`, else to a long press with `hold`, else to a tap.
     """
