@@ -194,7 +194,7 @@ def _machine() -> dict[str, object]:
 
 
 def _build() -> str:
-    """Return how the interpreter was built, which changes every figure by up to a quarter."""
+    """Return how the interpreter was built, which changes the figures by up to a quarter."""
     options = str(sysconfig.get_config_var("CONFIG_ARGS"))
     if "--enable-optimizations" in options:
         return "built with profile-guided optimisation" + (" and LTO" if "--with-lto" in options else "")

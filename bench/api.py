@@ -79,7 +79,10 @@ class _Runs(Rounds):
 
 
 def api_section(scale: Scale, progress: Progress, *, loops: tuple[str, ...] = LOOPS, peers: bool = True) -> list[Table]:
-    """Measure the API on each loop beside bare servers, and return all tables. The ratios refer to the first loop."""
+    """Measure the API on each loop beside bare servers, and return all tables. The ratios refer to the first loop.
+
+    Lists of sessions and the gateway are measured on asyncio alone.
+    """
     with ExitStack() as stack:
         most = stack.enter_context(room_for(2 * max(scale.held, *scale.streams)))
         model = stack.enter_context(running(model_server(), beside_load=True))

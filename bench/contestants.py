@@ -189,7 +189,7 @@ def child(
 
 @contextmanager
 def pinned() -> Iterator[None]:
-    """Keep this process off the servers' CPU during the context, if there are several CPUs."""
+    """Keep this process on the load's CPU during the context, if there are several CPUs."""
     _pin(0, CPUS[-1:])
     try:
         yield
@@ -204,7 +204,7 @@ def load_cpu() -> int:
 
 @contextmanager
 def room_for(descriptors: int) -> Iterator[int]:
-    """Raise this process's limit on open descriptors, which servers inherit; yield the number that is available."""
+    """Raise this process's limit on open descriptors, which servers inherit; yield how many of `descriptors` fit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = descriptors + SPARE
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,4 +1,4 @@
-"""Checker of the contract between a core and a runtime, around any core: three lines in `handle`.
+"""Checker of the contract between a core and a runtime, around any core.
 
 For tests of your own runtime, give it `Checked(core)` in place of the core. A violated rule raises `ContractError` with
 the rule's text, at the place of the violation.

@@ -41,7 +41,10 @@ class OwnLoop:
         self.exit: int | None = None
 
     def step(self) -> None:
-        """Deliver the pending facts, serve the connections, and wait once for a socket or the core's deadline."""
+        """Deliver the pending facts, and serve the connections.
+
+        If that leaves no fact and no exit, wait once for a socket or the core's deadline.
+        """
         while self.facts:
             for command in self.core.handle(self.facts.popleft(), proto.Moment(time.monotonic(), time.time())):
                 self.carry_out(command)  # in order, before the next fact
@@ -58,7 +61,7 @@ class OwnLoop:
         self.facts.append(None)  # time has passed, in any case
 
     def carry_out(self, command: proto.Command) -> None:  # commands for a closed channel are ignored
-        """Perform one command."""
+        """Perform one command; fail an operation as `UNSUPPORTED`, and ignore other commands."""
         connection = self.connections.get(getattr(command, "ch", self.last))
         match command:
             case proto.Ready():

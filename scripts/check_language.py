@@ -124,7 +124,10 @@ def check_prose(number: int, line: str) -> Iterator[Finding]:
 
 
 def check_commits() -> Iterator[str]:
-    """Yield each commit since the base whose subject is too long or does not start with an imperative verb."""
+    """Yield each commit since the base whose subject breaks a rule.
+
+    A subject begins with an imperative verb in upper case, has a limited length, and does not end with a full stop.
+    """
     log = _git("log", "--no-merges", "--format=%h %s", f"{CONFIG['base']}..HEAD")  # empty without a clone or its base
     for commit, _, subject in (line.partition(" ") for line in log.splitlines()):
         first = subject.partition(" ")[0].lower()

@@ -1,4 +1,4 @@
-"""`svc backup` and `svc restore`: write the durable files of the service home and its database into one file, or restore them."""
+"""`svc backup` and `svc restore`: write the home's durable files and the database into one file; restore them."""
 
 from __future__ import annotations
 

@@ -94,8 +94,8 @@ def run_service(
 class ProgressLine:
     """Progress line on standard error, for a `OneShotService(watched=True)` that waits for more than a second.
 
-    Any notification but `doing` and `waiting` removes the line until the next `doing`. If a notification cannot be shown, mostly because the
-    output is closed, `on_broken` is called.
+    Any notification but `doing` and `waiting` removes the line until the next `doing`. If a notification cannot be
+    shown, mostly because the output is closed, `on_broken` is called.
     """
 
     def __init__(self, on_tell: Callable[[Notify], None] | None, on_broken: Callable[[], None] | None = None) -> None:
