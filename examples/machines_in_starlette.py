@@ -7,8 +7,8 @@ HTTP, WebSockets and the loop are Starlette's; the machines decide by tables whi
   python -m clients.phone --remote ws://127.0.0.1:8767 --code Q7M2ZK --allow     prints its token with --print-token
   curl -H "Authorization: Bearer <token>" http://127.0.0.1:8767/ping
 
-No machine has a clock or a timer of its own: each call takes the `Moment`, expired entries are ignored, and every table
-has a limit.
+No machine has a clock or a timer of its own: calls that depend on the time take the `Moment`, and expired entries are
+ignored. The tables have limits, but for that of the phones, which has an entry for each socket at most.
 """
 
 from __future__ import annotations

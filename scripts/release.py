@@ -1,11 +1,11 @@
-"""Build the release and test it: sdist, wheel, their metadata, and the wheel under each installed Python.
+"""Build the release and test it: sdist, wheel, their metadata, and the wheel under one Python of each version.
 
 Both are built twice and compared. A CycloneDX bill of materials lists what the programs need. Each Python gets an empty
 environment. Nothing is uploaded.
 
 usage: python scripts/release.py [--check] [PYTHON ...]
-  --check     only compare the version, the metadata and the changelog
-  PYTHON      more interpreters to test, beside python3.11 to python3.14 on the path or of pyenv
+  --check     only compare the versions in pyproject.toml, svc_proto/version.py and the changelog
+  PYTHON      interpreters of 3.11 to 3.14 to test, in place of those on the path or of pyenv with the same version
 Exit codes: 0; 1 when something is wrong with the release, and when no Python was found to test it.
 """
 
@@ -85,7 +85,7 @@ def top_version(changelog: str) -> tuple[str, str | None]:
 
 
 def find_pythons(named: Sequence[str] = (), *, path: str | None = None, pyenv: Path | None = None) -> dict[str, str]:
-    """Return an interpreter for each of `VERSIONS` that is installed here.
+    """Return an interpreter for each of `VERSIONS` that is installed here, preferably a named one.
 
     Each candidate is run, because a version manager leaves commands on the path that do not start.
     """
@@ -114,7 +114,7 @@ def _version_of(python: str) -> str:
 def _build(folder: Path, scratch: Path) -> Path:
     """Build sdist and wheel into `folder`, with the bill of materials; return the wheel.
 
-    Raises `ReleaseError` unless a second build, and a build from the unpacked sdist, give the same files.
+    Raises `ReleaseError` unless a second build gives the same files, and a wheel of the unpacked sdist the same contents.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for place in (folder, scratch / "again"):

@@ -17,7 +17,7 @@ __all__ = ["HEALTH_FUNCTIONS", "host_health"]
 def host_health(config: DashboardConfig) -> Callable[[Engine], Flow[list[dict[str, object]]]]:
     """Return a function that starts a flow, which runs the health checks of this host for the dashboard.
 
-    It sends no request to the model, and does not check a public address.
+    It requests the list of models from the model's server, but sends no prompt. It does not check a public address.
     """
     ports = [("relay", config.relay.port), ("dashboard", config.port)]
     if config.api_url is not None:

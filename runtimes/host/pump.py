@@ -182,8 +182,8 @@ class Pump:
     def sent(self, channel: OpenChannel, n: int) -> None:
         """Count `n` bytes that the kernel accepted, and report them in `Sent`.
 
-        Within `feed`, the report follows when no other fact waits. A report on under `MAX_LOW_PRIORITY_BYTES` of low
-        priority waits for a later write or close of the channel, or for a `feed` after `COALESCE_DELAY`.
+        Within `feed`, the report follows when no other fact waits. Under `MAX_LOW_PRIORITY_BYTES` of low priority are
+        reported with later bytes or the close of the channel, or in a `feed` after `COALESCE_DELAY`.
         """
         channel.unreported += n
         if self._patient and channel.unreported < MAX_LOW_PRIORITY_BYTES:

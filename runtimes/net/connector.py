@@ -1,8 +1,8 @@
-"""Outgoing connections: name resolution on a thread, attempts at the addresses in turn, TLS handshake if ordered.
+"""Outgoing connections: resolution of names on a thread, attempts at the addresses in turn, TLS handshake if ordered.
 
 The next address is tried when an attempt has failed or lasts longer than `ATTEMPT_DELAY` (RFC 8305 section 5). The
 first established connection is used. The core limits the total time, by `Cancel`. A host that begins with a slash is
-the path of a Unix socket; its port is ignored.
+the path of a Unix socket; the port must be valid, and is not used.
 """
 
 from __future__ import annotations

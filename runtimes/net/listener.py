@@ -247,7 +247,7 @@ class Acceptor(Source):
 class _Handshake:
     """An accepted connection whose TLS handshake is in progress.
 
-    The core receives the connection after success. A failure or timeout is logged, and the core does not learn of it.
+    The core receives the connection after success. A failure or timeout is only logged.
     """
 
     def __init__(

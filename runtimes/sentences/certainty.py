@@ -2,7 +2,7 @@
 
 The action of a sentence is performed only if its free words are plausible. A name has no word of the grammar at its
 ends, an app's name consists of no words of another intent, and a way of sending ("by text") belongs to neither name
-nor message.
+nor message. A name with a dot inside counts as an address, and is plausible.
 """
 
 from __future__ import annotations

@@ -51,7 +51,10 @@ class Folded:
 
 
 def fold(text: str, language: str) -> Folded:
-    """Fold a text: lower case, no accents, blanks for hyphens and colons, simplified Chinese characters."""
+    """Fold a text: lower case, no accents, blanks for hyphens and colons, and stripped.
+
+    German `ae`, `oe` and `ue` lose their `e`, and the dots of "a.m." are left out. Chinese is simplified.
+    """
     if language == "zh":
         text = simplify(text)
     letters: list[str] = []

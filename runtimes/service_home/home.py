@@ -19,7 +19,7 @@ def service_home_path(env: Mapping[str, str]) -> Path:
 
 
 def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment together with the settings in the `.env` file of the home; the environment wins.
+    """Return the variables of `env` that are not blank, with this project's settings in the home's `.env` as defaults.
 
     The API's key in the file is left out unless `env` has `API_SERVER_KEY`: code that needs the key searches all places
     of wire core 2.7. Raise `EnvFileError` for a file that exists and cannot be read.

@@ -416,7 +416,10 @@ class SimOperations:
         seconds: float = FILE_TIME,
         fault: float | None = None,
     ) -> None:
-        """Perform `effect` after about `seconds` and earlier operations of its `queue`; answer with its result."""
+        """Schedule `effect` in about `seconds`, after earlier operations of its `queue`; answer with its result.
+
+        A fault delays the effect or makes it fail. A cancelled effect has no answer, and often does not take place.
+        """
         world = self._world
         if world.draw(world.faults.file if fault is None else fault):
             effect, durable = _broken, False

@@ -1,7 +1,7 @@
 """TLS contexts for servers and clients, and the limits on handshakes.
 
 A core is informed of an accepted connection only after its handshake. So the runtime, not the core, limits handshakes:
-in time by `HANDSHAKE_TIMEOUT`, in number by `MAX_HANDSHAKES`.
+in time by `HANDSHAKE_TIMEOUT`, in number by `MAX_HANDSHAKES` for each listener, whose oldest one then ends.
 """
 
 from __future__ import annotations
