@@ -102,8 +102,8 @@ def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None
 def is_local_safe(relay: RelayConfig) -> bool:
     """Report whether programs of this host may be recognized by their address or user, without the local secret.
 
-    They may not if clients of a proxy could count as local: with a trusted proxy, or with a public route unless the
-    kernel names the users of callers, since a proxy has a user of its own.
+    They may not if the settings require the secret, or if clients of a proxy could count as local: with a trusted
+    proxy, or with a public route unless the kernel names the users of callers, since a proxy has a user of its own.
     """
     if _identifies_users(relay):
         policy = evolve(relay, public_url=None).local_trust_policy(public_route=False)

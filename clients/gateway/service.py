@@ -1,7 +1,8 @@
 """Gateway as a service: passes JSON-RPC lines of its client to the API server's gateway and back (wire terminal 2.4).
 
 The API server runs the sessions and their turns, on the WebSocket that phones use as well; it is connected at the first
-call, and at the first call after it was lost. The process ends with its client, after the calls and turns in progress.
+call, and at the first call after it was lost. After the end of its input the process finishes the calls and turns in
+progress, and ends; it ends at once when its output is closed.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ class AppContent:
 
 
 def _of_record(row: Row, record: Mapping[str, str], texts: Mapping[str, str], key: str | None = None) -> Row:
-    """Return a row with a record's members in its texts; its effects open that record."""
+    """Return a row with `texts` in place of names in braces; its effects that show a screen fill in the record."""
     detail = None if row.detail is None else _filled(row.detail, texts)
     press, menu = (_opening(action, record) for action in (row.press, row.menu))
     key = _filled(row.key, texts) if row.key else key

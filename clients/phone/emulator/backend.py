@@ -133,7 +133,7 @@ class EmulatedPhone:
         return None if seen is None else seen.node.text or seen.node.description
 
     def texts_pressed(self, command: PhoneCommand) -> tuple[str, ...]:
-        """Return the texts of what a tap or long press presses; empty for other commands, or if nothing is pressed."""
+        """Return the texts of the nodes that a tap or long press names or presses; see `texts_at_target`."""
         return texts_at_target(self.device, command)
 
     @property

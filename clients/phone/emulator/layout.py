@@ -66,8 +66,8 @@ class Row:
     """A row of a screen. `key` names the text or switch behind it; `view` is the last part of its resource name.
 
     `menu` is the effect of a button `More options` at its end. A row of kind `RECORDS` is drawn once for each record of
-    `collection` whose members have the values `where`, and which contains the app's text named `search`, if that is
-    set.
+    `collection` whose members have the values `where` (an empty value and `ALL` match each record), and which contains
+    the app's text named `search`, if that is set.
     """
 
     kind: RowKind
