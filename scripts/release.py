@@ -114,7 +114,8 @@ def _version_of(python: str) -> str:
 def _build(folder: Path, scratch: Path) -> Path:
     """Build sdist and wheel into `folder`, with the bill of materials; return the wheel.
 
-    Raises `ReleaseError` unless a second build gives the same files, and the unpacked sdist a wheel of the same contents.
+    Raises `ReleaseError` unless a second build gives the same files, and the unpacked sdist a wheel with the same
+    contents.
     """
     shutil.rmtree(folder, ignore_errors=True)
     for place in (folder, scratch / "again"):

@@ -248,7 +248,7 @@ class Pump:
         """Run `work` on a thread, and answer the operation with its result or failure.
 
         `keep` turns the thread's result into the answer. `release` undoes a result that comes too late to be reported.
-        `after` runs on the loop's thread when the thread is done, even after a failure.
+        `after` runs on the loop's thread before the answer, even after a failure.
         """
 
         def done(result: object, error: BaseException | None) -> None:

@@ -42,7 +42,7 @@ class Reaper:
         return True
 
     def starting_over(self) -> None:
-        """Release a reservation: the child is watched by now, or was not started."""
+        """Release a reservation: the child is watched next, or was not started."""
         self._starting -= 1
 
     def watch(self, process: SpawnedProcess, exited: ExitCallback) -> None:
