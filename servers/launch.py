@@ -1,4 +1,4 @@
-"""Start-up that all programs share: private home, opened resources, exit code."""
+"""Start-up that the servers and other long-running programs share: private home, opened resources, exit code."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class RedisService:
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> Channel:
-        """Implement `Service.on_accepted`: every client is accepted, and authenticates if there is a password."""
+        """Implement `Service.on_accepted`: every client is accepted, and has to authenticate if there is a password."""
         return _Client(self, fact.ch)
 
     def on_stopping(self) -> None:

@@ -27,7 +27,7 @@ def sentinel_core(entropy: Entropy, masters: Mapping[str, tuple[str, int]], *, p
 
 
 class SentinelService(RedisService):
-    """Redis service in Sentinel mode: it returns the address of each master."""
+    """Redis service in Sentinel mode, with three commands: it answers with the address of a named master."""
 
     def __init__(self, masters: Mapping[str, tuple[str, int]], password: str = "") -> None:
         super().__init__(password)

@@ -92,7 +92,7 @@ class Simulation:
         connection.cut()
 
     def heal_all(self) -> None:
-        """End all faults, partitions and hangs of connections; a broken connection stays broken."""
+        """End random faults, partitions and hangs of connections; a broken connection stays broken."""
         self.faults = Faults.NONE
         self.network.heal()
 
@@ -146,7 +146,7 @@ class Simulation:
         )
 
     def run_idle(self, limit: float = LIMIT) -> None:
-        """Run until only timers are scheduled."""
+        """Run until only timers are scheduled. Raises `SimulationLimitError` after `limit` seconds."""
         self.run_until(lambda: not self._moving, limit)
 
     # --- chance and records --------------------------------------------------------------------------------------
