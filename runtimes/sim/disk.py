@@ -129,7 +129,7 @@ class SimDisk:
         return sum(len(node.data) for node in self._nodes.values() if isinstance(node, FileNode))
 
     def fill(self) -> None:
-        """Leave no room: `append` and `replace` fail with `NO_SPACE` as long as no bytes are freed; `put` still works."""
+        """Leave no room: `append` and `replace` fail with `NO_SPACE` until bytes are freed; `put` still works."""
         self.capacity = self.used
 
     # --- for the runtime -----------------------------------------------------------------------------------------

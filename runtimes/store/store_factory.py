@@ -1,6 +1,6 @@
 """Selection and opening of the store: in memory, or an SQL database.
 
-SQLAlchemy is loaded only for databases other than SQLite, and for chats.
+SQLAlchemy is loaded for a store that is named by a database URL. Other stores load it at the first request for chats.
 """
 
 from __future__ import annotations
