@@ -92,10 +92,9 @@ def relay_program(
     """Build the relay program with opened resources. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
     Without `store`, the store of the environment is opened. `inner` is a second listener, for programs on this host.
-    Without `claim`, the home is claimed here, unless the
-    configuration shares the home. `on_ready` gets the configuration with the bound port, in place of
-    `announce_relay`. `servers` is the number of servers in this process. `keys` are those that the API in this process
-    accepts.
+    Without `claim`, the home is claimed here, unless the configuration shares the home. `on_ready` gets the
+    configuration with the bound port, in place of `announce_relay`. `servers` is the number of servers in this
+    process. `keys` are those that the API in this process accepts.
     """
     logger = setup_logging(int(config.log_level), as_json=config.log_json)
     bind_it = partial(bind_server, config, "relay")

@@ -1,8 +1,8 @@
 """Backups of a service home: an archive of files and the database, which may be in use, and its restore.
 
 An archive is a gzipped tar. It holds the files of the home under `home/`, the database as `svc.db`, and last
-`backup.json` with the SHA-256 of each. A restore first moves what the home
-has into a folder of the home.
+`backup.json` with the SHA-256 of each. A restore first moves the files and the database that are
+there already into a folder of the home.
 """
 
 from __future__ import annotations

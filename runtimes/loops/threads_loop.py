@@ -53,7 +53,7 @@ class ThreadsLoop:
             self.run_once()
 
     def run_once(self, longest: float | None = None) -> None:
-        """Poll for at most `longest` seconds (None: no limit) and until the time to wake, then make the due calls."""
+        """Poll until the time to wake at the latest, for at most `longest` seconds, then make the calls that are due."""
         if self._wake < math.inf:
             left = self._wake - time.monotonic()
             if longest is None or left < longest:

@@ -61,11 +61,11 @@ class PeerUserLookup:
         return self._socket is not None
 
     def is_own_user(self, peer: Address, local: Address) -> bool | None:
-        """Report whether our own user or root has the other end; None for a peer
-        address that is not loopback, or without a netlink socket.
+        """Report whether our own user or root has the other end of a connection.
 
-        The host's root counts, a container's does not. False is also the answer for a socket that no process has open
-        any more, and after an error of the kernel's answer.
+        None for a peer address that is not loopback, or without a netlink socket. The host's root counts, a
+        container's does not. False is also the answer for a socket that no process has open any more, and after an
+        error of the kernel's answer.
         """
         if self._socket is None or not (peer.host.startswith("127.") or peer.host == "::1"):
             return None

@@ -1,8 +1,8 @@
 """Child processes as channels, the same code on every loop: `Spawn`, `Signal` and `ResizeTerminal`.
 
 Unless the core aborts the channel or the input's queue overflows, `Closed` follows the child's exit, not the end of its
-output. Its error output, if
-ordered, is a separate channel that closes before. A failed write to a child's input does not end the channel.
+output. Its error output, if ordered, is a separate channel that closes before. A failed write to a child's input does
+not end the channel.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Starting of child processes, with a pseudo-terminal or with pipes. Starting blocks briefly.
 
 A child leads a session and process group of its own, so a signal reaches its whole group and not the host. No Python
-code runs between fork and exec. An error before the child's program runs is raised as an `OSError`.
+code runs between fork and exec. If the system cannot run the child's program, `OSError` is raised.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ __all__ = ["with_running_settings"]
 def with_running_settings(config: RelayConfig, *, branded: bool = False) -> RelayConfig:
     """Return `config` with the addresses, paths and brand of the running relay, and the addresses of the running API.
 
-    `key_in_environment` becomes false if the running API has another key.
+    `key_in_environment` becomes false if the running API does not have its key from the environment.
 
     Both are those of the home in `config`. Members of a server that does not run stay as configured. `branded` keeps
     the configured brand.

@@ -152,7 +152,10 @@ def chat_handlers(search: ChatSearch) -> tuple[dict[type, FastHandler], dict[typ
 
 
 class _SessionCounts:
-    """Cached numbers of sessions by kind of list, in SQLite; a request that may change a number discards all."""
+    """Cached numbers of sessions by kind of list, in SQLite.
+
+    A change by another connection, or a request that may change a number, discards all.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Hashable, int] = {}
