@@ -53,7 +53,7 @@ class ThreadsLoop:
             self.run_once()
 
     def run_once(self, longest: float | None = None) -> None:
-        """Poll until the time to wake at the latest, for at most `longest` seconds, then make the calls that are due."""
+        """Poll until the time to wake at the latest, and for at most `longest` seconds, then make the due calls."""
         if self._wake < math.inf:
             left = self._wake - time.monotonic()
             if longest is None or left < longest:
