@@ -1,8 +1,8 @@
 """Smoke test of an installation; run by the Python of its environment, with the expected version.
 
 usage: python -I smoke.py VERSION
-The programs print their version and help, each module that needs no extra can be imported, and started servers answer,
-are listed by `svc status` and `svc top`, and stop. Standard output gets one line with the results.
+The programs print their version and help, each module that needs no extra can be imported, started servers answer and
+stop, and meanwhile `svc status` and `svc top` end without an error. Standard output gets one line with the results.
 """
 
 from __future__ import annotations

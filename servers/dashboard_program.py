@@ -215,7 +215,7 @@ def with_local_servers(
 
 
 def page_files() -> dict[str, bytes]:
-    """Return the files of the page by path, such as `app.js` and `vendor/katex.js`."""
+    """Return the files of the page by path, such as `app.js`, and the generated `command_sentences.js`."""
     found = {"command_sentences.js": command_sentences()}
     folders = [("", files("servers").joinpath("page"))]
     for prefix, folder in folders:

@@ -1,4 +1,4 @@
-"""Terminal screen of a start: a QR if it fits, how to pair, and the addresses, within 80 x 24.
+"""Terminal screen of a start: a QR if it fits, how to pair, and the addresses.
 
 Without a terminal there are only lines on how to pair, and no code is created: a stored code could admit others.
 """

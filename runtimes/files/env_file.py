@@ -73,7 +73,7 @@ def set_env_line(text: str, name: str, value: str) -> str:
 
 
 def _parse(text: str) -> tuple[dict[str, str], str]:
-    """Return the variables before the first line that cannot be read, and that line's problem (empty if none)."""
+    """Return the variables with a value before the first unreadable line, and that line's problem (empty if none)."""
     found: dict[str, str] = {}
     for binding in _bindings(text):
         problem = _problem(binding)

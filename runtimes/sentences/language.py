@@ -105,7 +105,7 @@ class Language:
     def _slots_of(self, result: RecognizeResult, candidate: Folded, text: str) -> tuple[dict[str, str], set[int]]:
         """Return the slots of a match, and the indexes of the letters in which negations are not searched.
 
-        These are letters of free text that does not begin the sentence.
+        These are the letters of slots in `UNGUARDED` that do not begin the sentence.
         """
         name = result.intent.name
         slots: dict[str, str] = {}

@@ -1,6 +1,7 @@
 """Scripted peers: a raw byte connection under the control of a test, and a port that accepts one.
 
-Every method that waits runs the simulation until its condition holds.
+A method that waits runs the simulation until its condition holds, and raises an error at the end of the connection or
+after a limit.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class SqlStore:
         return type(request) in self._quick
 
     def _check_search(self) -> bool:
-        """Check the search index; return whether it was repaired."""
+        """Check the search index; return whether a repair was tried."""
         from runtimes.store.search_repair import check_search_index  # noqa: PLC0415, RUF100 - for searches alone
 
         repaired = check_search_index(self._engine)

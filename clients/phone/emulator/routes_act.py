@@ -62,7 +62,7 @@ def tap(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandR
 def tap_text(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
     """Click a node with a text: the whole text first (the node, then an ancestor), then a part of it.
 
-    If no matching node can be clicked, tap the centre of the best match.
+    With `exact`, only the whole text matches. If no matching node can be clicked, tap the centre of the best match.
     """
     needle = args.required("text")
     exact_only = args.boolean("exact") is True
