@@ -147,12 +147,12 @@ class EmulatedPhone:
 
     @property
     def outbox(self) -> deque[OutboxItem]:
-        """Return the items that left the phone or were opened for its user to send, oldest first."""
+        """Return the latest items that left the phone or were opened for its user to send, oldest first."""
         return self.device.outbox
 
     @property
     def gestures(self) -> deque[Gesture]:
-        """Return the performed touches, oldest first."""
+        """Return the latest performed touches, oldest first."""
         return self.device.gestures
 
 

@@ -340,11 +340,11 @@ class EmulatedDevice(DeviceState):
     # --- the rest --------------------------------------------------------------------------------------------
 
     def record(self, kind: str, now: Moment, details: Mapping[str, object]) -> None:
-        """Add an item to the outbox."""
+        """Add an item to the outbox, which drops its oldest one if it is full."""
         self.outbox.append(OutboxItem(kind, int(now.wall * 1000), details))
 
     def notify(self, notice: Notice, now: Moment) -> None:
-        """Post a notification, the newest on top."""
+        """Post a notification, the newest on top; the oldest one beyond the limit is dropped."""
         self.notices.appendleft(notice)
         self._updated(SYSTEM_UI, now)
 
