@@ -107,7 +107,8 @@ NOT_THERE = (AttachmentTrigger.MISSING, AttachmentTrigger.FORBIDDEN)  # with the
 class MediaMarker:
     """Media marker in a chat text: a token of the media registry, or an absolute path of the host.
 
-    A path without quotes may end at any blank or mark: `shorter` has the other possible paths, longest first.
+    A path without quotes may end at any blank or mark: `shorter` has other possible paths, longest first, then the
+    paths without escapes.
     """
 
     token: str | None = None
@@ -173,7 +174,8 @@ class Attachment:
     def on_response(self, status: int | None, size: int) -> None:
         """Handle the relay's response: its status, None if there was none, and the body's size in bytes.
 
-        If the file is missing and the marker has a further path, that path is tried next.
+        If the file is missing or not allowed and the marker has a further path, that path is tried next. A late
+        response, after another one has decided the state, is ignored.
         """
         if self.state is AttachmentState.LOADING:  # else a late response to an abandoned fetch
             trigger = _trigger(status, size, self.preferences.max_inbound)

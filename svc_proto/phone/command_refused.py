@@ -11,7 +11,7 @@ __all__ = ["CommandRefused"]
 
 
 class CommandRefused(Exception):  # noqa: N818 - an answer, not a fault
-    """Refusal of a command: `error` names the argument at fault, `more` adds members (wire bridge 3.1)."""
+    """Refusal of a command: `error` is the reply's text, `more` adds members (wire bridge 3.1)."""
 
     def __init__(self, status: int, error: str, error_code: str | None = None, /, **more: object) -> None:
         super().__init__(error)

@@ -170,8 +170,9 @@ class GatewayChat:
             on_result(message.get_object("result") if error is None else JsonObject({"error": error}))
 
     def _on_resumed(self, result: JsonObject) -> None:
-        """Handle the response to `session.resume`: finish the prompts that are stored, and send the others again.
+        """Handle the response to `session.resume`: finish the prompts that are stored.
 
+        The others are sent again, except those that the running session names as accepted.
         An error is reported to the user. It closes the connection, unless the session is not stored: then a new one is
         used.
         """

@@ -293,7 +293,10 @@ class Phone:
     # --- for a service that contains the phone ---
 
     def network_changed(self, *, cellular: bool) -> None:
-        """Choose the candidate anew after a change of the network, and reconnect at once if the phone is offline."""
+        """Handle a change of the network: among several candidates choose anew, and reconnect at once after a loss.
+
+        Attachments that waited for another network may be fetched.
+        """
         self._anew = True
         match self.state:
             case PhoneState.BACKING_OFF:
@@ -368,7 +371,7 @@ class Phone:
         """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Abandon running commands and schedule a reconnect; exit if the relay refused the credential."""
+        """Abandon running commands and schedule a reconnect; exit if the relay refused the sign-in or gave no token."""
         self._status_timer.cancel()
         self._sign_in_timer.cancel()
         lost = self.state in CONNECTED_STATES
@@ -538,7 +541,10 @@ class Phone:
             self._send("notifications", "notification.posted", payload)
 
     def _show(self) -> None:
-        """Send the status to the relay if a switch has changed, and the changed view of the gates to the program."""
+        """Report the status to the relay if the master toggle or unattended access has changed.
+
+        If the phone is `watched`, also report a changed view of the gates to the program.
+        """
         if self.state is PhoneState.ONLINE and self._reported != self._toggles:
             self._report_status()  # wire bridge 1.3: beside the timer, on changes of these two alone
         if self._watched:

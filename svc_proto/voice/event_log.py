@@ -91,7 +91,7 @@ class GrowingFile:
             self._engine.spawn(self._write())
 
     def close(self) -> None:
-        """Refuse further data, and write what is waiting."""
+        """Drop further data, and write what is waiting."""
         self._closed = True
         self.flush()
         self._timer.retire()
@@ -116,7 +116,10 @@ class GrowingFile:
 
 
 class EventLog(GrowingFile):
-    """Event log of one session: JSON lines, each an event without its audio."""
+    """Event log of one session: JSON lines, each an event without its audio.
+
+    At `MAX_LOG` bytes a last line `log.full` is written; later events are dropped.
+    """
 
     _left = MAX_LOG
 

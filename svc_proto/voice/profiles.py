@@ -47,7 +47,7 @@ class ConfigProfile:
 def profile_of(query: Mapping[str, str], body: Mapping[str, object] | None = None) -> str | None:
     """Return the profile that a request names, if any; the query overrides the body.
 
-    Raise `Refused` 400 if the body's member is no text.
+    Raise `Refused` 400 if the query names none and the body's member is no text.
     """
     return query.get("profile", "").strip() or (optional(body or {}, "profile", text) or "").strip() or None
 

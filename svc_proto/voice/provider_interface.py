@@ -3,8 +3,8 @@
     renderer = providers.renderer("local")
     done = yield from renderer.render(SpeechRequest(text="Hello.", voice="en", sample_rate=24_000), sink)
 
-A vendor, the local provider and a command of the operator have `speak(request)`, which returns a `SpeechFile`, and
-`transcribe(recording, model=, language=)`, which returns the text.
+The providers over HTTP, the local provider and a command of the operator have `speak(request)`, which returns a
+`SpeechFile`, and `transcribe(recording, model=, language=)`, which returns the text.
 
 The audio of renderers and realtime providers is PCM: signed 16-bit little-endian, mono. Failures of providers are
 `ProviderError`s, whose texts may be shown to the caller.
@@ -148,7 +148,7 @@ class SpeechFile:
 
 @frozen(kw_only=True)
 class Recording:
-    """Uploaded audio file, in the spool folder while it is processed."""
+    """Audio file in the spool folder while it is transcribed: uploaded, or an utterance of a voice session."""
 
     path: str
     size: int  # bytes

@@ -53,9 +53,9 @@ class ProviderCatalogs:
         )
 
     def fetch(self, info: ProviderInfo) -> Flow[ProviderCatalog]:
-        """Return the options, with a request to the vendor unless its offer is cached.
+        """Return the options, with a request to the vendor unless its offer is cached or it has no discovery.
 
-        If the request fails, return the registry's options; `dynamic` has the reason.
+        Without the vendor's key, or if the request fails, return the registry's options; `dynamic` has the reason.
         """
         voice, key, offer = self._voice, self._key(info), self.cached(info)
         if offer.found is not NOTHING:

@@ -82,7 +82,7 @@ class VoiceMode:
         return {}
 
     def on_attached(self) -> None:
-        """Handle a socket that becomes the owner of a new session; by default, call `begin` of the session at once.
+        """Handle a socket that becomes the owner of a new or released session; by default, call the session's `begin`.
 
         A mode may call `begin` later, or `release` if it cannot start.
         """
@@ -96,14 +96,14 @@ class VoiceMode:
         """React to a socket lost before the session was ready or without resume; by default, do nothing."""
 
     def resumes_after(self, code: int) -> bool:
-        """Report whether a session whose socket closed with `code` waits for a reconnect."""
+        """Report whether a session whose socket closed with `code` waits for a reconnect; by default, never."""
         return False
 
     def on_detached(self) -> None:
         """React to the loss of the client, which may reconnect in the resume window; by default, do nothing."""
 
     def wait_writable(self) -> Flow[None]:
-        """Wait until the client has read enough, or has reconnected and read enough."""
+        """Wait until the session has room; a mode may add to this."""
         return self.session.wait_writable()
 
     def on_resumed(self) -> None:
@@ -126,7 +126,7 @@ class VoiceMode:
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
         """Handle the end of rendering, or its error; by default, do nothing.
 
-        `fields` are `metrics` and `metadata` of the response's end.
+        `fields` are `metrics` and `metadata` of the response's end; empty for an error.
         """
 
 
@@ -168,7 +168,7 @@ class VoiceSession:
         return token
 
     def created(self, fields: Mapping[str, object]) -> None:
-        """Log the creation of the session, and start to delete expired files of older sessions."""
+        """Log the creation of the session, and call `sweep` of its manager for the files of older sessions."""
         family, chosen = self.family, self.chosen
         self.log_event(f"{family.name}.session.created", session_id=self.id, **self.settings_choice(), **fields)
         family.sweep(chosen.run_retention_days if isinstance(chosen, RealtimeSettings) else KEEP_DAYS)
@@ -192,7 +192,7 @@ class VoiceSession:
 
     @property
     def attached(self) -> bool:
-        """Report whether a client is connected."""
+        """Report whether a client is connected and the session has begun."""
         return self.life.state is VoiceState.ATTACHED
 
     @property
@@ -201,7 +201,10 @@ class VoiceSession:
         return int(self.life.window * 1000)
 
     def emit(self, kind: str, /, **fields: object) -> None:
-        """Send an event to the client, now or by event replay, and log it; do nothing in a closed session."""
+        """Send an event to the client, if there is one, and log it; do nothing in a closed session.
+
+        A session with resume also stores the event for replay.
+        """
         if self.closed:
             return
         ids = self.life.number()
@@ -210,7 +213,7 @@ class VoiceSession:
         self.log.record(event)
 
     def emit_audio(self, kind: str, pcm: bytes, rate: int, /, **fields: object) -> None:
-        """Send audio to the client, whole samples; `rate` in Hz (wire 4.7)."""
+        """Like `emit`, send audio of whole samples; `rate` in Hz (wire 4.7). The log has its size in place of it."""
         if self.closed:
             return
         ids, (peak, rms) = self.life.number(audio=True), levels(pcm)
@@ -242,7 +245,7 @@ class VoiceSession:
         return self.life.has_room if self.socket is None else self.socket.writable
 
     def wait_writable(self) -> Flow[None]:
-        """Wait until the client has read enough, or has reconnected and read enough."""
+        """Wait until the client has read enough; without a client, until the replay buffer has room or one connects."""
         while not self.has_room:
             yield from self._speakers.wait(self.engine.now.mono + WRITABLE_TIMEOUT)
 
@@ -363,7 +366,7 @@ class VoiceSession:
         return [socket for socket in here if secrets_equal(socket.bearer_hash, bearer_hash)]
 
     def refuse(self, socket: VoiceConnection, denied: ClaimDenied) -> None:
-        """Refuse the session to a candidate and close its socket."""
+        """Report to a socket that it does not get the session, and close it; remove it from the candidates."""
         self.candidates.pop(socket.number, None)
         self._send_unrecorded(socket, "voice.session.resume_failed", reason=denied.reason)
         socket.end(denied.close_code, denied.reason)
@@ -501,7 +504,7 @@ class VoiceSession:
             self.life.record(ids, text)
 
     def _send_unrecorded(self, socket: VoiceConnection, kind: str, /, **fields: object) -> None:
-        """Send an event to one socket alone: with an id, but without replay."""
+        """Send an event to one socket alone and log it; it is not stored for replay."""
         event = self._event(kind, self.life.number()) | {"session_id": self.id, **fields}
         socket.send(strict_json.dumps(event))
         self.log.record(event)

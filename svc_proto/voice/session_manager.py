@@ -3,8 +3,8 @@
     class OutputSessionManager(VoiceSessionManager):
         what, place, files, folder = ...    # and `section`, `providers`, `unsupported_text`, `mode`
 
-At the limit, a session of the same caller without a client is closed, the oldest first: one that never had a client
-before a detached one. A caller without such a session gets 503, even if other callers use up the limit.
+At the limit, a session of the same caller without a client is closed, the oldest first: a new or released one before a
+detached one. A caller without such a session gets 503, even if other callers use up the limit.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class VoiceSessionManager:
     def open(self, principal: Principal, session_id: str) -> VoiceConnection:
         """Return the handler of the WebSocket `/voice/<place>/{session_id}`.
 
-        Raise `Refused` 404 for an unknown session, 410 for one that has ended, 403 for another principal's.
+        Raise `Refused` 404 for an unknown session, 403 for another principal's, 410 for one that ended within the last
+        hour; without resume, 404 for that too.
         """
         session = self._sessions.get(session_id)
         if session is None:
@@ -129,7 +130,7 @@ class VoiceSessionManager:
         return answer
 
     def make_room(self, principal: Principal) -> None:
-        """Close a session of the principal without a client if a limit is reached: the oldest new or else detached one.
+        """If a limit is reached, close the principal's oldest new or released session, or else its oldest detached one.
 
         Raise `Refused` 503 if the principal has no such session.
         """
@@ -177,7 +178,7 @@ class VoiceSessionManager:
                     socket.detach(POLICY, reason)
 
     def recheck(self, bearer_hash: str) -> None:
-        """Close the sockets of a token whose grant was changed and has ended."""
+        """Check the grant of each socket of a token after a change: close a socket whose grant has ended."""
         for session in self.sessions():
             for socket in session.opened_with(bearer_hash):
                 socket.recheck()

@@ -169,10 +169,11 @@ def parse_text_choice(body: Mapping[str, object], name: str, otherwise: str = ""
 
 
 def apply_choice(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
-    """Return the settings with the body's choices; null or blank ones count as absent. Raise `Refused` 400.
+    """Return the settings with the body's choices; raise `Refused` 400.
 
-    A body that names another provider without model or voice gets that provider's first ones. For the local provider a
-    language without a voice also selects the voice.
+    A null counts as absent, and so does a blank text except as `sample_rate`. A body that names another provider
+    without model or voice gets that provider's first ones. For the local provider a language without a voice selects
+    the voice, unless the present voice is of that language.
     """
     rules = OUTPUT if hasattr(settings, "language") else REALTIME  # lab and agent have no language
     named = {name: text for name in LENGTHS if name in rules and (text := parse_text_choice(body, name))}

@@ -1,4 +1,4 @@
-"""Store of the settings: read again for each request, changed one at a time; comments and order are preserved.
+"""Store of the settings: files are read again for each request; a change preserves their comments and order.
 
 The relay's own settings come from the environment, then its file, then defaults. A profile's section overrides them
 (wire terminal-voice 3.2). Where no provider is named at all, the local provider is used if it is installed.
@@ -62,7 +62,7 @@ class SettingsSection(Generic[SettingsT]):
         return usable_values(self.rules, said)
 
     def from_file(self, holder: Mapping[str, object], section: str | None = None) -> dict[str, object]:
-        """Return the settings in a file's section, or in another section; empty if there is none."""
+        """Return the valid settings in the section of a file, or in the named other section; empty if there is none."""
         return usable_values(self.rules, self._flat(JsonObject.of(holder).get_object(section or self.section)))
 
     def _flat(self, found: Mapping[str, object]) -> dict[str, object]:

@@ -58,7 +58,10 @@ def parse_text(message: Mapping[str, object]) -> str | None:
 
 
 def parse_audio(message: Mapping[str, object]) -> bytes:
-    """Decode `audio_base64` of a piece of microphone audio; raise `Refused` 400 for invalid base64."""
+    """Decode `audio_base64` of a piece of microphone audio; raise `Refused` 400 for no text or wrong padding.
+
+    ASCII characters outside of the base64 alphabet are skipped.
+    """
     try:
         return base64.b64decode(text(message.get("audio_base64"), "audio_base64"))
     except (binascii.Error, ValueError):

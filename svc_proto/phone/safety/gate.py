@@ -2,7 +2,7 @@
 
 The order of the gates is the spec's, where other phones differ: free routes; store build; master toggle; accessibility;
 screen-capture consent; app in front; target app; lock screen, which may cover another app. Last, if no gate refuses,
-the user decides. After an Allow all gates are checked again, since the state may have changed.
+the user confirms a command that needs it. After an Allow all gates are checked again, since the state may have changed.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class SafetyGate:
         return min(deadlines, default=None)
 
     def connection_lost(self) -> None:
-        """Withdraw the commands that wait for the user and end running uploads, since no answer can be sent."""
+        """Withdraw the commands that wait for the user, and log unfinished uploads as failed: no answer can be sent."""
         for log_id, _ in self._withdraw(ConfirmationTrigger.WITHDRAW):
             self.log.finish(log_id, _LOST)
         for log_id in self._uploads:

@@ -92,8 +92,8 @@ class AgentMode(VoiceMode, ABC):
     def carry_out(self) -> None:
         """Perform the conversation's queued actions in order, including those that are added meanwhile.
 
-        Then set the timer to the conversation's deadline. A nested call does nothing; nothing is done after the session
-        has closed.
+        Then set the timer to the conversation's deadline, if it has one, and call `extend_session` for a detached
+        session. A nested call does nothing; nothing is done after the session has closed.
         """
         if self._busy:
             return
@@ -122,7 +122,7 @@ class AgentMode(VoiceMode, ABC):
         self.carry_out()
 
     def ask_provider(self, order: ProviderAction) -> None:
-        """Perform an action that only a provider that listens supports; in other modes, do nothing."""
+        """Perform an action that only a provider that listens supports; by default, do nothing."""
 
     def _carry_out_action(self, order: ConversationAction) -> None:  # noqa: C901 - one row for each order
         match order:
@@ -183,7 +183,8 @@ class AgentMode(VoiceMode, ABC):
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
         """Pass the end of rendering, or the failure of rendering or transcription, to the conversation.
 
-        `fields` describe the result for the client; an empty `response_id` stands for a transcription.
+        `fields` describe the result for the client, and are empty for a failure. After a transcription `response_id`
+        is empty.
         """
         problem = error_message_of(self.engine, done) if isinstance(done, Exception) else None
         self.talk.rendered(response_id, fields, problem)
@@ -202,7 +203,7 @@ class AgentMode(VoiceMode, ABC):
         return interface_of(self.chosen, self.word, self.chat_session_id, self.engine.now)
 
     def send_event(self, emit: Emit) -> None:
-        """Send an event of a turn, with the members that all of its kind have (wire terminal-voice 6.5)."""
+        """Send an event of the conversation; some kinds get members such as the provider (wire terminal-voice 6.5)."""
         session, kind, fields = self.session, emit.type, emit.fields
         match kind:
             case "voice.response.started":

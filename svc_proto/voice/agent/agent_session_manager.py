@@ -38,7 +38,7 @@ class AgentSessionManager(VoiceSessionManager):
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[AgentSessionJson]:
         """Create a session and return the response of `POST /voice/realtime-agent/session`; raise `Refused`.
 
-        A principal that may not enter chats gets no chat session, whatever the body names.
+        For a principal that may not enter chats, the body's chat session is ignored.
         """
         chosen = yield from self.chosen(body)
         chat_session_id = (

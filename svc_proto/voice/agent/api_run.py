@@ -1,4 +1,4 @@
-"""A chat run on the API server: start, events, approvals and stop (terminal-voice 6.7, 6.8; api 4, 6).
+"""A chat run on the API server: start, mapping of its events, and stop (terminal-voice 6.7, 6.8; api 4, 6).
 
     run = ApiRun(engine, order, on_event, word="svc")
     yield from run.perform(api)    # returns at the run's end; raises `ProviderError` or `ServiceCallError`
@@ -54,7 +54,7 @@ DEFAULT_PROFILE = "default"
 
 @define(eq=False)
 class ApiRun:
-    """Chat run at the API server: `on_event` receives its events in order until `stop`.
+    """Chat run at the API server: until `stop`, `on_event` receives its events in order, as `map_run_event` maps them.
 
     `word` is the brand's name, `system` has notes for the agent. `drafts` is called with pieces of the answer's text;
     `on_event` does not receive a piece for which it returns True.

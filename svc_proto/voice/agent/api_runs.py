@@ -1,7 +1,7 @@
 """The chat runs of a voice session on the API server, in the turn and in the background.
 
-`AgentMode` owns an `ApiRuns`, which passes the events of runs to the mode's conversation. A run that is stopped before
-it has an id is read for `RUN_ID_TIMEOUT` longer, and stopped if the id arrives.
+`AgentMode` owns an `ApiRuns`, which passes the events of runs to the mode's conversation. A requested run that is
+stopped before it has an id is read for at most `RUN_ID_TIMEOUT` longer, and stopped if the id arrives.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class ApiRuns:
     def start(self, order: StartRun, system: str) -> None:
         """Start a run; `system` has notes for the agent.
 
-        The run gets a new chat session if the principal may not enter the named one, which this session did not begin.
+        If this voice session did not begin the named chat session, and the principal may not enter it, the run gets a
+        new one.
         """
         call_id = order.call_id
         if order.session_id not in (None, *self._begun) and not may_enter_chats(self._principal):
@@ -107,11 +108,11 @@ class ApiRuns:
             end(self, call_id)
 
     def ask_about(self, order: FetchApproval) -> None:
-        """Query whether a tool call waits for an approval; if so, report it to the conversation."""
+        """Query whether the run waits for an approval; if so, pass a confirmation request to the conversation."""
         self._engine.spawn(self._fetch_approval(order))
 
     def approve(self, order: AnswerApproval) -> None:
-        """Send the user's answer to the API server."""
+        """Send the user's answer to the API server, and pass the outcome to the conversation."""
         self._engine.spawn(self._approve(order))
 
     # --- flows ---

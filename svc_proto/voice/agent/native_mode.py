@@ -1,6 +1,7 @@
 """Agent mode with a provider that listens and answers over one socket (wire terminal-voice 6.3 to 6.9).
 
-The provider's events go to the conversation (`svc_proto.voice.realtime.native_conversation`), which returns actions.
+The provider's events go to the conversation (`svc_proto.voice.realtime.native_conversation`), whose queued actions the
+mode then performs.
 """
 
 from __future__ import annotations

@@ -186,7 +186,10 @@ class HttpSpeechProvider:
 
 
 def _require_pcm(access: ProviderCredentials, kind: bytes, data: bytes) -> None:
-    """Raise `ProviderError` if a response is not PCM; vendors label PCM in many ways, one of them `audio/mpeg`."""
+    """Raise `ProviderError` if a response is labelled as text, or begins like a container or an MPEG frame.
+
+    Vendors label PCM in many ways, one of them `audio/mpeg`.
+    """
     frame = kind.startswith(b"audio/mp") and data[0] == 0xFF and len(data) > 1 and data[1] >= 0xE0  # MPEG frame sync
     if _NOT_SOUND.match(kind) or (not _PCM.match(kind) and frame) or data.startswith(_CONTAINERS):
         raise ProviderError(f"{access.endpoint} answered with {_named(kind)}, not PCM")

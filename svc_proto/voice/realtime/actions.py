@@ -73,7 +73,7 @@ class CloseClient:
 
 @frozen
 class AppendInput:
-    """Microphone audio for the provider, PCM at the provider's rate."""
+    """Microphone audio for the provider, PCM at the session's rate."""
 
     data: bytes = field(repr=False)
 

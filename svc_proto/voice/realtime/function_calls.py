@@ -66,7 +66,7 @@ class StatusCall:
 
 @frozen
 class CancelCall:
-    """Call that stops a task."""
+    """Call that stops the turn's run and those in the background, and drops queued ones."""
 
     call_id: str
 

@@ -54,7 +54,7 @@ _S, _T = TurnTakingState, TurnTakingTrigger
 
 
 class NativeConversation(ConversationBase):
-    """Conversation with a provider that listens; `rate` is the provider's, in Hz; `new_id` makes response ids."""
+    """Conversation with a provider that listens; `rate` is the session's, in Hz; `new_id` makes response ids."""
 
     def __init__(self, runs: VoiceRuns, now: Callable[[], float], *, rate: int, new_id: Callable[[], str]) -> None:
         super().__init__(runs, now)
@@ -98,7 +98,7 @@ class NativeConversation(ConversationBase):
         return self.runs.kept_until(window, longest, live=self.floor.state is not _S.IDLE)
 
     def append_audio(self, pcm: bytes, rate: int) -> bytes:
-        """Count a piece of microphone audio (`rate` in Hz) as uncommitted, and return it at the provider's rate.
+        """Count a piece of microphone audio (`rate` in Hz) as uncommitted, and return it at the session's rate.
 
         Also record its time as the latest speech of the user.
         """
@@ -115,8 +115,8 @@ class NativeConversation(ConversationBase):
     def commit(self, transcript: str | None) -> None:
         """End an utterance: interrupt the current speech, commit the audio and wait for the provider's transcript.
 
-        An utterance under 0.1 s is not committed. Between turns, or while a run is awaited, its turn ends at once with
-        an empty transcript.
+        An utterance under 0.1 s interrupts and commits nothing. Between turns, or while a run is awaited, the client
+        receives an empty transcript and a `voice.response.done` for it.
         """
         byte_count, self.uncommitted = self.uncommitted, 0
         if byte_count >= SHORTEST * SAMPLE_WIDTH * self._rate:

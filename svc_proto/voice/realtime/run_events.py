@@ -28,7 +28,7 @@ MAX_TOOLS = 256  # calls of one run that are kept; a late event of a dropped one
 
 @frozen
 class ChatSessionBound:
-    """Event: the run uses another chat session than the requested one."""
+    """Event: the run has got a new chat session, because none was requested or the requested one is missing."""
 
     session_id: str
     profile: str | None = None
@@ -86,7 +86,7 @@ class _Tool:
 
 
 class RunEventMapper:
-    """Mapper of one run's events: `word` is the brand's name, `call_id` names the run until it has an id."""
+    """Mapper of one run's events: `word` is the brand's name, `call_id` identifies the run in its voice session."""
 
     def __init__(self, word: str, call_id: str, session_id: str | None) -> None:
         self.word = word

@@ -89,12 +89,12 @@ class VoiceRuns:
 
     @property
     def first(self) -> VoiceRun | None:
-        """The turn's run, or else the first one in the background: the run that a cancel stops."""
+        """The turn's run, or else the first one in the background: the run that the answer to a cancel names."""
         return self.turn or self.detached
 
     @property
     def hands_off(self) -> bool:
-        """Report whether background runs are announced aloud."""
+        """Report whether a background run is announced aloud now: the rules allow it, and a client is connected."""
         return self.rules.spoken_handoff and not self.away
 
     @property
