@@ -67,7 +67,7 @@ class ChatResult:
 
 
 def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
-    """Return a client of the API server at `url`; None: at the configured address, or on this host (wire core 2.7).
+    """Return a client of the API server at `url`; None: of this host's, where it runs or as configured (wire core 2.7).
 
     `key` None stands for the key of the API server on this host.
     """

@@ -281,7 +281,7 @@ def find_relay(engine: Engine, selection: RelaySelection) -> Flow[RelayClient]:
 def list_devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
     """Return the paired devices, as the relay lists them. Raises `CliError`.
 
-    The pin of the relay's certificate is stored at its first use.
+    The pin of the relay's certificate is stored at its first use at the session's own address.
     """
     relay = yield from relay_client_for(engine, session)
     found = yield from with_explanation(relay.sessions(engine), PAIRED)
@@ -290,7 +290,7 @@ def list_devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject
 
 
 def extend_session(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[JsonObject]:
-    """Let the session with this token prefix expire `ttl` seconds from now; return the relay's answer.
+    """Let the session with this token prefix expire `ttl` seconds from now (0: never); return the relay's answer.
 
     The stored record is updated if it is this desktop's session. Raises `CliError`.
     """

@@ -119,7 +119,7 @@ def _is_public(server: ServerFacts | None) -> bool:
 
 
 def find_no_address(facts: HostFacts) -> str | None:
-    """Return a text if a relay for the network has no address for a phone and no outside route, else None."""
+    """Return a text if a relay for the network has no address for a phone and no known outside route, else None."""
     relay = _public_relay(facts)
     if relay is None or facts.addresses is None or facts.addresses.best(relay.host) is not None:
         return None
@@ -141,7 +141,7 @@ def find_poor_address(facts: HostFacts) -> str | None:
 
 
 def _public_relay(facts: HostFacts) -> ServerFacts | None:
-    """Return the relay if it listens for the network, and no public address or mesh leads to it from outside."""
+    """Return the relay if it listens for the network, and no public address or mesh is known to lead to it."""
     relay = _server(facts, "relay")
     return relay if _is_public(relay) and not facts.has_outside_route else None
 
@@ -155,7 +155,7 @@ def _is_inside_container(address: str) -> bool:
 
 
 def find_relay_here_alone(facts: HostFacts) -> str | None:
-    """Return a text if the relay listens for this host alone and has no route from outside, else None."""
+    """Return a text if the relay listens for this host alone and is known to have no outside route, else None."""
     relay = _server(facts, "relay")
     if relay is None or not relay.runs or facts.has_outside_route is not False or not _listens_here_alone(relay):
         return None

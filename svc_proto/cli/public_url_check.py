@@ -99,9 +99,9 @@ def _local_routes(engine: Engine, relay: RelayClient) -> Flow[Finding]:
 
 
 def _pairing(engine: Engine, route: HostCandidate, relay: RelayClient | None) -> Flow[list[Finding]]:
-    """Pair as a phone would, to check WebSockets and the relay's view of the forwarding headers.
+    """Pair over the public address, to check WebSockets and the relay's view of the forwarding headers.
 
-    Without a relay on this host, return a warning instead.
+    Without a relay on this host, or if it does not register the code, return a warning instead.
     """
     if relay is None:
         return [Finding("WebSocket", "warning", "not tried: no relay runs on this host", "run it on the relay's host")]

@@ -22,7 +22,7 @@ RESPONSE_TIMEOUT = 10.0  # s for an answer
 
 
 class ReadinessWatch(OneShotService[None]):
-    """Service that requests `/health` from `urls` every `every` seconds; if that is None, only until all answer."""
+    """Service that requests `/health` from `urls` until all answer, then every `every` seconds unless that is None."""
 
     def __init__(self, urls: Sequence[str], every: float | None) -> None:
         super().__init__(partial(_watch, urls, every))

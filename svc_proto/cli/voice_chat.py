@@ -1,8 +1,8 @@
 """Voice chat with the agent at a desktop: microphone and loudspeaker on a realtime session (wire terminal-voice 6).
 
-A line that is typed while the agent works is the next turn. A task may continue in the background (wire 6.9): its turn
-is over then, and its answer comes between turns. Recorder and player are programs of this host that use raw PCM, 16
-bits, one channel.
+A line that is typed while the agent works is the next turn, or the answer to an open question; an empty line cancels
+the turn. A task may continue in the background (wire 6.9): its turn is over then, and its answer comes between turns.
+Recorder and player are programs of this host that use raw PCM, 16 bits, one channel.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ VOICE_CHAT_TABLE: Table[VoiceChatState, VoiceChatTrigger] = {
 
 @frozen(kw_only=True)
 class VoiceChatRequest:
-    """Options of the chat. Without a `recorder` lines are typed; without a `player` answers are shown as text."""
+    """Options of the chat. Without a `recorder` turns can only be typed; without a `player` answers are only shown."""
 
     recorder: tuple[str, ...] = ()
     player: Callable[[int], tuple[str, ...]] | None = None  # by the rate of the sound, Hz

@@ -1,8 +1,9 @@
 """Supervisor of a server that runs as several processes: starts, restarts and ends them.
 
 The dependency (such as Redis) is started first, then one worker, then the others. A worker reports readiness by a line
-on its standard output. A worker that ends before it was ready ends all; one that ends later is restarted after a pause,
-which doubles up to `MAX_PAUSE`. The workers are ended by SIGTERM, the dependency last; a slow one is killed.
+on its standard output. A worker that ends before it was ready, or is not ready in time, ends all. One that ends later
+is restarted after a pause, which doubles up to `MAX_PAUSE`. The workers are ended by SIGTERM, the dependency last; a
+slow one is killed.
 """
 
 from __future__ import annotations

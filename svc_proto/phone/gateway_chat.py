@@ -172,9 +172,8 @@ class GatewayChat:
     def _on_resumed(self, result: JsonObject) -> None:
         """Handle the response to `session.resume`: finish the prompts that are stored.
 
-        The others are sent again, except those that the running session names as accepted.
-        An error is reported to the user. It closes the connection, unless the session is not stored: then a new one is
-        used.
+        The others are sent again, except those that the running session names as accepted. An error is reported to the
+        user. It closes the connection, unless the session is not stored: then a new one is used.
         """
         error = result.get_object("error")
         if error:

@@ -245,7 +245,7 @@ class VoiceSession:
         return self.life.has_room if self.socket is None else self.socket.writable
 
     def wait_writable(self) -> Flow[None]:
-        """Wait until the client has read enough; without a client, until the replay buffer has room or one connects."""
+        """Wait for `has_room`: the client has read enough or, without a client, the replay buffer has room."""
         while not self.has_room:
             yield from self._speakers.wait(self.engine.now.mono + WRITABLE_TIMEOUT)
 
