@@ -29,7 +29,7 @@ class CredentialRefusedError(CliError):
 
 
 class RelayUnreachableError(CliError):
-    """The relay does not answer, closes the connection, or answers with a status of 500 or more: a retry may succeed."""
+    """The relay does not answer, closes the connection or answers with a status from 500: a retry may succeed."""
 
 
 @frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""Files of a voice session: an event log as JSON lines, and a WAV copy of its sound (wire terminal-voice 4.9).
+"""Files of a voice session: an event log as JSON lines, and WAV copies of rendered speech (wire terminal-voice 4.9).
 
 Speech never waits for the disk. Data is gathered and written by one operation at a time. A file is given up with a
 warning after one failed write, or when too much data waits; the session continues.
@@ -147,7 +147,7 @@ class EventLog(GrowingFile):
 
 
 class WavRecorder(GrowingFile):
-    """WAV copy of a session's speech; its head is written with each piece, so that it can be played at any time."""
+    """WAV copy of one response's speech; each write renews its head, so that the file can be played at any time."""
 
     _rate = 0
     _bytes = 0
