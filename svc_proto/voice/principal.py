@@ -32,7 +32,7 @@ class Principal:
     brand: Brand | None = None  # of the client; None if it was not recognized
 
     def matches(self, other: Principal) -> bool:
-        """Report whether both are the same device; principals without a device id are compared by their tokens."""
+        """Report whether both are the same device or, of one kind and without device ids, have the same token."""
         if self.kind != other.kind:
             return False
         if self.kind == "session" and self.device_id is not None:

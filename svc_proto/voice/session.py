@@ -213,7 +213,10 @@ class VoiceSession:
         self.log.record(event)
 
     def emit_audio(self, kind: str, pcm: bytes, rate: int, /, **fields: object) -> None:
-        """Like `emit`, send audio of whole samples; `rate` in Hz (wire 4.7). The log has its size in place of it."""
+        """Send audio of whole samples as `emit` sends an event; `rate` in Hz (wire 4.7).
+
+        The log has the number of bytes instead of the audio.
+        """
         if self.closed:
             return
         ids, (peak, rms) = self.life.number(audio=True), levels(pcm)
@@ -485,7 +488,7 @@ class VoiceSession:
             raise Refused(400, "unknown_message", f"unknown message {kind[:40]!r}")
 
     def acknowledge(self, message: Mapping[str, object]) -> None:
-        """Record which events the client reports as received; raise `Refused` for a field that is no whole number."""
+        """Record the ids that the client reports as received or played; raise `Refused` for one that is no whole number."""
         self.life.ack(Cursor.from_ack(message))
 
     def _queue_early(self, message: dict[str, object]) -> None:

@@ -155,7 +155,7 @@ class VoiceSessionManager:
         return list(self._sessions.values())
 
     def forget(self, session: VoiceSession) -> None:
-        """Remove a session that has ended, and store its id for an hour."""
+        """Remove a session that has ended, and store its id for an hour, or until `MAX_ENDED` later ones have ended."""
         now = self.voice.engine.now.mono
         del self._sessions[session.id]
         self._over.purge(now)

@@ -183,8 +183,8 @@ class AgentMode(VoiceMode, ABC):
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
         """Pass the end of rendering, or the failure of rendering or transcription, to the conversation.
 
-        `fields` describe the result for the client, and are empty for a failure. After a transcription `response_id`
-        is empty.
+        `response_id` is that of the `Render` action, and empty for a transcription. `fields` describe the result for
+        the client, and are empty for a failure.
         """
         problem = error_message_of(self.engine, done) if isinstance(done, Exception) else None
         self.talk.rendered(response_id, fields, problem)

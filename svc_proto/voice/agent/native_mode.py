@@ -57,7 +57,7 @@ class NativeMode(AgentMode):
         self._listening = self.engine.spawn(self._live(), on_done=lambda _: None, on_error=self._provider_lost)
 
     def on_lost(self) -> None:
-        """Close the provider's socket, because the client disconnected before the session was ready."""
+        """Stop connecting to the provider, because the client disconnected before the session was ready."""
         self._drop_provider()
 
     def resumes_after(self, code: int) -> bool:
@@ -133,7 +133,7 @@ class NativeMode(AgentMode):
     # --- actions ---
 
     def extend_session(self) -> None:
-        """Extend the detached session for as long as its turn and runs need."""
+        """Set the end of the detached session to the conversation's `kept_until`, which active turns and runs extend."""
         until = self.talk.kept_until(self.session.life.window, self.session.voice.config.detached_max)
         self.session.extend(max(until - self.now(), 0.0))
 

@@ -186,7 +186,7 @@ class HttpSpeechProvider:
 
 
 def _require_pcm(access: ProviderCredentials, kind: bytes, data: bytes) -> None:
-    """Raise `ProviderError` if a response is labelled as text, or begins like a container or an MPEG frame.
+    """Raise `ProviderError` if a response is labelled as text or application data, or begins like another format.
 
     Vendors label PCM in many ways, one of them `audio/mpeg`.
     """

@@ -62,7 +62,7 @@ class LogEvent:
 
 @frozen
 class CloseClient:
-    """Order to close the client's socket."""
+    """Order to end the session; `code` and `reason` are for the client's socket."""
 
     code: int
     reason: str
@@ -132,7 +132,7 @@ class AnswerCall:
 
 @frozen(kw_only=True)
 class StartRun:
-    """Order to start a chat run; `call_id` identifies the run in all its events."""
+    """Order to start a chat run; `call_id` identifies the run in later actions and in calls of the conversation."""
 
     call_id: str
     text: str
@@ -156,7 +156,7 @@ class DetachRun:
 
 @frozen(kw_only=True)
 class FetchApproval:
-    """Order to find out whether a pending tool call waits for an approval."""
+    """Order to find out whether a run waits for an approval, which is then taken for one of its pending tool call."""
 
     call_id: str
     run_id: str
@@ -168,8 +168,8 @@ class FetchApproval:
 class AnswerApproval:
     """Answer to a confirmation request of a run.
 
-    `confirmation_id` is the id of the tool call, `choice` the answer in the API server's form, `answer` that of the
-    client.
+    `confirmation_id` is the id of the request, usually that of its tool call. `choice` is the answer in the API
+    server's form, `answer` that of the client.
     """
 
     call_id: str

@@ -96,8 +96,7 @@ class AnswerDelivery:
         return "result_pending" if waits or playback is PlaybackState.WAITING else "idle"
 
     def deliver(self, answer: SpokenAnswer, now: float, *, background: bool = False) -> list[ConversationAction]:
-        """Start the delivery of an answer after the playback of earlier speech.
-
+        """Begin the delivery of an answer; return the request that waits for the playback of earlier speech.
         An answer from the `background` that is displayed only is sent as text at once.
         """
         out = self.filler.stop()

@@ -66,7 +66,7 @@ class StatusCall:
 
 @frozen
 class CancelCall:
-    """Call that stops the turn's run and those in the background, and drops queued ones."""
+    """Call that stops the turn's run and those in the background, and drops queued runs and pending answers."""
 
     call_id: str
 

@@ -224,8 +224,7 @@ class NativeConversation(ConversationBase):
         self._consult(call.call_id)
 
     def provider_lost(self, message: str) -> None:
-        """Handle the end of the provider's socket: send pending answers as text and close the client's socket.
-
+        """Handle the end of the provider's socket: send pending answers as text and end the session.
         A turn in progress ends with an error.
         """
         self._show_results()
@@ -368,7 +367,7 @@ class NativeConversation(ConversationBase):
             self._end_turn(response_id)
 
     def _end_turn(self, response_id: str | None = None) -> None:
-        """End the turn; a live run continues without this session."""
+        """End the turn; its run, if it is live, continues without this session."""
         run = self.runs.turn
         if self.answer.tells:
             self.out += self.answer.give_up(self.now())
