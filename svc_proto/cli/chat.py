@@ -1,10 +1,10 @@
 """A turn of a chat with the agent over the API server, for a command (wire api 3, 4).
 
-Ctrl-C stops the run on the server, too, since it would continue without a reader (wire api 4.5).
+Ctrl-C also requests the server to stop the run, which would continue without a reader (wire api 4.5).
 
-Events for the program, as `Notify`: `text` (`text`: a piece of the answer) and `tool` (`line`: the action of a tool).
-With `raw` instead of both: `event` (`event`, `data`: as the server sent them). With `asks` a user is at the keyboard:
-`question` (`text`, `choices`) requests an approval, and a typed line is the answer.
+Events for the program, as `Notify`: `text` (`text`: a piece of the answer) and `tool` (`line`: the action of a tool, or
+a problem of the turn). With `raw` instead of both: `event` (`event`, `data`: as the server sent them). With `asks` a
+user is at the keyboard: `question` (`text`, `choices`) requests an approval, and a typed line is the answer.
 """
 
 from __future__ import annotations

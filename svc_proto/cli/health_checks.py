@@ -40,7 +40,7 @@ class HealthCheck:
 
 @frozen
 class HealthResult:
-    """The result of a check: `text` is None if there is no problem."""
+    """The result of a check: `text` is None if the check has found nothing."""
 
     check: HealthCheck
     text: str | None

@@ -98,7 +98,7 @@ def find_taken(facts: HostFacts) -> str | None:
 
 
 def find_other_version(facts: HostFacts) -> str | None:
-    """Return a text on servers of another version than the installed one; None if there is none."""
+    """Return a text on running servers of another version than the installed one; None if there is none."""
     old = [f"{each.role} {each.version}" for each in facts.servers if each.runs and each.version != facts.version]
     return f"{', '.join(old)} run, and {facts.version} is installed" if old else None
 

@@ -43,7 +43,7 @@ def host_device_rows(devices: list[JsonObject], now: float) -> list[tuple[str, .
 
 
 def find_device(devices: list[JsonObject], text: str) -> JsonObject:
-    """Return the one device with this name, in any case; without one, the one device with this token prefix.
+    """Return the one device with this name, in upper or lower case; without one, the one with this token prefix.
 
     Raises `CliError`, code 2, if there is no such device or several.
     """

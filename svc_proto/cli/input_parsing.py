@@ -46,9 +46,9 @@ def strip_controls(text: str) -> str:
 
 
 def parse_pairing_code(text: str) -> str:
-    """Return the pairing code in a pasted text, in upper case; characters other than A-Z and 0-9 are removed.
+    """Return the pairing code in a pasted text: its ASCII letters, in upper case, and its digits.
 
-    Raises `CliError`, code 2, unless six are left.
+    Raises `CliError`, code 2, unless these are six.
     """
     kept = _NOT_CODE.sub("", strip_controls(text)).upper()
     if len(kept) != CODE_LENGTH:

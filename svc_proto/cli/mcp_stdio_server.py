@@ -36,7 +36,7 @@ class McpStdioServer(LineService):
         self._conversation.receive(line)
 
     def on_client_closed(self, problem: str) -> None:
-        """End the subscriptions, and report a `problem` to the client; calls in progress are finished."""
+        """End the listening requests, and report a `problem` to the client; calls in progress are finished."""
         self._answers.stop()
         if problem:
             self.send_line(write_error(RpcError(PARSE_ERROR, problem)))

@@ -1,7 +1,7 @@
 """Requests of the operator's commands to the relay on this host: codes, revocation, security settings, consents.
 
-Their only credential is the local secret, where the relay requires it (wire core 0.3). Time limits are those of wire
-core 10.1.
+Their only credential is the local secret, where the relay requires it (wire core 0.3). The time limits of a
+registration and of the health check are those of wire core 10.1.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def find_routes(engine: Engine, config: RelayConfig, request: RouteRequest) -> F
 def lan_candidate(config: RelayConfig, request: RouteRequest, addresses: HostAddresses) -> HostCandidate:
     """Return the route over the local network, by `request.host` or by the addresses on which the servers listen.
 
-    It leads to loopback if the relay listens there alone, or if the host has no other address.
+    Without `request.host` it leads to loopback if the relay listens there alone, or the host has no other address.
     """
     named = (request.host or "").strip()
     relay_host = named or _reached_at(config.host, addresses)

@@ -94,7 +94,7 @@ def latest_api(sessions: Mapping[str, StoredSession]) -> StoredSession | None:
 
 
 def is_damaged(text: str) -> bool:
-    """Report whether the text is neither blank nor a JSON object, so that the next change would lose it."""
+    """Report whether the text is neither blank nor a JSON object, so that `apply_change` would discard it."""
     return bool(text.strip()) and JsonObject.parse(text) is None
 
 

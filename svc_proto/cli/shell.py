@@ -298,7 +298,10 @@ class ShellService(OneShotService[ShellResult]):
         self._notify("lost", f"connection lost: {sanitize_line(why)}")
 
     def typed(self, data: bytes) -> None:
-        """Handle typed keys, or bytes of standard input: send them to the relay, detach, or interrupt."""
+        """Handle typed keys, or bytes of standard input: send them to the relay, detach, or interrupt.
+
+        While no terminal is attached, exit at Ctrl-C and the escape key, and drop other keys.
+        """
         escape = self._order.escape if self._order.person else None
         if not self._attached:
             if CTRL_C in data or (escape is not None and escape in data):
@@ -335,7 +338,10 @@ class ShellService(OneShotService[ShellResult]):
         self.engine.spawn(self._close(), on_done=lambda nothing: self.engine.exit(INTERRUPTED))
 
     def typed_all(self) -> None:
-        """Handle the end of standard input: while a terminal is attached, send the rest of the input and its end."""
+        """Handle the end of standard input: while a terminal is attached, send the rest of the input and its end.
+
+        A terminal without a command into which nothing was typed is left instead.
+        """
         self._input_over = True
         if self._attached and not self._is_over:
             self._type(self._keys.decode(b"", True))

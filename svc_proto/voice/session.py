@@ -488,7 +488,7 @@ class VoiceSession:
             raise Refused(400, "unknown_message", f"unknown message {kind[:40]!r}")
 
     def acknowledge(self, message: Mapping[str, object]) -> None:
-        """Record the ids that the client reports as received or played; raise `Refused` for one that is no whole number."""
+        """Record the ids that the client reports as received or played; raise `Refused` for an invalid one."""
         self.life.ack(Cursor.from_ack(message))
 
     def _queue_early(self, message: dict[str, object]) -> None:

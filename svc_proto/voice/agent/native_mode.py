@@ -133,7 +133,7 @@ class NativeMode(AgentMode):
     # --- actions ---
 
     def extend_session(self) -> None:
-        """Set the end of the detached session to the conversation's `kept_until`, which active turns and runs extend."""
+        """Set the end of the detached session to the conversation's `kept_until`: later with an active turn or run."""
         until = self.talk.kept_until(self.session.life.window, self.session.voice.config.detached_max)
         self.session.extend(max(until - self.now(), 0.0))
 
