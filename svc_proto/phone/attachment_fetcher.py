@@ -41,8 +41,8 @@ class _FetchedAttachment:
 class AttachmentFetcher:
     """Attachments of the displayed texts; `source` returns the relay client, None before the first sign-in.
 
-    A new attachment, a tap and each response of the relay are reported as `attachment`: `number`, `state`, `message`,
-    `tap` (whether one is offered), `size` in bytes, `content_type`.
+    A new attachment, a tap and the end of each fetch are reported as `attachment`: `number`, `state`, `message`, `tap`
+    (whether one is offered), `size` in bytes, `content_type`.
     """
 
     def __init__(

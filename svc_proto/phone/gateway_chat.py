@@ -6,7 +6,7 @@ restarted has lost the prompts that waited.
 
 | prompt   | becomes  | when                                                                                 |
 |----------|----------|--------------------------------------------------------------------------------------|
-| waiting  | sent     | the prompts before it are accepted, and its attachments are uploaded                  |
+| waiting  | sent     | the prompts before it are accepted; its attachments are uploaded before its text      |
 | sent     | accepted | the server answers, or names the id in the state of the running session               |
 | accepted | done     | the session is idle                                                                   |
 | any      | done     | it is among the stored messages after a reconnect                                     |

@@ -1,4 +1,4 @@
-"""Client preferences with an effect, with the ranges of SPEC.md "Client-side preferences"."""
+"""Client preferences that concern media and addresses, with the ranges of SPEC.md "Client-side preferences"."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 | CONNECTING  | OPENED        | SIGNING_IN  | the socket is open; `system/auth` is sent                   |
 | CONNECTING  | FAILED        | BACKING_OFF | no socket: unreachable, or refused with a status            |
 | SIGNING_IN  | AUTHENTICATED | ONLINE      | `auth.ok`                                                   |
-| SIGNING_IN  | REJECTED      | GIVEN_UP    | `auth.fail`: a retry would show the same credential         |
+| SIGNING_IN  | REJECTED      | GIVEN_UP    | `auth.fail`, but for a timeout; `auth.ok` without a token   |
 | SIGNING_IN  | LOST          | BACKING_OFF | the socket closed, or the answer took too long              |
 | ONLINE      | LOST          | BACKING_OFF |                                                             |
 | BACKING_OFF | RETRY         | CONNECTING  | after a pause that doubles from 1 to 30 s, or a 429's pause |
@@ -152,8 +152,8 @@ class Phone:
 
     Its events are `Notify` commands. They also go to `on_notify`, for a service that contains the phone:
     `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
-    `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: the input of
-    `user_controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the user), `route` (`role`, `url` of the
+    `performed` (`method`, `path`, `status`), `asked` (`confirmation`, its id for `UserControls.decide`, `action`,
+    `verb`, `text`, `seconds`), `pinned` (`url`, `pin`), `note` (`text`, for the user), `route` (`role`, `url` of the
     chosen candidate), `attachment` (see `AttachmentFetcher`), and with `watched`, after a change, `safety` (`view`, a
     `SafetyView`). Events of `PhoneMessageChannels` and `PhoneVoiceClient` are sent in the same way.
     """

@@ -184,8 +184,8 @@ class LocalProvider:
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         """Transcribe an English recording; `model` is ignored.
 
-        Raise `ProviderError` for another language, without a program for it, if the program fails, or while too many
-        other recordings are being transcribed.
+        Raise `ProviderError` for another language, without a program for it, if the program fails, with a full queue,
+        or after `QUEUE_TIMEOUT` in the queue.
         """
         engines = yield from self.engines()
         if not engines.listen:

@@ -3,7 +3,7 @@
     renderer = providers.renderer("openai_tts")
     done = yield from renderer.render(request, sink)
 
-Both spellings of the wire are accepted: `openai` and `openai_tts`, `grok` and `xai`. The key is read at each call.
+Both spellings of the wire are accepted: `openai` and `openai_tts`, `grok` and `xai`. Each call looks the key up again.
 """
 
 from __future__ import annotations
