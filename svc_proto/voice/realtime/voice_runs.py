@@ -168,9 +168,9 @@ class VoiceRuns:
         return times
 
     def advance(self, now: float, floor: str) -> list[ConversationAction]:
-        """Return the due heartbeats of background runs, and the actions that fail runs above their time limit.
+        """Return the due heartbeats of background runs; remove runs above their time limit as failed.
 
-        Such a run is not observed any more, and continues on the API server.
+        A removed run is not observed any more, and continues on the API server.
         """
         out: list[ConversationAction] = []
         for run in self._runs_in(VoiceRunState.DETACHED):
@@ -183,7 +183,10 @@ class VoiceRuns:
 
     @property
     def promotion_at(self) -> float | None:
-        """The time at which the turn's run moves to the background; None if it must not, or does not run."""
+        """The time at which the turn stops waiting for its run; None if it must not, or the run does not run.
+
+        The run then moves to the background or, if that has no room, is stopped and queued anew.
+        """
         run = self.turn
         if run is None or not run.live:
             return None
