@@ -1,6 +1,7 @@
-"""Content of attachments: base64 to bytes and bytes to text, in parts, so that a file is in memory once.
+"""Content of attachments: base64 to bytes and bytes to text, both in parts.
 
-The content of a short message is in memory, as `ContentParts`; that of a long one is an `AttachmentUpload`.
+The content of a short message is in memory, as `ContentParts`; the first one of a long message is an
+`AttachmentUpload`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ def too_large(limit: int) -> RpcError:
 
 
 class TextReader:
-    """Decoder of UTF-8 with or without a byte order mark, which keeps at most `limit` characters."""
+    """Decoder of UTF-8 with or without a byte order mark, which keeps at most `limit` characters.
+
+    A content that is not UTF-8 or has a NUL character is no text.
+    """
 
     def __init__(self, limit: int) -> None:
         self._decoder = getincrementaldecoder("utf-8-sig")()
@@ -66,7 +70,7 @@ class TextReader:
         self._is_text = True
 
     def receive(self, data: bytes, *, is_last: bool = False) -> None:
-        """Decode a part of the content."""
+        """Decode a part of the content; do nothing once it has turned out to be no text."""
         if not self._is_text:
             return
         try:
@@ -99,7 +103,7 @@ class AttachmentContent(Protocol):
         """Return the SHA-256 of the content."""
 
     def text(self) -> tuple[str, int] | None:
-        """Return the beginning of the content as text and its number of characters; None if it is no text."""
+        """Return the beginning of the content as text, and the number of all characters; None if it is no text."""
 
     def store(self) -> Flow[str]:
         """Return the path of a file with the content, which the caller has to delete. Raises `RpcError`."""

@@ -1,4 +1,4 @@
-"""Files of attached images in the spool folder, which exist until the turn of their prompt begins."""
+"""Files of attached images in the spool folder: they are read and deleted when the turn of their prompt starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_FILE = 32 * 1024 * 1024  # bytes of one image
 
 
 def load_parts(engine: Engine, attachments: Iterable[PromptAttachment]) -> Flow[list[Mapping[str, object]]]:
-    """Return the attachments as content parts. Raises `Refused` 503 if a file cannot be read."""
+    """Return texts and images as content parts, images as data URLs. Raises `Refused` 503 if a file cannot be read."""
     parts: list[Mapping[str, object]] = []
     for attached in attachments:
         if not attached.path:

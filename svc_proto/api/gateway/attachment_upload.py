@@ -103,7 +103,7 @@ class AttachmentUpload:
         return self._hash.digest()
 
     def text(self) -> tuple[str, int] | None:
-        """Return the beginning of the content as text and its whole length; None if it is no text."""
+        """Return the beginning of the content as text, and the number of all characters; None if it is no text."""
         return self._text.finish()
 
     def store(self) -> Flow[str]:

@@ -73,7 +73,10 @@ class _AttachmentMethods:
 
     @contextmanager
     def _content(self, call: RpcCall, *names: str, limit: int) -> Iterator[AttachmentContent]:
-        """Enter the content in the parameter with one of `names`, and drop that parameter. Raises `RpcError`."""
+        """Provide the content in the parameter with one of `names`, from memory or as an upload. Raises `RpcError`.
+
+        A parameter in memory is dropped from the call after decoding.
+        """
         if isinstance(call, UploadCall) and call.name in names:
             if call.upload.error is not None:
                 raise call.upload.error
@@ -91,9 +94,10 @@ class _AttachmentMethods:
 
     @contextmanager
     def _received(self, size: int) -> Iterator[None]:
-        """Count `size` bytes as being received until the `with` block ends.
+        """Count `size` bytes in memory as being received until the `with` block ends.
 
-        Raises `RpcError` if all contents that are being received exceed their common limit.
+        Raises `RpcError` if the contents in memory that are being received exceed their common limit. Uploads are not
+        counted.
         """
         if self._receiving + size > MAX_UPLOADS:
             raise RpcError(NOT_SUPPORTED, "too many attachments are being received: try again")
@@ -104,7 +108,11 @@ class _AttachmentMethods:
             self._receiving -= size
 
     def attach_image(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Attach an image to the next prompt of a session. Raises `RpcError` if it is invalid, or at a limit."""
+        """Attach an image to the client's next prompt, unless an equal one is attached.
+
+        Raises `RpcError` if the content is not base64, and at a limit. Content without the signature of a known format
+        is accepted, with the format that the call names.
+        """
         with self._content(call, "content_base64", "bytes_base64", limit=MAX_IMAGE) as content:
             session = yield from self._gateway.find(connection, call)
             return (yield from self._attach_image(session, connection, call, content))
@@ -149,7 +157,7 @@ class _AttachmentMethods:
     def attach_file(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach a text or PDF file to the next prompt; the client puts the answer's `ref_text` before that prompt.
 
-        Raises `RpcError` for any other file, and at a limit.
+        Raises `RpcError` for any other file, for a PDF file that cannot be read or has no text, and at a limit.
         """
         with self._content(call, "data_url", limit=MAX_FILE) as content:
             session = yield from self._gateway.find(connection, call)
@@ -170,7 +178,10 @@ class _AttachmentMethods:
         return {"attached": True, "path": name, "name": name, "ref_text": f"@file:{name}", "size": size}
 
     def attach_pdf(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Attach the text of a PDF file to the next prompt of a session. Raises `RpcError` if it cannot be read."""
+        """Attach the text of a PDF file to the client's next prompt.
+
+        Raises `RpcError` if the file is no PDF file, cannot be read or has no text, and at a limit.
+        """
         with self._content(call, "content_base64", limit=MAX_FILE) as content:
             session = yield from self._gateway.find(connection, call)
             if PDF not in content.start[:PDF_HEAD]:

@@ -69,7 +69,7 @@ class _CommandMethods:
         }
 
     def catalog(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """List the commands, and the skills as commands of their own."""
+        """List the commands, and by category also the first 100 skills, as `/skill NAME`."""
         skills = yield from self._gateway.api.parts.skills.list()
         of_skills = [[f"/skill {skill.name}", str(skill.row.get("description", ""))] for skill in skills[:MAX_SHOWN]]
         categories: list[dict[str, object]] = [
@@ -92,7 +92,10 @@ class _CommandMethods:
         return {"output": (yield from output(session))}
 
     def dispatch(self, connection: GatewayConnection, call: RpcCall) -> Result:
-        """Return the prompt that performs a command, for the client to send. Raises `RpcError` if it is unknown."""
+        """Return a listed command with its argument as a message that the client has to send as a prompt.
+
+        Raises `RpcError` for any other command.
+        """
         name, argument = call.text("name").strip().lstrip("/"), call.params.text("arg").strip()
         known = {word for word, _ in (*ANSWERED, *PROMPTS)}
         if f"/{name}" not in known:

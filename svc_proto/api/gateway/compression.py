@@ -1,6 +1,6 @@
 """Compression of a session: a model writes a summary, which replaces the messages.
 
-The summary replaces the two oldest messages before the others are removed.
+The two oldest messages become a request for a summary and the summary, before the others are removed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
 
 
 def compress(gateway: LiveGateway, session: LiveSession, topic: str = "") -> Flow[dict[str, object]]:
-    """Replace the messages of a session by a summary of a model; prompts that arrive meanwhile wait.
+    """Replace the messages of a session by a request for a summary and a model's summary; new prompts wait meanwhile.
 
     A session of at most two messages, or of the built-in agent, is unchanged. Raises `RpcError` if a turn is under way,
     the model writes no summary, or messages were added meanwhile.

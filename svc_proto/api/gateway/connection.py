@@ -42,7 +42,10 @@ class CallHandler(Protocol):
         """Remove a closed connection; its sessions continue."""
 
     def new_upload(self, on_full: Callable[[bool], None], is_url: bool) -> AttachmentUpload:
-        """Return the receiver of a content; `on_full` is called when the client must not be read, and after that."""
+        """Return the receiver of a content.
+
+        `on_full` is called with True when the client must not be read, and with False after that.
+        """
 
     def handle_call(self, connection: GatewayConnection, call: RpcCall) -> None:
         """Perform a call, and answer it unless it is a notification."""

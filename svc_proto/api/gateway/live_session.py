@@ -80,7 +80,7 @@ class LiveGateway(Protocol):
         """Report whether a text of this many characters may wait, beside the others of all sessions."""
 
     def on_turn_ended(self, session: LiveSession, run: Run) -> None:
-        """Report the state of a session after a turn, and start the next prompt."""
+        """Report the state of a session after a turn, and start the next prompt, if one waits."""
 
 
 class LiveSession:
@@ -191,7 +191,10 @@ class LiveSession:
             turn.show_question(lambda kind, payload: connection.send_event(kind, self.id, dict(payload or {})))
 
     def send(self, kind: str, payload: Mapping[str, object] | None) -> None:
-        """Send an event to all clients of the session; pieces of text are collected until `flush` or another event."""
+        """Send an event to all clients of the session.
+
+        Consecutive pieces of text of one kind are collected until `flush`, another event or the next `attach`.
+        """
         if kind in MERGED and payload is not None:
             if kind != self._merged:
                 self._flush_texts()

@@ -50,9 +50,9 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
 
 
 def finish_turn(gateway: LiveGateway, session: LiveSession, run: Run | None = None) -> Flow[None]:
-    """Give an untitled session a title after a completed turn, report its state, and start the next prompt.
+    """Give an untitled session a title after a completed turn, report its state, and start the next prompt, if any.
 
-    Without a run the session was busy with something other than a turn.
+    Without a run the session was busy with something other than a turn, and gets no title.
     """
     session.pending += 1
     try:
@@ -99,7 +99,7 @@ def _title_of(text: str) -> str:
 
 
 def _start(gateway: LiveGateway, session: LiveSession, prompt: QueuedPrompt) -> Flow[None]:
-    """Start a turn with a prompt in a session that is not busy, and delete the prompt's image files.
+    """Start a turn with a prompt in a session that is not busy, and delete the prompt's image files in any case.
 
     Raises `RpcError` or `Refused` if the turn cannot start.
     """
@@ -173,7 +173,8 @@ class _PromptMethods:
     ) -> Flow[Result]:
         """Start a turn with a prompt, or queue it; first remove later messages if the call has a `truncate_` member.
 
-        Raises `RpcError` if the queue is full, or if messages are to be removed while the session is busy.
+        Raises `RpcError` if the prompt would have to wait and the queue is full or messages are to be removed, and
+        `Refused` if the prompt is blank and has no attachments.
         """
         cut = any(name in call.params for name in ("truncate_before_user_ordinal", "truncate_before_row_id"))
         if not session.attachments_of(connection):

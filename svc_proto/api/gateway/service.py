@@ -85,7 +85,8 @@ class ApiGateway:
     def open(self, chat: ChatSession, connection: GatewayConnection) -> LiveSession:
         """Return the live session of a stored one, and attach a client to it.
 
-        A new live session observes the runs of the stored one. At the limit it replaces an idle one without clients.
+        A new live session observes the runs of the stored one. At the limit it replaces an idle one without clients; if
+        there is none, the limit is exceeded.
         """
         session = self.sessions.pop(chat.id, None)
         if session is None:
@@ -117,7 +118,7 @@ class ApiGateway:
         return chat
 
     def on_turn_ended(self, session: LiveSession, run: Run) -> None:
-        """Report the state of a session after a turn, and start the next prompt."""
+        """Start the steps after a turn as a flow of its own, see `prompts.finish_turn`."""
         self.api.engine.spawn(prompts.finish_turn(self, session, run))
 
     def has_room_for_text(self, size: int) -> bool:

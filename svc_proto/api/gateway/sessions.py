@@ -109,7 +109,10 @@ class _SessionMethods:
         }
 
     def resume(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Open a stored session; the answer has its messages, but not for the phone app, which reads them over HTTP."""
+        """Open a stored session, and return its snapshot and its messages, shortened.
+
+        A call with the source `webui` gets no messages: the phone app sends it, and reads them over HTTP.
+        """
         gateway = self._gateway
         check_profile(call)
         chat = yield from gateway.stored(call.session_id, code=NOT_STORED)
@@ -132,7 +135,10 @@ class _SessionMethods:
         return snapshot
 
     def list(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """List the sessions that were active last: as many as `limit`, by default 20, at most 200."""
+        """List the sessions that were active last: as many as `limit`, by default 20, at most 200.
+
+        Archived sessions and children are left out.
+        """
         limit = min(call.params.integer("limit", 1) or 20, MAX_LISTED)
         page = yield from self._gateway.api.run_store_request(ListChats(limit=limit))
         return {"sessions": [_session_row(chat) for chat in page.sessions]}
@@ -149,7 +155,7 @@ class _SessionMethods:
         return {"title": changes["title"] or ""}
 
     def resize(self, connection: GatewayConnection, call: RpcCall) -> Result:
-        """Accept the width of a terminal; the gateway does not use it."""
+        """Return the given width of a terminal; the gateway does not use it."""
         return {"cols": call.params.get("cols")}
 
     def _snapshot(self, session: LiveSession, chat: ChatSession) -> Flow[dict[str, object]]:

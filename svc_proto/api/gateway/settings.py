@@ -142,8 +142,9 @@ class _SettingMethods:
     def set(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Change a setting of the session, or the model of the server.
 
-        A model is set for the server as well with `--global`, and for the server alone without a session. Raises
-        `RpcError` for an unknown setting or value, and `Refused` 403 if the client may not change the server's model.
+        A model is set for the server as well with `--global`, and for the server alone without a session. Settings in
+        `FIXED` accept their one value, and nothing changes. Raises `RpcError` for an unknown setting or value, and
+        `Refused` 403 if the client may not change the server's model; with a session, its model has changed then.
         """
         key, value = call.text("key"), call.text("value").strip()
         if key == "model":

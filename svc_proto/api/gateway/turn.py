@@ -114,8 +114,8 @@ class LiveTurn:
     def answer(self, choice: str, *, call_id: str = "", everything: bool = False) -> list[ApprovalRequested]:
         """Answer the shown approval request, or the one of `call_id`; `everything` answers all pending ones.
 
-        Return those that were answered; none: the answer came too late. Raises `Refused` 400 for a choice that is not
-        offered.
+        Return those that were answered: none if no such request is pending, a question of the agent is shown, or the
+        run is being stopped. Raises `Refused` 400 for a choice that is not offered.
         """
         approvals = [question.event for question in self._questions.values() if not question.event.is_question]
         shown = call_id or next(iter(self._questions), "")
@@ -123,7 +123,10 @@ class LiveTurn:
         return [event for event in wanted if self._answer(event.call.id, choice)]
 
     def answer_question(self, request_id: str, text: str) -> int:
-        """Answer the agent's question with this request id; return 0 if it is not pending in this turn."""
+        """Answer the agent's question with this request id; return 0 if it is not pending here or the run is stopping.
+
+        An empty text and `No` deny, `Yes` allows, and other words allow and are passed on.
+        """
         for call, question in self._questions.items():
             if question.event.is_question and self._request_id(question.event) == request_id:
                 word = text.strip()

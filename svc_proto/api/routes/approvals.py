@@ -1,4 +1,4 @@
-"""Routes of standing approvals: those for a chat and those for good, with the principal that gave each."""
+"""Routes of standing approvals: those for a chat and those for good, with the principal that gave each, if recorded."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ class _ApprovalRoutes:
         return json_response(200, {"approvals": [_row(chat, pattern, given) for chat, pattern in found]})
 
     def end(self, request: Request) -> Flow[JsonResponse[ApprovalEndedJson]]:
-        """End the standing approval of `pattern` for the chat `session_id`; without a chat, the lasting approval.
+        """End the standing approval of `pattern` for the chat `session_id`; without a chat, the one for good.
 
-        Raises `Refused` 404 if there is no such approval, 503 if it cannot be removed.
+        With a chat, the same approval for good ends too; without a chat, also those of all chats. Raises `Refused` 404
+        if there is no such approval, 503 if the approvals cannot be read or this one cannot be removed.
         """
         body = request.json_object()
         pattern, chat = text(body.get("pattern"), "pattern"), body.string("session_id") or ""

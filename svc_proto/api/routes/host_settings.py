@@ -46,11 +46,11 @@ class _HostRoutes:
         self._api = api
 
     def settings(self, request: Request) -> Flow[JsonResponse[HostSettingsJson]]:
-        """Return the settings as the next start finds them."""
+        """Return the settings as the next start finds them; a secret has no value."""
         return json_response(200, {"settings": (yield from self._api.host_settings.read())})
 
     def change(self, request: Request) -> Flow[JsonResponse[HostSettingsJson]]:
-        """Write changed settings into `.env`, and return all of them."""
+        """Write changed settings into `.env`, and return all as `settings` does; an empty change writes nothing."""
         change = parse_host_change(request.json_object())
         if change:
             yield from self._api.host_settings.change(request, change)
@@ -59,7 +59,10 @@ class _HostRoutes:
         return json_response(200, {"settings": (yield from self._api.host_settings.read())})
 
     def rotate_key(self, request: Request) -> Flow[JsonResponse[KeyReloadedJson]]:
-        """Replace the API key by a new one, which counts at once; the answer does not contain it."""
+        """Write a new API key into the files and load it, so that it counts at once; the answer does not contain it.
+
+        Raises `Refused` 409 if no file can change the key, 500 if none is written.
+        """
         yield from self._api.host_settings.write_key()
         return (yield from self.reload_key(request))
 

@@ -1,4 +1,7 @@
-"""Routes of configuration, memory, skills, toolsets and models (wire api 8). Errors have the short form."""
+"""Routes of configuration, memory, skills, toolsets and models (wire api 8), MCP servers and recorded changes.
+
+Errors of the paths in `errors.MANAGEMENT` have the short form, those of the others OpenAI's.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,10 @@ class _ManagementRoutes:
         return json_response(200, body)
 
     def change_config(self, request: Request) -> Flow[JsonResponse[types.ConfigChangedJson]]:
-        """Change the file and return the settings in force; the environment has precedence over the file."""
+        """Change the configuration file, and return model, provider and base URL as they are in force after that.
+
+        The environment has precedence over the file. An empty change writes nothing.
+        """
         change = parse_change(request.json_object())
         if change:
             yield from self._api.change_settings(request, change)
@@ -231,7 +237,7 @@ class _ManagementRoutes:
         return json_response(200, {"ok": True, "name": name, "enabled": enabled})
 
     def test_server(self, request: Request) -> Flow[JsonResponse[change_types.McpTestedJson]]:
-        """Connect to an MCP server, and report its tools or its problem."""
+        """Start an MCP server if it is not ready, wait at most 20 s, and report its state with its tools or problem."""
         row = yield from self._server_row(request, test=True)
         return json_response(200, {"ok": row["state"] == "ready", "error": row["problem"], **row})
 
@@ -246,7 +252,7 @@ class _ManagementRoutes:
         raise Refused(404, "not_found", "no MCP server of this name is configured")
 
     def reload_servers(self, request: Request) -> Flow[JsonResponse[types.McpServersJson]]:
-        """Restart all MCP servers, and return their states."""
+        """Restart all MCP servers, wait at most 20 s until each is ready or has failed, and return their states."""
         yield from self._api.settings()
         found = self._api.parts.servers
         if found is not None:

@@ -25,7 +25,8 @@ def routes(api: SettingsPort) -> list[Route]:
     def probe(request: Request) -> Flow[JsonResponse[ModelProbedJson]]:
         """List the models of `base_url`, or of the configured server; with `model`, describe and test that one.
 
-        No model is tested if the list cannot be read. Raises `Refused` 400 without a usable address.
+        No model is tested if the server does not respond; an error status of the list does not prevent the test. If the
+        model has tools, its stored profiles on that server are dropped. Raises `Refused` 400 without a usable address.
         """
         body = request.json_object()
         endpoint = (yield from api.settings()).endpoint

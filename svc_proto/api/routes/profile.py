@@ -137,9 +137,9 @@ class _ProfileRoutes:
         return json_response(200, {"profile": PROFILE, "skills": rows, "total": len(rows)})
 
     def context(self, request: Request) -> Flow[JsonResponse[types.InjectedContextJson]]:
-        """Return the texts that a model gets beside the chat: system prompt, notes, and names of skills.
+        """Return the texts that a model gets beside the chat: system prompt, notes, and list of skills.
 
-        `enabled` is false if no model is configured.
+        Empty texts are left out; the list has the first 50 skills. `enabled` is false if no model is configured.
         """
         _check_profile(request)
         settings = yield from self._api.settings()

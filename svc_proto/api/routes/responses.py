@@ -242,7 +242,10 @@ def _parse_options(body: JsonObject) -> CompletionOptions:
 
 
 def _parse_input(body: JsonObject, options: CompletionOptions, items: list[object]) -> MessageList:
-    """Parse `input`: a string, or an array of strings, `{role, content}` objects and items of an earlier response."""
+    """Parse `input`, a string or an array, and `instructions`, which are added to its system messages.
+
+    An array has strings, `{role, content}` objects, items of an earlier response, and results of tool calls.
+    """
     text = body.string("input")
     rows, places = as_completion_messages(items if text is None else [text])
     messages = parse_conversation(rows, "input", whole=brings_tools(rows, options), places=places)

@@ -31,8 +31,9 @@ def resolve_options(
 ) -> ClientOptions:
     """Return the options for a turn with the model `name`.
 
-    Without a configured model the client's tools are dropped; raises `Refused` 400 if it sends tool results or requires
-    a tool call. `place`: the member of the body that has the messages.
+    If neither an alias `name` nor the settings have an endpoint, the client's tools are dropped. Then raises `Refused`
+    400 if `messages` has tool results, or if the options require a tool call. `place`: the body's member with the
+    messages.
     """
     endpoint = settings.aliases.get(name, settings.endpoint)
     tools = options.tools or (() if messages.results or options.no_tools else None)

@@ -26,8 +26,9 @@ Row: TypeAlias = Mapping[str, object]
 def build_history(rows: Sequence[Message]) -> tuple[Row, ...]:
     """Build messages in the chat-completions form, oldest first: the newest whole turns that fit into `MAX_TEXT`.
 
-    Each call has exactly one result right behind its message, since models refuse anything else. A missing result is
-    replaced by `INTERRUPTED`; a result without its call and an empty answer are left out.
+    Each call id has exactly one result right behind the message of its calls, since models refuse anything else. A
+    missing result is replaced by `INTERRUPTED`. A result that does not follow its call, and an answer without text and
+    calls, are left out. If the newest turn alone exceeds `MAX_TEXT`, the result is empty.
     """
     messages: list[Row] = []
     results: dict[str, str] | None = None  # stored results of the latest calls
@@ -57,7 +58,7 @@ def read_history(
 ) -> Flow[tuple[Row, ...]]:
     """Return the messages for the model from a session's newest `limit` rows; empty if the session does not exist.
 
-    `results` of tools are put behind their calls.
+    `results` of tools are put behind the calls of the last row; one without such a call is left out.
     """
     rows = yield from api.run_store_request(ListMessages(session_id=session_id, limit=limit, latest=True))
     return build_history((*(rows or ()), *(_result_message(session_id, result) for result in results)))
@@ -76,7 +77,10 @@ def _result_message(session_id: str, result: Row) -> Message:
 
 
 def _newest(messages: list[Row]) -> tuple[Row, ...]:
-    """Return the newest whole turns that fit into `MAX_TEXT`; older images beyond `MAX_IMAGES` become a text."""
+    """Return all messages if they fit into `MAX_TEXT`, else the newest turns that do, each from its user's message.
+
+    If the images of one message exceed what newer ones leave of `MAX_IMAGES`, each of them is replaced by a text.
+    """
     kept: list[Row] = []
     fitting = 0  # messages of `kept` that form whole turns
     text, images = MAX_TEXT, MAX_IMAGES

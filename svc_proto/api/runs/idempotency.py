@@ -1,6 +1,7 @@
 """`Idempotency-Key`: the runs of requests with a key, by which a repeated request is recognized (wire api 2.3).
 
-Requests are equal if they have the same key and fingerprint. Entries are in memory and expire after `KEY_TTL`.
+Requests are equal if they have the same principal, key and fingerprint. Entries are in memory, expire after `KEY_TTL`,
+and are limited to the newest `MAX_KEYS`.
 """
 
 from __future__ import annotations
@@ -77,5 +78,5 @@ class IdempotentRequest:
 
 
 def fingerprint(body: Mapping[str, object], names: Sequence[str], *more: str | None) -> str:
-    """Return a hash of the members that two requests must share to count as equal."""
+    """Return a hash of the members `names` of a body and of the texts `more`."""
     return sha256_hex(canonical([[body.get(name) for name in names], list(more)]))

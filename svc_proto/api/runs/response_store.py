@@ -40,7 +40,8 @@ class ResponseStore:
     def load(self, *, required: bool = True) -> Flow[None]:
         """Read the state file, unless it has been read.
 
-        Raises `Refused` 503 if it is `required` and cannot be read; the next call tries again.
+        Raises `Refused` 503 if it is `required` and cannot be read; the next call tries again. A file with invalid
+        content is logged and counts as read, without entries.
         """
         if self._loaded:
             return
@@ -71,9 +72,10 @@ class ResponseStore:
         return (self._sessions if kind == "response" else self._conversations).get(name)
 
     def put(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
-        """Store a response in memory and in the file; if the file cannot be read or written, log that.
+        """Store a response and its session in memory and in the file; if the file cannot be read or written, log that.
 
-        Beyond `MAX_STORED` and `MAX_TEXT`, the least recently used responses are dropped, a too large new one included.
+        `conversation`, if there is one, then names this session. Over `MAX_STORED` or `MAX_TEXT`, the least recently
+        used responses are dropped, a too large new one included; over `MAX_STORED`, also the oldest conversations.
         """
         response_id, text = str(response["id"]), strict_json.dumps(response)
         self._texts[response_id], self._sessions[response_id] = text, session_id
@@ -127,7 +129,7 @@ class ResponseStore:
         self._conversations = {**conversations, **self._conversations}
 
     def _save(self) -> Flow[None]:
-        """Write all responses and names of conversations to the file; log a failure.
+        """Write all responses and conversations with their sessions to the file; log a failure.
 
         If the file could not be read, nothing is written. The state is built after the lock is acquired, so it is
         current.

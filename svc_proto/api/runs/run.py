@@ -72,10 +72,10 @@ class RunOwner(Protocol):
     deltas: int
 
     def stop(self, run_id: str) -> None:
-        """Interrupt a run."""
+        """Stop a live run. Raises `Refused` 404 for another id."""
 
     def run_ended(self, run: Run) -> None:
-        """Release the slot of a run."""
+        """Release the slot of an ended run, count and log its end, and start runs that waited."""
 
 
 class RunHost(StorePort, Protocol):
@@ -272,7 +272,7 @@ class Run:
         return approval.text or approval.choice
 
     def revoke(self, refused: Refused) -> None:
-        """Interrupt the run because its credential was revoked. The text so far is stored."""
+        """Stop the run because its credential was revoked. If its turn has begun, the turn stores the text so far."""
         self._runs.stop(self.record.id)
 
     # --- for readers and routes ---
@@ -281,7 +281,8 @@ class Run:
     def last_event(self) -> str | None:
         """Name of the last event in the words of wire api 6.3.
 
-        None before the first event, and after an event without a name there.
+        None before the first event, and after an event without a name there. A pending tool call is not counted: the
+        name of the event before it stays.
         """
         event = self._last_published
         if event is None or not isinstance(event, TurnEnded):
@@ -302,7 +303,10 @@ class Run:
         return subscriber
 
     def observe(self, on_event: Callable[[TurnStreamEvent], None]) -> None:
-        """Call `on_event` with every further event, whether there is a reader or not."""
+        """Call `on_event` with each event that is published from now on, whether there is a reader or not.
+
+        The start and end of model calls are not published.
+        """
         self._observers = (*self._observers, on_event)
 
     @property
@@ -313,7 +317,7 @@ class Run:
     def wait_ended(self) -> Flow[TurnEnded]:
         """Wait for the end of the run and return its last event.
 
-        If the wait is cancelled and no client is left, a run with `stops_alone` is stopped.
+        If the wait is cancelled, no other flow waits and no reader is left, a run with `stops_alone` is stopped.
         """
         self._waiter_count += 1
         try:
@@ -332,7 +336,8 @@ class Run:
     def answer(self, answer: ApprovalAnswer) -> int:
         """Apply an answer to one approval request, or to all of the run; return how many were answered.
 
-        Raises `Refused` 400 for an invalid answer, and 409 if the run has ended or no such request is pending.
+        Raises `Refused` 400 for a choice that was not offered, and 409 if the run has ended, if no such request is
+        pending, or if it is not certain which one is meant.
         """
         if self.ended is not None:
             raise Refused(409, "approval_not_active", "the run is over")
@@ -355,12 +360,15 @@ class Run:
         return self.record.state is RunState.STOPPING
 
     def publish_started(self, event: TurnStarted) -> None:
-        """Publish the start of the turn, after the user's row is stored."""
+        """Publish the start of the turn and keep its user's text. The caller has stored the user's row."""
         self.user_text = event.user_text
         self._publish(event)
 
     def run_agent(self, agent: Flow[TurnOutcome]) -> Flow[TurnOutcome | None]:
-        """Run the agent as a task of its own; None if the run was stopped before the agent's end."""
+        """Run the agent as a task of its own; None if the run was stopped before the agent's end.
+
+        An exception of the agent is logged and becomes an outcome with an error.
+        """
         if self.stopping:
             return None
         self._agent = self._engine.spawn(agent, on_done=self._on_agent_done, on_error=self._on_agent_failed)
@@ -422,7 +430,10 @@ class Run:
         )
 
     def finish(self, ended: TurnEnded) -> None:
-        """Publish the end and notify everything that waits for it."""
+        """Publish the end, end the reader's stream, report the end to the registry and wake the flows that wait for it.
+
+        The run's texts and the rows that are not stored yet are dropped.
+        """
         self.ended = ended
         self._text, self._round, self._thoughts, self._notices, self._unsaved = [], [], [], [], {}
         self._publish(ended)

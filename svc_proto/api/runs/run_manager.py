@@ -73,7 +73,7 @@ class RunManager:
         key: str = "",
         find_known: Callable[[], Run | None] = lambda: None,
     ) -> Flow[Run | Response | StreamedResponse]:
-        """Start a run and return it. Raises `Refused` 429 or 503.
+        """Register a run, which starts at once or when it has a slot, and return it. Raises `Refused` 429 or 503.
 
         Return the run of an equal earlier request instead, if `find_known` returns one, or the answer of another node
         that owns the session or has the idempotency `key`. The run is stopped when `credential_id` is revoked.
@@ -115,7 +115,7 @@ class RunManager:
         return run
 
     def get(self, run_id: str) -> Run | None:
-        """Return a run that is live or ended less than an hour ago, or None."""
+        """Return a run that is live, or one of the newest ended runs for an hour after its end; else None."""
         return self._runs.get(run_id) if self.registry.get(run_id, self._api.engine.now) is not None else None
 
     def find(self, run_id: str) -> Run:
@@ -136,7 +136,7 @@ class RunManager:
         run.notify()
 
     def stop_session_runs_and_wait(self, session_id: str) -> Flow[None]:
-        """Stop every turn of a session, waiting ones included, and wait until their texts are stored.
+        """Stop every turn of a session, waiting ones included, and wait for their ends.
 
         Turns that arrive meanwhile are stopped too: when the flow ends, the session has no live turn.
         """
@@ -156,7 +156,7 @@ class RunManager:
         return turns
 
     def stop_all(self) -> None:
-        """Interrupt all runs at shutdown; their texts are stored."""
+        """Stop all live runs, at shutdown. Turns that have begun store their texts as they end."""
         for record in reversed(self.registry.live()):  # so that none starts because an earlier one ended
             self.stop(record.id)
 
@@ -167,7 +167,10 @@ class RunManager:
         self._api.ownership.on_ready_started()
 
     def run_ended(self, run: Run) -> None:
-        """Release the slot of an ended run, count and log its end, and start runs that waited."""
+        """Release the slot of an ended run, count and log its end, and start runs that waited.
+
+        Its hold on the session is released too, and runs that ended too long ago are dropped.
+        """
         ended, engine = run.ended, self._api.engine
         assert ended is not None  # `finish` sets it before the callback
         trigger = RunTrigger.FINISH if ended.error is None else RunTrigger.FAIL

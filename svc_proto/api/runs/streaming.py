@@ -61,14 +61,14 @@ def event_stream_response(subscriber: Subscriber, fields: Fields) -> StreamedRes
 
 
 def branded_header(brand: Brand, name: str, value: str) -> Fields:
-    """Return a header field with the product's name; nothing for a value that no header can carry."""
+    """Return the header field with the brand's prefix; nothing for an empty value or other than printable ASCII."""
     if not value or not (value.isascii() and value.isprintable()):
         return ()
     return ((f"{brand.header_prefix}{name}".encode("ascii"), value.encode("ascii")),)
 
 
 def session_headers(brand: Brand, *, session_id: str, run_id: str) -> Fields:
-    """Return the header fields with the ids of the session and the run."""
+    """Return the header fields with the ids of the session and the run, each unless `branded_header` returns none."""
     return (*branded_header(brand, SESSION_ID, session_id), *branded_header(brand, RUN_ID, run_id))
 
 

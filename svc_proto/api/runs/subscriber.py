@@ -67,7 +67,11 @@ _READING = SubscriberState.READING  # as in `machines.session`
 
 
 class Subscriber:
-    """Reader of a run's events, as texts of a projection. `on_caught_up` is called when it has read all or is gone."""
+    """Reader of a run's events, as texts of a projection.
+
+    `on_caught_up` is called when the collected backlog is written, though events may have come meanwhile, and when the
+    reader is gone.
+    """
 
     __slots__ = (
         "_engine",
@@ -141,7 +145,8 @@ class Subscriber:
     def produce(self, writer: ResponseWriter) -> Flow[None]:
         """Write events, and keepalives between them, until the run ends or the reader disconnects.
 
-        This is the producer of a `StreamedResponse`. A second reader raises `LocalProtocolError`.
+        This is the producer of a `StreamedResponse`. Raises `LocalProtocolError` if a reader has connected before, or
+        the stream was dropped.
         """
         if self.state is not SubscriberState.AWAITED:
             raise LocalProtocolError("a subscriber has one reader")
@@ -172,7 +177,8 @@ class Subscriber:
     def flush(self) -> None:
         """Resume the producer, which writes the collected events.
 
-        The engine calls this once at the end of a `handle`.
+        The engine calls this at the end of a `handle` in which an event was added or the run ended; it is also called
+        when the client closes its end. If the producer does not wait for events, nothing happens.
         """
         self._engine.resume(self._ticket, None)
 

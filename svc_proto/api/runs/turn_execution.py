@@ -5,6 +5,8 @@
 3. publish the start; run the agent until its end or until the run is stopped
 4. store the answer, or the part that there is
 5. publish the end: `done` is the last event, exactly once
+
+A turn that is stopped in step 1, and one whose step 2 fails, continue with step 5.
 """
 
 from __future__ import annotations
@@ -128,8 +130,8 @@ def _perform(api: TurnHost, run: Run, turn_request: TurnRequest) -> Flow[TurnEnd
 def _begin_turn(api: TurnHost, turn_request: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
     """Store the client's messages, after creating the session if the request has one; return the history for the model.
 
-    A history in the request is returned unchanged; without one, that of the session's stored rows is built. Raises
-    `Refused` if the session does not exist and is not created.
+    A history in the request is returned unchanged; without one, that of the session's stored rows is built, with these
+    `rows` only if the request has tool results. Raises `Refused` if the session does not exist and is not created.
     """
     history = turn_request.history
     history_limit = MAX_ROWS if history is None else 0
