@@ -279,8 +279,8 @@ def _endpoint(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
 def _aliases(routes: JsonObject, main: ModelEndpoint | None) -> dict[str, ModelEndpoint]:
     """Parse `alias -> {model, base_url?, api_key?, context_length?}`; the address defaults to the main endpoint's.
 
-    The key defaults to the main endpoint's only if scheme and host are the same. Entries without a model or a usable
-    address are skipped.
+    The key defaults to the main endpoint's only if scheme, host and port are the same. Entries without a model or a
+    usable address are skipped.
     """
     aliases: dict[str, ModelEndpoint] = {}
     for alias in routes:

@@ -1,4 +1,4 @@
-"""Reading of the API key from `config.yaml` and `.env` while the server runs, after `svc key rotate`."""
+"""Reading of the API key from `config.yaml` and `.env` while the server runs, for example after `svc key rotate`."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ def parse_api_config(
 ) -> ApiConfig:
     """Parse the settings of the API server from an environment and from start options (None or absent: not given).
 
-    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `config`, `brand`, `relay_url`, `root_path`. Raises
-    `ConfigError`.
+    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `config`, `brand`, `model_base_url`, `relay_url`,
+    `root_path`. Raises `ConfigError`.
     """
     source = SettingsSource(env, {key: value for key, value in (options or {}).items() if value is not None})
     home = source.text("SVC_HOME", None) or source.text("HERMES_HOME", None) or home

@@ -93,9 +93,10 @@ def parse_conversation(
 ) -> MessageList:
     """Parse `messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt.
 
-    If there are instructions alone, they are the prompt. `whole`: tool calls and their results are kept, since they are
-    the client's; a list may then end with results and have no prompt. `places`: the index of each entry in the client's
-    list, if it differs. Raises `Refused` 400.
+    Earlier entries without visible text, image or calls are left out. If there are instructions alone, they are the
+    prompt. `whole`: tool calls and their results are kept, since they are the client's; a list may then end with
+    results and have no prompt. `places`: the index of each entry in the client's list, if it differs. Raises `Refused`
+    400.
     """
     entries = as_array(value)
     if not entries:

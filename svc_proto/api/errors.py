@@ -1,4 +1,4 @@
-"""Error responses (wire api 2.1): `{"error": "TEXT"}` on the management routes, the OpenAI form on all others.
+"""Error responses (wire api 2.1): `{"error": "TEXT"}` on paths that begin as in `MANAGEMENT`, else the OpenAI form.
 
 The OpenAI form is `{"error": {"message": "TEXT", "type": "invalid_request_error", "param": null, "code": "..."}}`.
 """
@@ -60,13 +60,13 @@ def shutting_down() -> Refused:
 
 
 def check_not_stopping(engine: Engine) -> None:
-    """Raise `Refused` 503 `gateway_draining` while the server shuts down; called before a turn starts."""
+    """Raise `Refused` 503 `gateway_draining` while the server shuts down."""
     if engine.stopping:
         raise shutting_down()
 
 
 def error_response(refused: Refused, path: str) -> Response:
-    """Build the response to a refused request: in the short form for management paths, else in OpenAI's form."""
+    """Build the response to a refused request: in the short form for paths of `MANAGEMENT`, else in OpenAI's form."""
     if path.startswith(MANAGEMENT):
         return json_response(refused.status, {"error": refused.message}, refused.headers)
     error: dict[str, object] = {"message": refused.message, "type": _type(refused.status)}

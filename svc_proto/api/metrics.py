@@ -13,7 +13,7 @@ __all__ = ["api_metrics"]
 
 
 def api_metrics(runs: RunManager) -> list[MetricFamily]:
-    """Return metrics of live turns, and totals of ended ones."""
+    """Return metrics of live turns, totals of ended ones, and the number of text pieces of both."""
     usage = runs.usage
     tokens = {"input": usage.input_tokens, "output": usage.output_tokens}
     return [

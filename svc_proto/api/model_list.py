@@ -1,4 +1,4 @@
-"""List of the upstream endpoint's models, fetched on demand and cached for a minute."""
+"""List of an upstream endpoint's models, fetched on demand and cached: a list for 60 s, a failure for 5 s."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ModelList:
         self._found: _CachedModels | None = None
 
     def list_models(self, route: ModelEndpoint) -> Flow[tuple[str, ...] | None]:
-        """Return the model ids in the upstream's order; None if the request failed."""
+        """Return the model ids in the upstream's order; None if the request failed or the answer is no list."""
         yield from self._asking.acquire()
         try:
             now = self._engine.now.mono

@@ -193,7 +193,7 @@ class Api:
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
-        """Interrupt the runs, whose texts are stored, and stop the parts."""
+        """Stop the runs, whose turns store their texts as they end, and the cluster, the agent's parts and MCP."""
         self.runs.stop_all()
         self.ownership.stop()
         self.parts.stop()
@@ -330,9 +330,10 @@ class Api:
             self.record_audit("memory changed", request, list=change.note.target)
 
     def reload_key(self) -> Flow[bool]:
-        """Load the key from the files; report whether it has changed. Requests and sessions of the old key end.
+        """Load the key from the files; report whether it has changed.
 
-        Raises `Refused` 409 in the cases of `read_key`: the old key stays.
+        After a change, requests with the old key to routes of `KEY`, `MANAGE` and `OWNER` end, and so do its gateway
+        connections, runs and MCP sessions. Raises `Refused` 409 in the cases of `read_key`: the old key stays.
         """
         key = yield from read_key(self.engine, self.config)
         if key == self.config.key:

@@ -84,7 +84,10 @@ class UpdateChat(StoreRequest[ChatSession | None]):
 
 @fast_frozen(kw_only=True)
 class DeleteChat(StoreRequest[bool]):
-    """Delete a session, its messages and its `is_child` children; forks lose their parent. False if there is none."""
+    """Delete a session with its messages, and its `is_child` children in the same way; False if there is none.
+
+    Forks of a deleted session stay, without a parent.
+    """
 
     answer = bool
 
@@ -96,8 +99,9 @@ class ForkChat(StoreRequest[ChatSession | bool]):
     """Copy all messages of `source` into a new `session`, and end the source with reason `branched` unless it ended.
 
     Copies get new ids, `<new session id>:<position>` from 1 on, so that a fork needs no entropy. Parent, counters and
-    preview of `session` are replaced: its parent is the source, and the others are the source's. The answer is the new
-    row; True if there is no such source; False if the new id exists.
+    preview of `session` are replaced: its parent is the source, and the others are the source's. `last_active` is the
+    later one of both. Pictures are copied too. The answer is the new row; True if there is no such source; False if the
+    new id exists.
     """
 
     answer = (ChatSession, bool)
@@ -126,7 +130,10 @@ class AddMessages(StoreRequest[bool]):
 
 @fast_frozen(kw_only=True)
 class TruncateMessages(StoreRequest[bool]):
-    """Delete all messages of a session but the oldest `keep`, and correct its counters; False if there is none."""
+    """Delete all messages of a session but the oldest `keep`, and correct its counters and preview.
+
+    Pictures whose tokens the deleted messages name are deleted too. False if there is no such session.
+    """
 
     answer = bool
 
@@ -180,7 +187,8 @@ class ListTitles(StoreRequest[tuple[str, ...]]):
 class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
     """Search messages of all sessions for every word of `query`, best first where the engine ranks, else newest first.
 
-    Case and accents do not matter. A word also finds the longer words that begin with it. Nothing in a query has a
+    Case and accents do not matter. A word also finds the longer words that begin with it; without an index of words in
+    the database, also those that contain it. Nothing in a query has a
     special meaning; of a long one the first 1,000 characters and 32 words count. Blank: no hits.
     """
 
@@ -197,7 +205,8 @@ class SavePicture(StoreRequest[bool]):
 
     Of each session the `most` newest pictures stay. A picture that does not fit into `size` bytes together with the
     newer ones of all sessions is deleted.
-    A picture is deleted with its session, and with the message that names its token; a fork gets copies.
+    A picture is deleted with its session, and when `TruncateMessages` deletes a message that names its token; a fork
+    gets copies.
     """
 
     answer = bool

@@ -138,7 +138,7 @@ def approval_request_event(event: ApprovalRequested) -> ApprovalRequest:
 
 
 def approval_response_event(given: ApprovalResolved) -> ApprovalResponded:
-    """Return the event for an answered approval (wire api 6.3 `approval.responded`)."""
+    """Return the event for an approval request that was answered or has expired (wire api 6.3 `approval.responded`)."""
     identity = given.call.id
     return ApprovalResponded(call_id=identity, tool_call_id=identity, choice=given.choice, resolved=given.resolved)
 

@@ -27,7 +27,7 @@ class NodeRuns(Protocol):
 
     def __len__(self) -> int: ...
     def get(self, run_id: str) -> object | None:
-        """Return a run that is live or ended less than an hour ago, or None."""
+        """Return a run that is live, or one of the newest ended runs for an hour after its end; else None."""
 
     def start_ready(self) -> None:
         """Start the waiting runs that have a slot and no earlier run in their session."""

@@ -50,7 +50,10 @@ class ClusterRunSlots:
             self._seeking.cancel()
 
     def renew(self) -> None:
-        """Release unused slots and renew the others; called periodically and as soon as Redis is reachable again."""
+        """Release unused slots and queue places, and renew the others.
+
+        Called periodically while this node holds any, and as soon as Redis is reachable again.
+        """
         self.on_slot_freed()
         self._semaphore.renew()
         self._line.renew()

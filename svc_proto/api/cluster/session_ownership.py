@@ -115,7 +115,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
             self._waiting -= 1
 
     def release(self, session_id: str) -> None:
-        """Release the lease of a session."""
+        """Release one use of the lease of a session; the last one gives the lease back."""
         self.leases.release(session_id)
 
     def check_capacity(self) -> Flow[None]:
@@ -214,7 +214,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     # --- runs, responses, metrics ---
 
     def lookup_run(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
-        """Return a lookup of the run at all nodes; None for an id of another form and for a forwarded request."""
+        """Return a lookup of the run at the other nodes; None for an id of another form and for a forwarded request."""
         if is_forwarded(request) or RUN_ID.fullmatch(run_id) is None:
             return None
         return self._find_run_elsewhere(request, run_id)
@@ -288,7 +288,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         """Ignore the state of another node."""
 
     def on_message(self, node: str, word: str, body: JsonObject) -> None:
-        """Apply the authentication failures and successes that other nodes have counted."""
+        """Apply an authentication failure or success, or the clearing of all counts, that another node reports."""
         self.limiter.apply_remote(word, body.text("address"), self.api.engine.now)
 
     def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A turn as an OpenAI response: its output items one after the other, and their events (wire api 7)."""
+"""A turn as an OpenAI response: its output items in the order of their starts, and their events (wire api 7)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ResponseBuilder:
 
     @property
     def response(self) -> ResponseJson:
-        """The response as of the latest event."""
+        """The response as of the latest event, without a message or reasoning that is still open."""
         ended = self.ended
         view: ResponseJson = {
             "id": self.id,

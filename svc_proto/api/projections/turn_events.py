@@ -21,7 +21,10 @@ __all__ = ["Projection", "TimestampCache", "TurnStreamEvent", "TurnStarted", "Tu
 
 @fast_frozen(kw_only=True)
 class TurnStarted:
-    """First event of a turn: the user's message is stored, and the agent is about to start."""
+    """First event of a turn that begins: the client's messages are stored, and the agent is about to start.
+
+    A turn that is stopped or refused before that has no such event.
+    """
 
     title: str | None  # of the session
     user_id: str  # of the stored message
