@@ -30,7 +30,7 @@ class NodeRuns(Protocol):
         """Return a run that is live, or one of the newest ended runs for an hour after its end; else None."""
 
     def start_ready(self) -> None:
-        """Start the waiting runs that have a slot and no earlier run in their session."""
+        """Start the waiting runs that have or get a slot, and have no earlier run in their session."""
 
     def stop_session_runs(self, session_id: str) -> Sequence[object]:
         """Stop every turn of a session, waiting ones included, and return the runs."""

@@ -114,8 +114,9 @@ class LiveTurn:
     def answer(self, choice: str, *, call_id: str = "", everything: bool = False) -> list[ApprovalRequested]:
         """Answer the shown approval request, or the one of `call_id`; `everything` answers all pending ones.
 
-        Return those that were answered: none if no such request is pending, a question of the agent is shown, or the
-        run is being stopped. Raises `Refused` 400 for a choice that is not offered.
+        Return those that were answered: none if no such request is pending, or the run is being stopped. Without
+        `call_id` and `everything`, none is answered while a question of the agent is shown. Raises `Refused` 400 for a
+        choice that is not offered.
         """
         approvals = [question.event for question in self._questions.values() if not question.event.is_question]
         shown = call_id or next(iter(self._questions), "")

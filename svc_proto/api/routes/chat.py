@@ -134,7 +134,9 @@ class _ChatRoutes:
 
 
 def _operator(request: Request) -> tuple[tuple[bytes, bytes], ...] | None:
-    """Return the relay credentials of a local program that declares to act for this host's operator; else None.
+    """Return the field with the local secret of a local program that declares to act for this host's operator.
+
+    It is empty if the program sent no secret. None for any other request.
 
     Programs that act for a device, as the TUI gateway and voice do, omit the declaration. A device's key never
     qualifies.

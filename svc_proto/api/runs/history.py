@@ -58,7 +58,7 @@ def read_history(
 ) -> Flow[tuple[Row, ...]]:
     """Return the messages for the model from a session's newest `limit` rows; empty if the session does not exist.
 
-    `results` of tools are put behind the calls of the last row; one without such a call is left out.
+    `results` of tools are put behind the calls with which the session ends; one without such a call is left out.
     """
     rows = yield from api.run_store_request(ListMessages(session_id=session_id, limit=limit, latest=True))
     return build_history((*(rows or ()), *(_result_message(session_id, result) for result in results)))

@@ -161,7 +161,7 @@ class RunManager:
             self.stop(record.id)
 
     def start_ready(self) -> None:
-        """Start the waiting runs that have a slot and no earlier run in their session."""
+        """Start the waiting runs that have or get a slot, and have no earlier run in their session."""
         for record in self.registry.startable(self._api.engine.now):
             self._runs[record.id].notify()
         self._api.ownership.on_ready_started()
