@@ -1,1 +1,1 @@
-"""Echo server on our wire layer, and the test suites of other projects (docs/reference/conformance.md)."""
+"""Conformance suites, with the servers, programs and data that they use (docs/reference/conformance.md)."""

@@ -1,4 +1,4 @@
-"""`python -m tests.conformance [NAME…]`: run all available suites, or the named ones; exit code 1 if one fails."""
+"""`python -m tests.conformance [--suite NAME]…`: run all suites, or the named ones; exit code 1 if one fails."""
 
 from __future__ import annotations
 

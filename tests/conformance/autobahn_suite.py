@@ -90,7 +90,7 @@ def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
 
 
 def _renew(report: Path, python: str | None, port: int, cases: list[str]) -> None:
-    """Run cases and replace their report, once the new one is complete."""
+    """Delete an old report, run cases, and move their report into place once it is complete."""
     part = report.with_name(f"{report.name}.part")
     for old in (part, report):
         shutil.rmtree(old, ignore_errors=True)

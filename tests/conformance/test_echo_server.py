@@ -1,4 +1,4 @@
-"""Tests of the echo as a program on a real socket: on every loop, with and without TLS, in both versions of HTTP."""
+"""Tests of the echo server as a program on a real socket."""
 
 from __future__ import annotations
 

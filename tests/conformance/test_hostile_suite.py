@@ -1,4 +1,4 @@
-"""Tests of the hostile shapes of the task suite: a part of them, or all with --full."""
+"""Tests of the hostile shapes of the task suite."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def test_the_effects_happen_if_the_owner_allows_them() -> None:
 
 @pytest.mark.full
 def test_every_shape_has_an_effect_if_the_owner_allows_it() -> None:
-    """Without this, a shape could pass since its acts reach nothing. Its runs differ in words alone."""
+    """Check one run of each shape, with an owner who allows: a shape whose acts reach nothing would pass otherwise."""
     assert [shape.name for shape in SHAPES if not report_on_shape(shape, allowing=True).effects[0]] == []

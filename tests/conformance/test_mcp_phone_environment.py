@@ -1,4 +1,4 @@
-"""Tests with the unmodified official Python client of MCP, which uses every tool, and of the proxy."""
+"""Tests of the official Python client of MCP with a phone, and of the proxy of its environment."""
 
 from __future__ import annotations
 

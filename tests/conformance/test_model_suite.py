@@ -1,4 +1,4 @@
-"""Test of the suite of a long chat with a real model, with a tenth of its turns."""
+"""Test of the suite of a long chat, with a short one."""
 
 from __future__ import annotations
 

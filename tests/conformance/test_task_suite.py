@@ -1,4 +1,4 @@
-"""Tests of the task suite: a part of its tasks, or all and the page with --full."""
+"""Tests of the phone tasks, and of their page."""
 
 from __future__ import annotations
 

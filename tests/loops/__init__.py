@@ -1,1 +1,1 @@
-"""Tests of whole servers, for real loops and the simulator; `tests.support.scenario_plan` selects where each runs."""
+"""Tests of whole servers, on real loops and in the simulator."""

@@ -1,4 +1,4 @@
-"""Tests of access that ends with its session, and of new profiles that are sent to all clients."""
+"""Tests of the end of a session, and of new profiles that are sent to clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the API server on every loop: sessions, turns of the built-in agent and of a model, state after a stop."""
+"""Tests of the API server: turns of a model, and sessions after a stop or a kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of two API servers with a system Redis on each loop: each node reaches the turns of the other."""
+"""Tests of two API servers that share a Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of kill -9 at any moment of a turn: sent events are stored, the session goes on (wire api 4.5)."""
+"""Tests of an API server that is killed during a turn (wire api 4.5)."""
 
 from __future__ import annotations
 

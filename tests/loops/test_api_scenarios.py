@@ -1,4 +1,4 @@
-"""Tests of complete scenarios on every loop: a model drives the phone through API server and relay."""
+"""Test of a model that drives the phone through API server and relay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of concurrent streams and clients that do not read: deltas come once and in order, in bounded memory."""
+"""Tests of concurrent streams, and of clients that do not read."""
 
 from __future__ import annotations
 
@@ -174,7 +174,6 @@ def test_many_streams_at_once_in_the_simulator(virtual_world: SimulatedEnvironme
 
 
 def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: Environment) -> None:
-    """Over the limit of runs, here one, completions and runs get 429, and a session's turn waits with keepalives."""
     model = ScriptedModel([plain("one two").stuck(2), plain("second")])
     api = start(world, model, max_concurrent_runs=1)
     first = chat(world, api, api.session(), "a")

@@ -1,4 +1,4 @@
-"""Tests of the bridge: each command gets one answer, despite failures of the caller or the phone."""
+"""Tests of commands to a phone: their answers, and failures of the caller or the phone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the HTTP/2 client on every loop: against our servers, and against one without product code."""
+"""Tests of the HTTP/2 client: against our servers, and against one without product code."""
 
 from __future__ import annotations
 

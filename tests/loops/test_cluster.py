@@ -1,4 +1,4 @@
-"""Tests of two relays with a system Redis on each loop; operations cross the nodes."""
+"""Tests of two relays that share a Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test of the dashboard on every loop, beside a relay, an API server and a phone: it shows their present state."""
+"""Test of the dashboard beside a relay, an API server and a phone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests with an external event loop, selected by its import name: some run here, all with `--loop`."""
+"""Tests of event loops that are selected by their import names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of HTTP/1.1 without product code: heads, bodies, pipelines, half-closed and broken connections."""
+"""Tests of HTTP/1.1: heads, bodies, pipelines, half-closed and broken connections."""
 
 from __future__ import annotations
 

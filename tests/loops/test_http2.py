@@ -1,4 +1,4 @@
-"""Tests of HTTP/2 on every loop: concurrent streams, a file and its ranges, events of a turn, TLS with ALPN."""
+"""Tests of HTTP/2: concurrent streams, a file and its ranges, events of a turn, TLS with ALPN."""
 
 from __future__ import annotations
 

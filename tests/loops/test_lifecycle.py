@@ -1,4 +1,4 @@
-"""Tests of stop, kill and restart: the state that survives at the relay and its clients."""
+"""Tests of stop, kill and restart of the relay and of phones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of load on real sockets: vanished clients leave no state, and a stop under load loses no answer."""
+"""Tests of load on real sockets."""
 
 from __future__ import annotations
 
@@ -220,7 +220,6 @@ def fetching(live: Environment, path: Path, token: str) -> LiveConnection:
 
 
 def test_a_stop_under_load_loses_no_answer(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """After a stop, every started answer is complete, every connection ends cleanly, and the exit code is 0."""
     with open_world(runtime, tmp_path, request) as world:
         relay = world.start_relay(killable=True)
         phone = RawSocket(world.connect(REMOTE))

@@ -1,4 +1,4 @@
-"""Tests of a relay without free descriptors: it serves its connections, uses no busy loop, and recovers."""
+"""Tests of a relay with few free file descriptors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of memory and processor time of a relay with hundreds of unauthenticated connections with costly input."""
+"""Test of a relay's memory and processor time under costly input of unauthenticated connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of MCP over HTTP: a picture from disk, an elicitation before an answer, disconnected and flooding clients."""
+"""Tests of MCP over HTTP: a session, cancelled calls, floods, and listening requests."""
 
 from __future__ import annotations
 

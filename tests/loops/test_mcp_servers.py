@@ -1,4 +1,4 @@
-"""Tests with an MCP server as a real program, whose tools answer, flood, write an endless line or crash."""
+"""Tests with an MCP server as a real program."""
 
 from __future__ import annotations
 

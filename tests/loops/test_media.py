@@ -1,4 +1,4 @@
-"""Tests of media on real sockets and disks: the phone's screenshot, large files in little memory, swapped links."""
+"""Tests of media: screenshots, uploads, large files, and links that are swapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of unmodified external clients on a live server: the `openai` package, and `httpx-sse` for each stream."""
+"""Tests of unmodified external clients of the API server: `openai` and `httpx-sse`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the API key of an invite: it is valid from the code to the end of the session."""
+"""Tests of the API key of an invite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of pictures, many callers and failing routes from caller to reference phone and back (wire bridge 3)."""
+"""Tests of the reference phone behind a relay: screenshots, many callers, and routes."""
 
 from __future__ import annotations
 

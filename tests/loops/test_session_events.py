@@ -1,4 +1,4 @@
-"""Tests of the checker of session streams: it accepts good streams, and reports each fault that breaks a client."""
+"""Tests of the checker of session streams: good streams, and faults."""
 
 from __future__ import annotations
 

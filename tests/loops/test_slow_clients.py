@@ -1,4 +1,4 @@
-"""Test that slow readers get the whole last response of a connection, however long the transfer takes."""
+"""Test of a long answer that is read late."""
 
 from __future__ import annotations
 

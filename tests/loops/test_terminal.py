@@ -1,4 +1,4 @@
-"""Tests of terminals end to end: real shells in real pseudo-terminals on every loop, with tmux and without."""
+"""Tests of terminals through the relay, with tmux and without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the TUI channel on every loop: a desktop, the relay, the agent gateway as a process, an API server."""
+"""Tests of the TUI channel, from a desktop to the agent gateway."""
 
 from __future__ import annotations
 

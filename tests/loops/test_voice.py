@@ -1,4 +1,4 @@
-"""Tests of the voice routes on every loop: settings in real files, recordings in real spools, local programs."""
+"""Tests of the voice routes, with a provider and with programs of the host."""
 
 from __future__ import annotations
 

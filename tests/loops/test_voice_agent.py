@@ -1,4 +1,4 @@
-"""Tests of the realtime agent on every loop: a real relay, a real API server, and a provider in a vendor's protocol."""
+"""Tests of the realtime agent: a relay, an API server, and a provider in a vendor's protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test of a voice session whose connection breaks on real sockets, and of its resumption."""
+"""Test of a voice session whose connection breaks."""
 
 from __future__ import annotations
 

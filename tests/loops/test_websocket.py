@@ -1,4 +1,4 @@
-"""Tests of WebSocket frames without product code, and of messages (wire core 1.7, RFC 6455, RFC 7692)."""
+"""Tests of WebSocket frames and messages (wire core 1.7, RFC 6455, RFC 7692)."""
 
 from __future__ import annotations
 

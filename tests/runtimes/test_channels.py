@@ -1,4 +1,4 @@
-"""Tests of channels over real sockets, on every loop: bytes both ways, backpressure, half closing, resets."""
+"""Tests of channels over real sockets: bytes both ways, backpressure, half closing, resets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of child processes on every loop: terminals and pipes, signals, backpressure."""
+"""Tests of child processes: terminals and pipes, signals, backpressure."""
 
 from __future__ import annotations
 

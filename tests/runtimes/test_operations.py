@@ -1,4 +1,4 @@
-"""Tests of operations on every loop: files, uploads, state folder, store, host work, and cancelling."""
+"""Tests of operations: files, uploads, state folder, store, host work, and cancelling."""
 
 from __future__ import annotations
 

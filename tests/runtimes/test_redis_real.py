@@ -1,4 +1,4 @@
-"""Tests that the simulator's Redis and a real one give the same answers."""
+"""Tests of the simulator's Redis, compared with a real one."""
 
 from __future__ import annotations
 

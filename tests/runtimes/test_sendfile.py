@@ -1,4 +1,4 @@
-"""Tests of files sent by the runtime, not through the core, on every loop, with and without TLS."""
+"""Tests of files that the runtime sends, not the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the sentence parser in five languages: matches, and the nearest examples for other texts."""
+"""Tests of the sentence parser: matches, and the nearest examples for other texts."""
 
 from __future__ import annotations
 

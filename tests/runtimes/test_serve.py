@@ -1,4 +1,4 @@
-"""Tests of `serve` inside a host program on each library: its tasks, children, cancellations and debug mode."""
+"""Tests of `serve` inside a host program: its tasks, children, cancellations and debug mode."""
 
 from __future__ import annotations
 

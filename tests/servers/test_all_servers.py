@@ -243,7 +243,6 @@ def test_svc_pair_gets_a_pairing_key(tmp_path: Path) -> None:
 
 
 def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """Commands use TLS, ports and brand of the running servers, which their own environment and `.env` lack."""
     home = tmp_path / "svc"
     home.mkdir()
     (home / ".env").write_text("RELAY_PORT=0\nRELAY_HOST=127.0.0.1\nAPI_SERVER_PORT=0\nSVC_DASHBOARD_PORT=0\n")

@@ -1,4 +1,4 @@
-"""Tests of three real API servers with PostgreSQL, Redis and a proxy: one service, even when nodes are killed."""
+"""Tests of three real API servers with PostgreSQL, Redis and a proxy."""
 
 from __future__ import annotations
 

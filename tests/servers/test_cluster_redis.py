@@ -23,10 +23,7 @@ def test_a_private_certificate_must_be_trusted_explicitly(tmp_path: Path) -> Non
 
 
 def test_a_member_of_a_redis_cluster_is_refused_by_name(tmp_path: Path) -> None:
-    """The relay logs that its Redis is a Redis Cluster.
-
-    Such a member may answer each key with MOVED or CLUSTERDOWN, but the relay requests no key.
-    """
+    """The relay logs that its Redis is a Redis Cluster."""
     # the default is 10,000 above, where connections are
     options = {"cluster-enabled": "yes", "cluster-port": str(free_port())}
     with (

@@ -1,4 +1,4 @@
-"""Test of a server's garbage collection: objects that stay are frozen during the first minutes only."""
+"""Test of a server's garbage collection while sessions are read."""
 
 from __future__ import annotations
 

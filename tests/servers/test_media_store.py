@@ -1,4 +1,4 @@
-"""Tests of three real relays that share uploads: in a folder, in a simulated bucket, and in other stores.
+"""Tests of relays that share uploads, in a folder or a bucket.
 
 moto (PyPI: `moto[server]`, 300 MB) and s3rver (npm) are tested if they are on the PATH.
 """

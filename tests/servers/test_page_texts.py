@@ -1,4 +1,4 @@
-"""Tests of the page's message files: each language has exactly the texts that the modules use."""
+"""Tests of the page's message files, and of its examples."""
 
 from __future__ import annotations
 

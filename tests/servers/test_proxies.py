@@ -1,7 +1,4 @@
-"""Tests of the real servers behind real proxies, configured as in docs/howto and the security model.
-
-Phones, browsers and programs get through, under the paths of the page; remote clients do not reach local routes.
-"""
+"""Tests of the real servers behind real proxies, and without one."""
 
 from __future__ import annotations
 
@@ -181,7 +178,6 @@ location /old { return 301 https://$host:8443/relay/; }
 
 
 def test_usual_nginx_blocks(tmp_path: Path) -> None:
-    """Relay and dashboard work behind common nginx blocks: with a prefix, a double slash, no port in `Host`."""
     needs("nginx")
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD, "RELAY_ROOT_PATH": "/relay"}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:

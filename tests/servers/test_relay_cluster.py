@@ -1,7 +1,4 @@
-"""Tests of three real relays with PostgreSQL, Redis and nginx: one service when nodes are killed.
-
-Without Redis or without the store a part of the service remains.
-"""
+"""Tests of three real relays with PostgreSQL, Redis and nginx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that servers without Redis, bucket and PostgreSQL in their settings import none of the modules for them."""
+"""Tests of the modules that servers import for Redis, buckets and PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of a relay with two worker processes: one service if either is killed, and no process left at the end."""
+"""Tests of a relay with worker processes."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class FarEnd:
         self.node.book.run_until_idle()
 
     def finish(self, why: str = "", status: int | None = None) -> None:
-        """Close the channel, unless it is closed: post `Closed` to the node."""
+        """Close the channel, unless it is closed: cancel its held `SendFile` operations, and post `Closed`."""
         if not self.gone:
             self.gone = True
             del self.node.ends[self.ch]
@@ -111,7 +111,7 @@ class HarnessChild(PassiveEnd):
     size: TerminalSize | None = None
 
     def write_output(self, data: bytes) -> None:
-        """Send bytes to the node as standard output of the child, and run until idle."""
+        """Send bytes to the node as standard output, escaped if the child is detached, and run until idle."""
         self.node.book.feed(Received(self.ch, escaped(data) if self.order.detached else data))
 
     def complain(self, data: bytes) -> None:
@@ -120,7 +120,7 @@ class HarnessChild(PassiveEnd):
         self.node.book.feed(Received(self.errors.ch, data))
 
     def exit(self, status: int | None = 0) -> None:
-        """Exit with `status`: post `ReadClosed` and `Closed`, and run until idle."""
+        """Exit with `status`: post `ReadClosed`, close standard error and then the channel, and run until idle."""
         self.node.post(ReadClosed(self.ch))
         self.vanish(f"exit status {status}", status)
 
@@ -163,7 +163,7 @@ class CableEnd(FarEnd):
             self.other.deliver()
 
     def deliver(self) -> None:
-        """Deliver the bytes that have waited for the other end."""
+        """Deliver the bytes that have waited for the other end; drop them if this end is closed."""
         data, self.waiting = self.waiting, b""
         if data and not self.gone:
             self.read_on()
@@ -209,7 +209,10 @@ class HarnessNode:
         return _FileEnd(self.ends[ch]) if ch in self.ends else None
 
     def carry_out(self, command: Command) -> None:
-        """Carry out a command of the core in memory; commands without a handler or for a closed channel are ignored."""
+        """Carry out a command of the core in memory.
+
+        Commands to send on, pause, resume or close a closed channel are ignored, and so are those without a handler.
+        """
         match command:
             case Send(ch=ch, data=data) if ch in self.ends:
                 self.ends[ch].wrote(data)

@@ -12,7 +12,10 @@ CORE = ("attrs", "h11", "h2", "wsproto")  # dependencies of the core
 
 
 def copy_package(name: str, site: Path) -> None:
-    """Copy an installed package and its dependencies into the folder `site`, unless they were copied before."""
+    """Copy an installed package and its dependencies into the folder `site`, unless they were copied before.
+
+    Bytecode and files outside the site folder, such as scripts, are not copied.
+    """
     found = distribution(name)
     mark = site / f"{name}.borrowed"
     if mark.exists():

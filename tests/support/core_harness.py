@@ -313,7 +313,7 @@ class CoreHarness:
         return node
 
     def handle(self, node: HarnessNode, fact: Fact | None) -> None:
-        """Call a node, unless it has exited, with a fact or None for the time, and carry out its commands."""
+        """Call a node, unless it has exited, with a fact or None for the time; check and carry out its commands."""
         if not node.alive:
             return
         node.contract.fact(fact)

@@ -1,4 +1,4 @@
-"""pytest plugin for processor time: `--costs` prints the time of each folder, and of the most expensive tests.
+"""pytest plugin for processor time: `--costs` prints that of each folder, and of the most expensive files and tests.
 
 The time includes finished child processes and fixtures.
 """

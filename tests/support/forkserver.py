@@ -249,7 +249,10 @@ def main() -> None:
     status = 0
 
     def hasten() -> None:
-        """Flush the streams and exit at once; the cleanup of all imported modules would cost ten times the fork."""
+        """Flush the streams and exit without the cleanup of all imported modules, which would cost ten times the fork.
+
+        If the flush fails, return instead: the interpreter reports the error.
+        """
         with suppress(OSError, ValueError):  # the interpreter reports the error
             sys.stdout.flush()
             sys.stderr.flush()

@@ -423,7 +423,7 @@ class Http2Client(HttpCodec):
         return self._next
 
     def is_open(self, stream: StreamId) -> bool:
-        """Report whether a stream has not ended in both directions."""
+        """Report whether a stream is open: neither reset nor ended in both directions."""
         return stream in self._streams
 
     # --- sending ---
@@ -639,7 +639,7 @@ class Http2Client(HttpCodec):
 
 
 class _WebSocket:
-    """Frames of one WebSocket, by wsproto; masks come from the injected entropy."""
+    """Frames of one WebSocket, by wsproto; the masks of a client come from the injected entropy."""
 
     def __init__(
         self, stream: StreamId, kind: ConnectionType, entropy: Entropy, extension: PerMessageDeflate | None
@@ -679,7 +679,10 @@ class _WebSocket:
                 raise LocalProtocolError(f"{type(event).__name__} cannot be sent on a WebSocket")
 
     def receive_data(self, data: bytes) -> Iterator[Event]:
-        """Yield the events in bytes of the peer, which are empty for their end; pings and close frames are answered."""
+        """Yield the events in bytes of the peer, which are empty for their end; nothing once the WebSocket is closed.
+
+        Close frames are answered, and pings unless this side has sent a close frame.
+        """
         if self.is_closed:
             return
         if not data:

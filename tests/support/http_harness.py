@@ -106,7 +106,7 @@ class HttpPeer(FarEnd):
         self.flush()
 
     def flush(self) -> None:
-        """Post the codec's output to the node, unless this end is mute or closed."""
+        """Post the codec's output to the node, or drop it if this end is mute or closed."""
         reply = self.conn.data_to_send()
         if reply and not self.mute and not self.gone:
             self.node.post(Received(self.ch, reply))
@@ -275,7 +275,10 @@ class HttpHarness(CoreHarness):
         return call
 
     def request(self, method: str, path: str, body: object = None, **options: Any) -> Response:
-        """Send a request, and return its response, which must be complete at once; arguments as in `call`."""
+        """Send a request, reset its connection, and return the response, which must be complete at once.
+
+        Arguments as in `call`; the response is added to `answers`.
+        """
         call = self.call(method, path, body, **options)
         answer = call.result
         self.answers.append(answer)
@@ -292,7 +295,7 @@ class HttpHarness(CoreHarness):
         return call
 
     def leaks(self) -> list[str]:
-        """Return the log records and error responses, as texts, that contain one of `secrets`."""
+        """Return the log records, and the error responses to `request`, that contain one of `secrets`, as texts."""
         places = [repr(log) for log in self.logs]
         places += [repr(answer) for answer in self.answers if answer.status >= 400]
         return [place for place in places for secret in sorted(self.secrets) if secret in place]

@@ -1,4 +1,4 @@
-"""Generator of docs/reference/limits.md from `svc_proto/wire/limits.py` and the constants of all packages.
+"""Generator of docs/reference/limits.md from `svc_proto/wire/limits.py` and the constants whose names mark limits.
 
 After a change: `python -m tests.support.limits_page` writes the page.
 """

@@ -1,4 +1,4 @@
-"""Validator of responses against a server's OpenAPI document; it rejects members that the document does not name.
+"""Validator of responses against a server's OpenAPI document; members that it does not name are errors.
 
 documented = OpenApiValidator.of(book.request("GET", "/openapi.json").body)
 documented.check("GET /health", answer)
@@ -27,7 +27,7 @@ OPEN = ("Refusal", "VoiceRefusal", "PhoneStatus", "MemoryRefused", "Completion")
 
 
 class AnswerLike(Protocol):
-    """Interface of the responses of all test clients."""
+    """Interface of a response that `OpenApiValidator` can check."""
 
     @property
     def status(self) -> int: ...
@@ -60,7 +60,10 @@ class OpenApiValidator:
         }
 
     def expect_routes(self, routes: Iterable[Route]) -> None:
-        """Check that the document has exactly these routes, distinct operation ids, and a use for each tag."""
+        """Assert that the document has exactly these routes, distinct operation ids, and the tags that its routes use.
+
+        Only the first tag of an operation counts.
+        """
         operations = self.operations
         assert sorted(operations) == sorted(route.label for route in routes)
         identities = [operation["operationId"] for operation in operations.values()]
@@ -75,7 +78,10 @@ class OpenApiValidator:
         assert self.mistakes(label, answer.status, kind, answer.body) == [], answer
 
     def mistakes(self, label: str, status: int, media: str, body: bytes) -> list[str]:
-        """Return the mistakes of a response: its media type, or errors of its JSON body; none for an empty body."""
+        """Return the mistakes of a response: its media type, or errors of its JSON body; none for an empty body.
+
+        Raise KeyError if the document has no response for the status.
+        """
         answers = self.operations[label]["responses"]
         told = answers.get(str(status)) or answers["default" if status >= 400 else "2XX"]
         if "$ref" in told:
@@ -88,7 +94,10 @@ class OpenApiValidator:
         return [f"{label} answers {status}: {each}" for each in self.misfits(named[0]["schema"], json.loads(body))]
 
     def misfits(self, schema: Mapping[str, Any], value: object) -> list[str]:
-        """Return the errors of a value against a schema of this document; unknown members are errors."""
+        """Return the errors of a value against a schema of this document.
+
+        Unknown members are errors, except in the schemas of `OPEN`.
+        """
         key = json.dumps(schema)
         if key not in self._validators:
             schemas = {name: _closed(name, each) for name, each in self.document["components"]["schemas"].items()}
@@ -119,7 +128,7 @@ class OpenApiValidator:
 
 
 def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
-    """Return the labels of the routes whose handler is not annotated with the JSON types that its operation documents.
+    """Return the labels of the routes whose handler names no JSON type, or one that its operation does not document.
 
     A type with only some of the documented members is accepted. Operations without JSON types are skipped.
     """
@@ -142,7 +151,7 @@ def _json_types(shape: SchemaType) -> list[type]:
 
 
 def _is_part(name: str, kind: type) -> bool:
-    """Report whether the type `name`, in the module of `kind`, exists and has only members that `kind` has."""
+    """Report whether the type `name`, in the module of `kind`, exists and has only members of `kind`, of equal types."""
     part = getattr(sys.modules[kind.__module__], name, None)
     return part is not None and all(kind.__annotations__.get(each) == of for each, of in part.__annotations__.items())
 

@@ -195,7 +195,10 @@ def _unordered(tree: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[tuple[int
 
 
 def _learn_attributes(nodes: Iterable[ast.AST], sets: _Sets) -> None:
-    """Collect attributes that are annotated as, or assigned, a set, and functions annotated to return one."""
+    """Collect attributes that are annotated as a set or a mapping of sets, or assigned a set, and functions.
+
+    A function counts if its return annotation is a set; a property counts as an attribute.
+    """
     for node in nodes:
         match node:
             case ast.FunctionDef(name=name, returns=ast.expr() as returns) if _kind_of_annotation(returns) == "set":
@@ -261,7 +264,7 @@ def _scan_scope(
 
 
 def _collect_scope(body: Iterable[ast.AST], found: list[ast.AST]) -> None:
-    """Append all nodes of a scope to `found`, without the bodies of inner functions and classes."""
+    """Append the nodes of a scope to `found`; of inner functions and classes only decorators, defaults and bases."""
     for node in body:
         found.append(node)
         match node:
@@ -283,7 +286,7 @@ def _collect_scope(body: Iterable[ast.AST], found: list[ast.AST]) -> None:
 def _bindings(owner: ast.AST, own: Iterable[ast.AST], outer: _Sets) -> dict[str, str]:
     """Return the kind of each name that a scope binds: `set`, `sets` or `other`.
 
-    A name that is once bound to a set counts as a set throughout.
+    The first kind other than `other` that a name is bound to counts throughout.
     """
     kinds: dict[str, str] = {}
 

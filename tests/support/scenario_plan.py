@@ -78,7 +78,10 @@ def _first(rows: list[PlanRow[HowT]], module: str, test: str) -> PlanRow[HowT] |
 
 
 def short_loop(folder: str, module: str, test: str) -> str:
-    """Return the loop of a test in the short suite: `sim` if its row plans the simulator alone, else asyncio."""
+    """Return the loop of a test in the short suite.
+
+    It is `sim` for a test of `tests.loops` whose row plans the simulator alone, else asyncio.
+    """
     row = row_of(module, test) if folder == "tests.loops" else None
     return "sim" if row is not None and row.how is ScenarioEnvironments.SIM else PLAIN
 

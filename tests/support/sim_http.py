@@ -334,7 +334,7 @@ class StreamClient:
             self.on_end()
 
     def build_headers(self, headers: Pairs) -> list[tuple[bytes, bytes]]:
-        """Return the fields of a request as pairs of bytes: `host` and the given ones, in lower case."""
+        """Return the fields of a request as pairs of bytes: `host` and the given ones, with names in lower case."""
         named = {"host": self._authority, **headers}
         return [(key.lower().encode(), value.encode()) for key, value in named.items()]
 
@@ -378,7 +378,7 @@ class RequestClient(StreamClient):
 
     @property
     def status(self) -> int:
-        """Return the status of the response; 0 while or if there is none."""
+        """Return the status of the response; 0 if there is none, or none yet."""
         return self.answer.status
 
     @property
@@ -523,7 +523,10 @@ class ServerSideConnection:
         pass
 
     def on_readable(self) -> None:
-        """Read and parse what has arrived, and handle complete requests; answer a FIN with a FIN."""
+        """Read and parse what has arrived, and handle complete requests.
+
+        A FIN is answered with a FIN; requests that arrive together with it are not handled.
+        """
         while (data := self.end.read()) is not None:
             if not data:
                 self.end.close_write()

@@ -1,1 +1,1 @@
-"""Clients of OpenAI's API by other projects: each runs the same steps on an API server with a scripted model."""
+"""Clients of OpenAI's API by other projects, on an API server with a scripted model."""

@@ -1,4 +1,4 @@
-"""Tests of the programs' error when only the core is installed."""
+"""Tests of the programs' error for packages that are not installed."""
 
 from __future__ import annotations
 

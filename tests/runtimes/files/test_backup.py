@@ -1,4 +1,4 @@
-"""Tests of backup and restore: complete, or a clear error with nothing changed."""
+"""Tests of backup and restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the host on every loop: timers, stopping, exits, several cores, bugs, a shortage of descriptors."""
+"""Tests of the host: timers, stopping, exits, several cores, bugs, a shortage of descriptors."""
 
 from __future__ import annotations
 

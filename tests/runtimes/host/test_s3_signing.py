@@ -1,4 +1,4 @@
-"""Tests of S3 request signatures by a library, checked by the simulated store."""
+"""Tests of S3 request signatures."""
 
 from __future__ import annotations
 

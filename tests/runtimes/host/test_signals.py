@@ -1,4 +1,4 @@
-"""Tests of signals to a process of its own, on every loop."""
+"""Tests of signals to a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the poller: it reports the same events as epoll, and a loop runs on it."""
+"""Tests of the poller, and of a loop that runs on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the user of a loopback connection, as the kernel reports it for real sockets."""
+"""Tests of the user of a loopback connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of standard input and output as a channel, on every loop: pipes, files, and end of input."""
+"""Tests of standard input and output as a channel."""
 
 from __future__ import annotations
 

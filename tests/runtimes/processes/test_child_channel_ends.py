@@ -1,4 +1,4 @@
-"""Tests of how children end on every loop, and of failed spawns: nothing is left of them."""
+"""Tests of the ends of children, and of spawns that fail."""
 
 from __future__ import annotations
 

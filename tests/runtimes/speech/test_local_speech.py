@@ -43,7 +43,6 @@ def test_the_names_that_a_core_can_order() -> None:
 def test_speech_programs_are_found(
     program: str | None, modules: str, expected: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The core gets the host's speech engines; a program of the system is preferred to a package's library."""
     monkeypatch.setattr("shutil.which", lambda name: program)
     monkeypatch.setattr(local_speech, "_has", lambda module: module in modules.split())
     nothing = {"speak": [], "listen": [], "mp3": False, "decode": False}

@@ -1,4 +1,4 @@
-"""Tests of the audit log in each kind of store: order, limits of number and age."""
+"""Tests of the audit log of stores."""
 
 from __future__ import annotations
 

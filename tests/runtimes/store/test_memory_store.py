@@ -1,4 +1,4 @@
-"""Tests of the store in memory: its lazy opening. Its answers are in `test_store_factory` and `…_chats`."""
+"""Tests of the store in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that the migrations produce the schema of each version unchanged."""
+"""Tests of the migrations of the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of a damaged full-text index of SQLite: it is noticed and repaired, and no request fails because of it."""
+"""Tests of a damaged full-text index of SQLite."""
 
 from __future__ import annotations
 

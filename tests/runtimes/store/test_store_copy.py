@@ -1,4 +1,4 @@
-"""Tests of copies of databases: they are complete and usable, or nothing is written."""
+"""Tests of copies of databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the chat requests, each on a file, in memory, and without a word index."""
+"""Tests of the chat requests of stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of store files: with several processes, killed processes, older versions, and many sessions."""
+"""Tests of stores in files and in memory: several processes, killed processes, older versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the pictures of chats, in each kind of database."""
+"""Tests of the pictures of chats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of stored objects of `/v1/responses`, in each kind of database."""
+"""Tests of stored objects of `/v1/responses`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the search of messages, with a word index and without."""
+"""Tests of the search of messages."""
 
 from __future__ import annotations
 

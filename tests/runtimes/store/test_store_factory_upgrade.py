@@ -1,4 +1,4 @@
-"""Tests that older databases open and keep their rows, and that an upgrade can be tested first."""
+"""Tests of upgrades of older databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of TLS in both roles, on every loop, against the standard library's blocking sockets."""
+"""Tests of TLS in both roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of TLS certificates that change while connections are open, on every loop."""
+"""Tests of TLS certificates that change while a listener is open."""
 
 from __future__ import annotations
 

@@ -39,7 +39,10 @@ def install(host: SimHost, kind: Callable[[SimChild], ScriptT], path: str = "/bi
 
 
 class McpProgram(ScriptedProgram):
-    """Scripted MCP server over standard input and output; each method is named like the message that it answers."""
+    """Scripted MCP server over standard input and output.
+
+    A message is answered by the method of its name, with `_` for `/`, and ignored if there is none.
+    """
 
     tools: Sequence[Mapping[str, Any]] = (READ, WRITE)
 

@@ -142,9 +142,10 @@ THE_END = plain("The script is over.")
 
 
 class ScriptedModel(ScriptedService):
-    """Scripted model service. `seen` are the requests' bodies, `keys` their `Authorization`, `heads` their fields.
+    """Scripted model service.
 
-    `pages` are the answers of further routes, `default` is the answer after the last of `answers`.
+    `seen` are the bodies of chat completions, `keys` their `Authorization`, `heads` their fields.
+    `pages` are the JSON answers of further GET routes, `default` is the answer after the last of `answers`.
     """
 
     def __init__(

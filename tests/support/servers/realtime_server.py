@@ -2,7 +2,7 @@
 
     peer = OpenAiRealtimeServer(turns=[FunctionCallTurn("svc_run_task", {"text": "df"}), SpokenTurn("62 percent.")])
 
-Each `response.create` takes the next turn, and each commit is transcribed as `HEARD`.
+A `response.create` takes the next turn, unless a response is active. Committed audio is transcribed as `HEARD`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class DroppedTurn:
 
 @frozen
 class RawMessageTurn:
-    """Scripted turn that sends the given messages unchanged."""
+    """Scripted turn that sends the given messages: text unchanged, any other value as JSON."""
 
     events: tuple[Any, ...]  # text is sent unchanged
 

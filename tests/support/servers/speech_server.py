@@ -67,7 +67,7 @@ class Plain:
 
 @frozen
 class Refusal:
-    """Scripted error response; `body` is what the vendor sends as JSON."""
+    """Scripted error response; a `body` of bytes is sent unchanged, any other as JSON."""
 
     status: int
     body: Any = None
