@@ -448,7 +448,7 @@ class ChatOnGateway(Step):
 @kind("repeat")
 @frozen
 class RepeatCompletion(Step):
-    """A program sends a request twice with one key, manner {manner}, {seconds:g} s apart."""
+    """A program repeats a request with its key, manner {manner}, {seconds:g} s or more after the answer."""
 
     manner: int = choice()
     seconds: float = amount()

@@ -91,7 +91,7 @@ class World:
         self.trace.append(f"{self._now:.0f} pair {who}")
 
     def revoke(self) -> None:
-        """Revoke a random principal, as the operator or as a random principal, and check the result."""
+        """Try to revoke a random principal, as the operator or as a random principal, and check the result."""
         who, by = self._any(), self.rng.choice([None, None, *self.principals])
         if who is None:
             return
@@ -107,7 +107,7 @@ class World:
             self._check_sockets()
 
     def change_grants(self) -> None:
-        """Change a grant or right of an active device, as the operator or a random principal; check the result."""
+        """Try to change a grant or right of an active device, as operator or random principal; check the result."""
         who, by = self._any(), self.rng.choice([None, *self.principals])
         if who is None or who.audience or not who.is_active(self._now):
             return
@@ -222,7 +222,7 @@ class World:
             self._compare(who, method, path, allowed=False, token=who.key)
 
     def change_agent(self) -> None:
-        """Let a principal, or the owner, write a note or the model's name, and check whether that is permitted."""
+        """Let a principal with a key, or the owner, write a note or the model's name; check whether it is permitted."""
         who = self.rng.choice([None, *self.principals])
         if who is not None and not who.key:
             return

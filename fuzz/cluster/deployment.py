@@ -283,7 +283,7 @@ class ClusterDeployment:
         self.parted += 1
 
     def partition_from_store(self, *nodes: int) -> None:
-        """Partition nodes from the store."""
+        """Partition nodes from the store; their requests to it fail after `GIVE_UP` seconds."""
         for n in nodes:
             self.sim.network.partition(self.hosts[n], self.store_host)
             self.hosts[n].store.seconds = GIVE_UP

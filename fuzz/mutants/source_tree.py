@@ -23,7 +23,7 @@ class SourceTree:
     package: str = "svc_proto"
 
     def modules(self) -> list[str]:
-        """Return the names of all modules, below the package."""
+        """Return the names of all modules but `__init__`, below the package."""
         paths = (self.root / self.package).rglob("*.py")
         names = (path.relative_to(self.root / self.package).with_suffix("").parts for path in paths)
         return sorted(".".join(parts) for parts in names if parts[-1] != "__init__")
@@ -63,7 +63,7 @@ class SourceTree:
         return self._sorted(module, {path for path in self._tests_of(_package_of(module)) if path not in own})
 
     def importer_tests(self, module: str) -> list[Path]:
-        """Return the test files of subpackages whose modules mention this one."""
+        """Return the test files of the other subpackages whose modules mention the subpackage of this module."""
         package = _package_of(module)
         wanted = f"{self.package}.{package or module}"
         others = {_package_of(each) for each in self.modules() if wanted in self.path(each).read_text()} - {package}

@@ -115,7 +115,7 @@ def _certificate(days: float, *, other_key: bool = False) -> Callable[[DoctorHos
 
 
 def _age(name: str, days: float) -> Callable[[DoctorHost], None]:
-    """Return a function that creates a file of the home, if it is missing, and sets its modification time."""
+    """Return a function that creates a file of the home, if it is missing, and dates it `days` days back."""
 
     def inject(host: DoctorHost) -> None:
         (host.home / name).touch()

@@ -1,7 +1,7 @@
 """Suite of a long chat with a real model: a small context, a connected phone, and no settings but the model's address.
 
-One turn has a picture and one has the model repeat itself. Each turn must end with an answer, or with words for the
-user; the first request of the chat must be small.
+One turn has a picture and one has the model repeat itself. Each turn must end without an error, and with
+a text or a reason; the first request of the chat must be small.
 """
 
 from __future__ import annotations

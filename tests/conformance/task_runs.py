@@ -120,7 +120,10 @@ def run_right(task: Task) -> Run:
 
 
 def _wrong_node(task: Task) -> Script:
-    """Return the script of a model whose last step presses a wrong button, or Back where there is no other button."""
+    """Return the script of a model whose last step presses a wrong button.
+
+    It presses Back if the right step names no node, or there is no other button.
+    """
     *before, last = task.steps
 
     def step(screen: SeenScreen) -> tuple[str, Mapping[str, Any]]:

@@ -64,7 +64,10 @@ class ByteConnection(ABC):
     # --- reading ---
 
     def read_some(self, timeout: float = PATIENCE) -> bytes:
-        """Return the available bytes, empty at the end. Raise TimeoutError, or ConnectionError after a reset."""
+        """Return the buffered bytes, else wait for some; empty at the end.
+
+        Raise TimeoutError, or ConnectionError after a reset.
+        """
         if not self._buffer:
             self._fill(timeout)
         data = bytes(self._buffer)

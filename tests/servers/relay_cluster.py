@@ -82,7 +82,7 @@ class BackgroundLoad(Generic[T]):
 
 
 class NodePhone:
-    """A phone on a thread that answers each command, and reconnects with its token after each disconnect."""
+    """A phone on a thread that answers commands, and reconnects with its token until a sign-in is refused."""
 
     def __init__(self, name: str, port: int, code: str) -> None:
         self.name = name
@@ -224,7 +224,7 @@ class RelayCluster:
         return phone
 
     def tap(self, port: int, phone: NodePhone, x: int, token: str) -> tuple[int, str]:
-        """Send a command for a phone to a port; return status and error code, or 0 and "" if the node is gone."""
+        """Send a command for a phone to a port; return status and error code, or 0 and "" without an answer in JSON."""
         try:
             answer = call(port, "POST", f"/tap?device=device-{phone.name}", {"x": x, "y": 1}, token=token)
         except (OSError, ValueError):  # the node is gone, or the proxy's error page is HTML

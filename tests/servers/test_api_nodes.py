@@ -41,7 +41,7 @@ def chatting(cluster: ApiCluster, sessions: list[str]) -> BackgroundLoad[Told]:
 
 
 def check(cluster: ApiCluster, load: BackgroundLoad[Told]) -> None:
-    """Check that each answer is stored exactly once, after its message; refused messages are stored at most once."""
+    """Check that all nodes list the same rows, no message is stored twice, and each answer follows its message."""
     assert {answer[0] for _, _, answer in load.told} <= ANSWERS
     for session in dict.fromkeys(session for session, _, _ in load.told):
         rows = cluster.rows(0, session)

@@ -1,6 +1,6 @@
-"""Walk through the console lines of the how-tos, with stand-ins for programs that this host cannot have.
+"""Walk through the console lines of the how-tos, with stand-ins for the programs of `STAND_INS`.
 
-A stand-in writes its command line to a file and succeeds. The walk itself runs what the real program would run.
+A stand-in writes its command line to a file and succeeds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of the API server with a real model of llama.cpp: turns, limits, refusals and restarts.
 
-Each test runs with the model's own server, and with LiteLLM's proxy between, which has errors and options of its own.
+Each test runs with the model's own server, and again with LiteLLM's proxy between, if that is installed.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def _json_types(shape: SchemaType) -> list[type]:
 
 
 def _is_part(name: str, kind: type) -> bool:
-    """Report whether the type `name`, in the module of `kind`, exists and has only members of `kind`, of equal types."""
+    """Report whether the type `name`, in the module of `kind`, exists, and all its members are typed as in `kind`."""
     part = getattr(sys.modules[kind.__module__], name, None)
     return part is not None and all(kind.__annotations__.get(each) == of for each, of in part.__annotations__.items())
 

@@ -1,1 +1,1 @@
-"""Actors of the simulation: each module has the steps of one area."""
+"""Actors of the simulation, and the state and models that they share."""

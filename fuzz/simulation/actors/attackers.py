@@ -101,7 +101,7 @@ class Attackers:
         self._guess_again(host, 3 + step.pace % 6, step.attacker, PATIENT.get(step.pace // 6 % 5, (0.2, 1.2)))
 
     def _suspect(self, step: GuessFromDevice) -> None:
-        """Guess from a device until its address is blocked. Then let the device reconnect, and guess once more."""
+        """Guess from a device `BLOCKED_BY` times; let it reconnect after 4 s, and guess once more after 6 s."""
         if not self.crowd.sessions:
             return
         session, sim = self.crowd.pick_session(step.session), self.world.sim

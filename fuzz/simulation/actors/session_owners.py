@@ -35,7 +35,7 @@ class SessionOwners:
             self.revoke(self.crowd.pick_session(step.session), caller)
 
     def revoke(self, session: SessionModel, caller: SessionModel | None) -> None:
-        """Revoke a session, as another session or as the operator."""
+        """Request the revocation of a session, as `caller` or as the operator, and record the result."""
         session.revoking = True
         relay = self.world.relay
 

@@ -185,7 +185,7 @@ class CheckContext:
         return caller
 
     def request_locally(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
-        """Send a request of an operator's program to the relay, and return the response."""
+        """Send a request of an operator's program to the relay, wait for its response, and return the request."""
         fields = {**self.local_headers(), **_fields(headers)}
         return self.wait_response(self.start_request((self.world.home, LOCAL), method, path, body, fields))
 
@@ -194,7 +194,7 @@ class CheckContext:
         return self.world.local_headers()
 
     def request(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
-        """Send a remote agent's request to the relay with a token, and return the response."""
+        """Send a remote agent's request to the relay with a token, wait for its response, and return the request."""
         return self.wait_response(self.start_request_as(token, method, path, body, **headers))
 
     def start_request_as(
@@ -205,7 +205,7 @@ class CheckContext:
         return self.start_request((self.world.agent, REMOTE), method, path, body, fields)
 
     def request_api(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
-        """Send a request with the API's key to the API, and return the response."""
+        """Send a request with the API's key to the API, wait for its response, and return the request."""
         return self.wait_response(self.start_api_request(method, path, body, None, **headers), 600.0)
 
     def start_api_request(

@@ -1,4 +1,4 @@
-"""Tests that random sequences of requests have the same answers on each kind of store and in a model in Python."""
+"""Tests of random sequences of requests to several kinds of stores, compared with a model in Python."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def words(content: Content) -> str:
 
 
 class Stores(RuleBasedStateMachine):
-    """State machine that sends the same requests to all kinds of stores and to the model."""
+    """State machine that sends the same requests to a store of each of `kinds` and to the model."""
 
     kinds: tuple[str, ...] = EMBEDDED
 
