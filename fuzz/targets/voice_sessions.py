@@ -33,7 +33,7 @@ FOR_EVER = 10_000.0  # s: longer than any part of a session
 
 
 def voice(data: bytes) -> None:
-    """Run a script; check that no bug is logged, ids rise, replays are equal, close codes are known, and all is freed."""
+    """Run a script; check that no bug is logged, ids rise, replays are equal, codes are known, and all is freed."""
     game = _VoiceScript(ORDER[(data or b"0")[0] % len(ORDER)])
     for line in data[1:].split(b"\n")[:MAX_ACTIONS]:
         game.run_line(line.decode("utf-8", "replace"))
