@@ -240,9 +240,9 @@ class World:
             (self.owner_values if who is None else who.values).add(value)
 
     def start_run(self) -> None:
-        """Start a run with a principal's key, or by the relay for a principal, or by the owner.
+        """Request a run with a principal's key, or by the relay for a principal, or by the owner.
 
-        Check whether the run is permitted.
+        Check whether it is permitted. Do nothing for a principal without a key, or one whose session the node lacks.
         """
         who, n = self.rng.choice([None, *self.principals]), self._node()
         headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -272,9 +272,9 @@ class World:
             self.runs.append(_Run(who, n, hands[-1], answer.json["run_id"], by_relay))
 
     def answer_approval(self) -> None:
-        """Let a run request an approval, and let a principal or the owner answer the request.
+        """Let a run request an approval, and let a principal with a key or the owner answer the request.
 
-        Check whether the answer is permitted.
+        Check whether the answer is permitted; the owner denies it if it was not. Do nothing without a run.
         """
         running = [run for run in self.runs if not run.turn.cancelled]
         if not running:

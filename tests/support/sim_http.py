@@ -429,14 +429,14 @@ class WebSocketClient(StreamClient):
         self.carrier.set_slow_reading(slow)
 
     def send_envelope(self, channel: str, kind: str, payload: object, identity: str = "i") -> bool:
-        """Send an envelope of a message channel; return False if the connection no longer accepts it."""
+        """Send an envelope of a message channel; return False if the WebSocket or its connection accepts none now."""
         return self.send_message({"channel": channel, "type": kind, "id": identity, "payload": payload})
 
     def send_message(self, message: Mapping[str, object]) -> bool:
         return self.send_events(TextMessage(self.stream, json.dumps(message)))
 
     def close(self, code: int) -> bool:
-        """Begin the closing handshake; return False if the connection no longer accepts it."""
+        """Begin the closing handshake; return False if the WebSocket or its connection accepts no close now."""
         return self.send_events(CloseWebSocket(self.stream, code))
 
     def on_event(self, event: Event) -> None:
