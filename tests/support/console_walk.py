@@ -1,6 +1,7 @@
 """Harness that types the console blocks of the documentation into terminals, in a fresh clone of the repository.
 
-Unstaged changes and untracked files are copied onto the clone. With `FRESH_WALK=1` the clone gets no venv: `make up` has to create it.
+Unstaged changes and untracked files are copied onto the clone. With `FRESH_WALK=1` the clone gets no venv: `make up`
+has to create it.
 """
 
 from __future__ import annotations

@@ -119,8 +119,12 @@ class _ProfileMethods:
         return {"found": True, "mime": found.kind, "data": found.url, "size": len(found.data)}
 
     def set_asset(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Store the profile's picture. Raises `RpcError` for another asset, or if the data is no picture."""
+        """Store the profile's picture.
+
+        Raises `RpcError` for another asset or data that is no picture, and `Refused` 403 without the right to manage.
+        """
         _check_name(call)
+        check_manage(self._gateway.api, connection)
         avatar = parse_avatar(call.text("data"))
         if call.text("asset") != AVATAR or avatar is None:
             raise RpcError(INVALID_PARAMS, NO_PICTURE)

@@ -144,7 +144,7 @@ class _SettingMethods:
 
         A model is set for the server as well with `--global`, and for the server alone without a session. Settings in
         `FIXED` accept their one value, and nothing changes. Raises `RpcError` for an unknown setting or value, and
-        `Refused` 403 if the client may not change the server's model; with a session, its model has changed then.
+        `Refused` 403 if the client may not change the server's model.
         """
         key, value = call.text("key"), call.text("value").strip()
         if key == "model":
@@ -188,12 +188,13 @@ class _SettingMethods:
         name = next((word for word in words if not word.startswith("--")), "")
         if not name:
             raise RpcError(INVALID_PARAMS, "value must name a model")
+        if everywhere:
+            check_manage(api, connection)
         provider = yield from check_model(api, name, of_server=everywhere)
         if "session_id" in call.params:
             session = yield from self._gateway.find(connection, call)
             request = UpdateChat(id=session.id, changes={"model": name}, now=api.engine.now.wall)
             yield from api.run_store_request(request)
         if everywhere:
-            check_manage(api, connection)
             yield from api.change_settings(connection.request, {"model": name})
         return {"value": name, "provider": provider}

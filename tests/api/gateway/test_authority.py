@@ -37,11 +37,16 @@ def test_a_turn_has_the_authority_of_its_client() -> None:
     [
         ("config.set", {"key": "model", "value": "svc-agent --global"}),
         ("profiles.configure", {"name": "default", "soul": "x"}),
+        ("profiles.set_asset", {"name": "default", "asset": "avatar", "data": "data:image/png;base64,"}),
     ],
 )
 def test_settings_of_the_server_need_a_right(method: str, params: dict[str, object]) -> None:
-    _, phone, _ = limited()
+    _, phone, session = limited()
     assert "manage" in phone.refusal(method, **params)[1]
+    if method == "config.set":
+        before = phone.call("model.options", session_id=session)
+        assert "manage" in phone.refusal(method, session_id=session, **params)[1]
+        assert phone.call("model.options", session_id=session) == before
 
 
 def test_changed_settings_are_recorded() -> None:
