@@ -1,1 +1,1 @@
-"""The tests, laid out like the source: `svc_proto/wire/sse.py` is tested by `tests/wire/test_sse.py`."""
+"""The tests; those of the core are laid out like it: `tests/wire/test_sse.py` tests `svc_proto/wire/sse.py`."""

@@ -1,4 +1,4 @@
-"""The table of authority, compared with the services: each route, channel and tool, with each credential."""
+"""The table of authority, compared with the services: its rows, and requests with several kinds of credential."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contents of the wheel, and its use in an empty environment with only the core's four packages.
+"""Contents of the wheel and its use in an empty environment with only the core's four packages; the container file.
 
 The environment is filled without a network: pip installs the wheel, and its dependencies are copied from the
 environment of the tests. pip checks that it needs no more.

@@ -150,7 +150,7 @@ def test_whole_call_is_shown_to_the_user() -> None:
 
 @pytest.mark.parametrize("given", [{"Password": "x"}, {"number": "1", "attachments": [{"token": "x"}]}])
 def test_call_with_hidden_arguments_is_refused(given: dict[str, object]) -> None:
-    """Refuse calls with secrets: secrets are never shown, so the user cannot approve such a call."""
+    """Refuse calls with secrets or with deeply nested arguments, since the question would not show these."""
     with pytest.raises(ToolError, match="password, token, secret, otp, bearer would not be shown"):
         about(**given)
     deep: object = "x"

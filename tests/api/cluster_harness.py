@@ -69,7 +69,7 @@ class ApiClusterHarness(TurnHarness):
         return node, api
 
     def start_node(self, n: int) -> None:
-        """Start a killed node again."""
+        """Start a new node in the place of a killed one."""
         self.members[n] = self._new(f"http://127.0.0.1:{PORT + n}")
         self.handle_on(self.members[n][0], Started())
 

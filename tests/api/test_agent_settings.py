@@ -1,4 +1,4 @@
-"""Settings of the agent: environment over file, and keys that are sent only to their own server."""
+"""Settings of the agent from environment and file: models, endpoints, aliases, keys and personalities."""
 
 from __future__ import annotations
 

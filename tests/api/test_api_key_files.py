@@ -1,4 +1,4 @@
-"""A replaced key in the files: a reload accepts the new key and ends what the old one had opened."""
+"""Reload of the API key from its files, and requests of the key before it."""
 
 from __future__ import annotations
 

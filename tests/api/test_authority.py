@@ -1,4 +1,4 @@
-"""Authority of runs and changes: a principal gets through the agent only what it holds itself."""
+"""Authority of the principals of runs, changes and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of the host's settings: values that a start of the servers would accept."""
+"""Changes of the host's settings: accepted values and refused ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of the API's turns."""
+"""Metrics of the API's turns, and access to their route."""
 
 from __future__ import annotations
 

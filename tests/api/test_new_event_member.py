@@ -1,4 +1,4 @@
-"""A new member of an event is one line in one file: every writer, reader and document of the event then has it."""
+"""A member that one added line gives an event, and the parts of the project that then carry it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API key of one pairing: valid like the main key, and its end ends what it had opened."""
+"""The API key of one pairing: its use, its limits, and what ends with it."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_key_is_checked_again_after_a_slow_body(beside: Beside) -> None:
 
 
 def test_no_timer_without_anything_to_end(beside: Beside) -> None:
-    """Check that no timer runs while only the main key is used or nothing is in progress."""
+    """Check that no timer is left five minutes after a request with the main key or with a pairing's key."""
 
     def sleeps(key: str) -> bool:
         beside.ask(key)

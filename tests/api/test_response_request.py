@@ -1,4 +1,4 @@
-"""`/v1/responses` takes the options of `/v1/chat/completions`: each one leads to the same turn, or the same refusal."""
+"""Requests to `/v1/responses`: their options, compared with `/v1/chat/completions`, and their items."""
 
 from __future__ import annotations
 
@@ -105,7 +105,6 @@ def test_both_routes_refuse_the_same(chat: dict[str, Any], param: str, response:
 
 
 def test_each_option_of_a_chat_is_compared() -> None:
-    """Only the members for the model, messages, stream and session are not compared: they have tests of their own."""
     compared = {name for row in (*SAME, *REFUSED) for name in row[0]}
     assert {*NOT_PASSED} - compared == {"model", "messages", "stream", "stream_options", "profile", "session_id"}
 

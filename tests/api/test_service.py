@@ -1,4 +1,4 @@
-"""Life of the API server: start, connections, store, stop."""
+"""The API server as a whole: start, connections, a silent store, the stop, and body limits of routes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_silent_store_gives_503() -> None:
 
 
 def test_the_stop() -> None:
-    """Expect idle connections to close at once, and a request in progress to be answered before the exit."""
+    """Close idle connections within half a second, and answer a request in progress before the exit."""
     book = ApiHarness()
     book.hold = (CreateChat,)
     call = book.call("POST", "/api/sessions", {})

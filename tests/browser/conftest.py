@@ -1,7 +1,7 @@
 """Fixtures with a real browser on the real page. Without Chromium these tests are skipped with a message.
 
 `site` is a real environment with a dashboard, and the test starts relay, API server and phones. `visit` opens the
-page. A page may request no other host, log nothing on its console and throw nothing; the end of every test checks it.
+page. A page may request no other host, throw nothing, and log only what a test tolerates; the end of a test checks it.
 
 In the full suite, tests with the marker `firefox` run in Firefox too.
 """

@@ -1,4 +1,4 @@
-"""Scripted relay and API server whose texts all contain markup and script."""
+"""Scripted relay and API server with markup and script in their texts."""
 
 from __future__ import annotations
 

@@ -225,7 +225,6 @@ def test_a_stop_before_the_beginning(site: Site, visit: PageOpener) -> None:
 
 @pytest.mark.firefox
 def test_a_file_is_requested_once(site: Site, visit: PageOpener, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A file is requested once, although the text behind it changes; a picture of the host only on demand."""
     visit.tolerated = ("Failed to load resource",)  # neither the relay nor the chat has the picture
     site.world.start_relay()
     page = start(site, visit)

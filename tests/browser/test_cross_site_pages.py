@@ -1,4 +1,4 @@
-"""Test that a foreign page in a browser on the relay's host gets no access to the relay."""
+"""Test that a foreign page in a browser on the relay's host registers no code and opens no WebSocket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the page of a server's OpenAPI document in a browser: it shows every route, and its search works."""
+"""Tests of the pages of the OpenAPI documents of the API server and the dashboard in a browser."""
 
 from __future__ import annotations
 

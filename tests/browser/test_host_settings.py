@@ -1,4 +1,4 @@
-"""Tests of the host's settings in the page: written by the real servers, refused in words, safe with hostile values."""
+"""Tests of the host's settings in the page: changes at the real servers, values that are fixed, and markup in texts."""
 
 from __future__ import annotations
 

@@ -274,7 +274,6 @@ STICKS_OUT = """
 
 
 def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: PageOpener) -> None:
-    """Nothing sticks out or overlaps at 320 px (WCAG 1.4.10), with letters a little wider than usual."""
     visit.tolerated = ("Failed to load resource",)  # there is no phone
     script = Scripted(activity={"activity": [record(3605, decision="confirmed")]})
     page = start(site, visit, "#chat", script, viewport={"width": 320, "height": 640})

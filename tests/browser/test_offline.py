@@ -1,4 +1,4 @@
-"""Tests of the service worker: it stores the page's own files only, and a new version is used at once."""
+"""Tests of the service worker: the page while its dashboard is stopped, and an old version in the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test of the names of downloads, which a relay cannot choose freely."""
+"""Test that a relay cannot choose a dotfile as the name of a download."""
 
 from __future__ import annotations
 

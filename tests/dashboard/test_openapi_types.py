@@ -1,4 +1,4 @@
-"""The dashboard's own types match the answers of the reference phone and the accepted requests."""
+"""Answers of the phone's routes and of `/api/qr`, compared with the dashboard's document."""
 
 from __future__ import annotations
 

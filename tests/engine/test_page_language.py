@@ -1,4 +1,4 @@
-"""Language of a requested page: first by the cookie of the setting, then by `Accept-Language`, else English."""
+"""Language of a requested page by cookie and `Accept-Language`, and the texts of pages and errors in it."""
 
 from __future__ import annotations
 

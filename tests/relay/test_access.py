@@ -1,4 +1,4 @@
-"""Access to the routes, checked before the rest of a request."""
+"""Access to the relay's routes by address, origin, bearer and grant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input: `handle` does not raise, the answer is a 4xx in JSON or a clean close, other clients are not affected."""
+"""Bad and random input: requests, messages and bytes, beside a paired phone that takes no part."""
 
 from __future__ import annotations
 

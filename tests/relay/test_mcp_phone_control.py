@@ -1,4 +1,4 @@
-"""Phones for MCP clients of the relay: the same effects as the routes, without HTTP."""
+"""Phones for MCP clients of the relay: tools, grants, pictures, notifications and updates."""
 
 from __future__ import annotations
 
@@ -178,7 +178,6 @@ def test_flapping_phone_causes_few_updates(book: RelayHarness, agent: RelayMcpCl
 
 
 def test_read_only_scope_is_refused_on_acting_routes(book: RelayHarness) -> None:
-    """Refuse acting routes for the read-only scope, whatever the tools declare."""
     app = OAuthTestClient(book).authorize(scope="bridge:read")
     session = book.relay.sessions.find_by_access_token(app.access, book.now)
     assert session is not None

@@ -274,7 +274,6 @@ def test_voice_sessions_of_a_key_end_with_the_session(beside: Beside) -> None:
 
 @pytest.mark.parametrize("way", ["taken", "over", "unpaired"])
 def test_voice_socket_of_a_key_ends_with_the_chat_grant(beside: Beside, way: str) -> None:
-    """Close the socket with 1008 when the chat grant is withdrawn or expires, or the code expires unpaired."""
     book = beside.book
     book.engines["speak"] = True
     code, key = beside.mint({"grants": {"chat": 30}})

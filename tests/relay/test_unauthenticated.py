@@ -25,7 +25,7 @@ def test_messages_before_auth_ok_are_small() -> None:
 
 
 def test_first_message_may_be_long() -> None:
-    """Accept a long first message: wire core 1.3 has no long field, and extra fields may have a kilobyte each."""
+    """Accept a first message with fifty undocumented fields of a kilobyte each, and a device name of that length."""
     book = RelayHarness()
     code = book.register()
     phone = book.websocket()

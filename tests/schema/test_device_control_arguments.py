@@ -1,4 +1,4 @@
-"""Each Device Control route refuses arguments that no phone can use, names the field, and permits all others."""
+"""Arguments of Device Control routes: accepted ones, and refusals that name the field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new route is one row: each part of the project that reads the Device Control table finds it."""
+"""A made-up row of the Device Control table, and the parts of the project that find it."""
 
 from __future__ import annotations
 

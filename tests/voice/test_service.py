@@ -40,7 +40,6 @@ SAID = {"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"}
     ],
 )
 def test_settings(family: SettingsSection[Any], profile: str | None, voice: str, scope: SettingsScope) -> None:
-    """Check that a profile's settings override the relay's own, and that the keys are read again."""
     rig = VoiceHarness(FILES, config=evolve(CONFIG, realtime_path="/elsewhere.yaml", variables=SAID))
     (settings,) = rig.spawn(rig.voice.settings(family, profile))
     assert (settings.voice, settings.scope) == (voice, scope)

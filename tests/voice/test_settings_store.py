@@ -76,7 +76,6 @@ PROFILES = """
 
 @pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
 def test_settings_of_a_profile(said: Any, of_output: object, of_realtime: object) -> None:
-    """Check that a provider of `tts:` counts if it is a renderer of this project."""
     profile = ConfigProfile(scope=SCOPE, path="/p", data=JsonObject(said))
     assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
 

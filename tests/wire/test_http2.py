@@ -1,4 +1,4 @@
-"""HTTP/2 between our two ends: the same dialogues as over HTTP/1.1."""
+"""HTTP/2 between our client and our server: requests, WebSockets, GOAWAY and resets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame splitter, with every cut of the bytes."""
+"""The splitter of HTTP/2 frames: cuts, cleared bytes, header blocks and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""multipart/form-data: input of browsers and phones, every cut, every limit, and refusals."""
+"""multipart/form-data: parts, cuts, limits, refusals, and encoded forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RESP3: every type whole, byte by byte and with trailing data; refusals; and written values that are read again."""
+"""RESP3: values whole, byte by byte and with trailing data; refusals; and written values that are read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server-sent events: the examples of the standard, every cut, every limit."""
+"""Server-sent events: decoding, cuts, limits and the written form."""
 
 from __future__ import annotations
 

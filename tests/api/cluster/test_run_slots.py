@@ -30,7 +30,7 @@ def begun(book: ApiClusterHarness) -> list[str]:
 
 
 def chat(book: ApiClusterHarness, n: int, said: str, session: str = "") -> ApiCall:
-    """Start a turn with the message `said` on node `n`, by default in a new session."""
+    """Send the message `said` to the stream of a session at node `n`, by default a new session."""
     book.at(n)
     return book.chat(session or book.session(), {"message": said})
 

@@ -1,4 +1,4 @@
-"""API servers as nodes of one service: a session's turns run on one node and are reachable through every node."""
+"""API servers as nodes of one service: owners of sessions, runs, responses and idempotency keys."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_turn_is_queued_on_the_owning_node() -> None:
 
 @pytest.mark.parametrize("name", ["lease", "again"])
 def test_a_request_with_its_key_goes_only_where_the_owning_node_says(name: str) -> None:
-    """Ignore a URL in Redis: a program with access to Redis could collect API keys with it."""
+    """Ignore a URL in the value of a lease or an idempotency key: requests to it would carry API keys."""
     book = ApiClusterHarness()
     session = book.session()
     first = again(book) if name == "again" else book.chat(session, {"message": "one"})

@@ -50,7 +50,6 @@ def test_attachments_go_with_the_next_prompt(chat: tuple[TurnHarness, GatewayCli
 
 
 def test_attachments_go_with_the_prompt_of_their_client() -> None:
-    """Check that a prompt gets its client's files alone, and that a client that reconnects has its files again."""
     book = TurnHarness()
     first, other = open_gateway(book), open_gateway(book)
     own = {"session_id": first.new_session()}

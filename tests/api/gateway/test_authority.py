@@ -1,4 +1,4 @@
-"""Authority of clients on the gateway: powers that a client or its device lacks are missing from its calls."""
+"""Authority of clients on the gateway, and the records of changed settings."""
 
 from __future__ import annotations
 

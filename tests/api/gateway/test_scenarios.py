@@ -1,4 +1,4 @@
-"""The scenarios of the gateway that its clients rely on, with a scripted agent."""
+"""Scenarios of the gateway and its clients, with a scripted agent."""
 
 from __future__ import annotations
 

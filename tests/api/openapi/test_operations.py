@@ -30,7 +30,7 @@ SESSION = BOOK.session(title="Trip", system_prompt="Be brief.")
 
 @pytest.fixture(scope="module")
 def places() -> dict[str, str]:
-    """Return values of path parameters for existing resources."""
+    """Create a skill, a run and a response; return the values of path parameters for them and for `SESSION`."""
     BOOK.disk.put("/home/svc/skills/fly/SKILL.md", b"---\nname: fly\ndescription: To fly\n---\nFlap.\n")
     turn = BOOK.call("POST", f"/api/sessions/{SESSION}/chat", {"message": "Hello"})
     run = BOOK.request("POST", "/v1/runs", {"input": "Hello"})

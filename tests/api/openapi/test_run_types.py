@@ -31,7 +31,7 @@ UNSEEN = {"session.created", "tool.progress"}  # phones handle these events, but
 
 
 def play(call: ApiCall, book: TurnHarness, path: str, *, asks: bool = True) -> None:
-    """Play a turn with reasoning, text, tool calls, a changed note and, with `asks`, an approval, up to its end."""
+    """Emit reasoning, text, tool calls and a changed note, and with `asks` approve a call; do not end the turn."""
     hand = book.hand
     hand.emit(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ToolCallStarted(CALL))
     hand.emit(ToolCallFinished(call=CALL, output="ok", preview="ok", seconds=0.5))

@@ -193,7 +193,6 @@ def test_call_waits_for_an_approval() -> None:
 
 @pytest.mark.parametrize(("said", "may_ask"), [({}, False), ({"approvals": True}, True), ({"approvals": "yes"}, False)])
 def test_approvals_require_declared_support(said: dict[str, object], may_ask: bool) -> None:
-    """Approvals are requested only in event streams whose client declares support, and in runs."""
     book = TurnHarness()
     path = f"/api/sessions/{book.session()}/chat"
     book.call("POST", f"{path}/stream", {"message": "Hi", **said})

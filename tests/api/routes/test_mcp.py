@@ -1,4 +1,4 @@
-"""The API's `/mcp` requires the same credentials as the other routes."""
+"""Access to the API's `/mcp`, and requests for an ended session."""
 
 from __future__ import annotations
 

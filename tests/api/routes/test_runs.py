@@ -404,7 +404,6 @@ def test_two_approvals_at_once() -> None:
 
 
 def test_answer_without_call_id_does_not_resolve_a_new_approval() -> None:
-    """Without a call id, only a denial is accepted in the first two seconds: another may be for the previous call."""
     book = TurnHarness()
     post(book, headers=EVENTS)
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"

@@ -399,7 +399,6 @@ def test_forks_at_once_have_a_number_each(book: ApiHarness) -> None:
 
 
 def test_forks_of_a_long_title_have_a_number_each(book: ApiHarness) -> None:
-    """Cut the title so that the number fits, also where other titles were cut alike."""
     source = book.session(title="x" * 100)
     made = [book.request("POST", f"/api/sessions/{source}/fork", {}).json["title"] for _ in range(12)]
     assert made[:3] == [f"{'x' * 97} #{number}" for number in (2, 3, 4)]

@@ -1,4 +1,4 @@
-"""Tests of all commands: help, unknown options, absent servers, invalid addresses, and a full disk."""
+"""Tests of behaviour that commands share: help, unknown options, absent servers, invalid addresses, and a full disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the terminal state after every end of a command: modes and blocking flags are restored."""
+"""Tests of the terminal's modes and blocking flags after a command has ended in several ways."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The types of the WebSocket messages: their members in all relay tests, and their values in one scenario.
+"""The types of the WebSocket messages: their channels, and the values of the messages in one scenario.
 
-The members are compared in `tests/relay/phone_client.py`.
+`tests/relay/phone_client.py` compares the members of the messages that its clients receive.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def test_prefixes_up_to_the_whole_token(book: RelayHarness, length: int) -> None
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 @pytest.mark.parametrize("length", [9, 35])
 def test_prefixes_beyond_the_stored_characters_are_refused(book: RelayHarness, method: str, length: int) -> None:
-    """Refuse longer prefixes: only the hash and eight characters of a token are stored."""
+    """Refuse nine or more characters short of the whole token: only its hash and eight characters are stored."""
     paired = book.pair()
     before = book.sessions()
     for name in (paired.token[:length], paired.token[:8] + "x" * (length - 8)):
@@ -508,7 +508,6 @@ def test_a_lifetime_is_a_number_and_may_have_a_fraction(book: RelayHarness) -> N
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 def test_path_beyond_the_stored_prefix_matches_no_session(book: RelayHarness, method: str) -> None:
-    """Refuse a path that is the stored prefix of a token and more characters."""
     paired = book.pair()
     body = {"ttl_seconds": 60} if method == "PATCH" else None
     answer = book.request(method, f"/sessions/{paired.prefix}-0000-dead", body=body)

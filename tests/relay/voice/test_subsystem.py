@@ -1,4 +1,4 @@
-"""Lazy loading: voice, MCP and HTTP/2 are loaded when a client first uses them."""
+"""Lazy loading of the relay's subsystems for voice and MCP."""
 
 from __future__ import annotations
 

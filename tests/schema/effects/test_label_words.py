@@ -1,4 +1,4 @@
-"""Lists of labels: no label is in two lists, and each is found as its kind."""
+"""Lists of labels, and the kinds of effects that are found for their labels."""
 
 from __future__ import annotations
 
