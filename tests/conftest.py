@@ -1,10 +1,11 @@
 """Selection of tests, event loops, Hypothesis profiles and signals for the whole suite.
 
-Without an option the suite is the one of `make test` (`tests.support.scenario_plan`). `--full` runs all tests on every
-loop that `tests.support.scenario_plan` names for them, `--rest` only those that `make test` leaves out. A test that
-takes `runtime` or `any_loop` runs once for each of its loops. `--loop` names other loops, with the names of the
-programs' `--runtime`, or `sim` (the simulator) or `nodes` (the simulator with three nodes for each server).
-`--reference` turns the fast paths off in servers that run inside the test process (`fuzz.reference_parsers`).
+Without an option the suite is the one of `make test`, and more tests of files and folders that the command line names
+(`is_in_short_suite` of `tests.support.scenario_plan`). `--full` runs all tests on every loop that this plan names for
+them, `--rest` only those that `make test` leaves out. A test that takes `runtime` or `any_loop` runs once for each of
+its loops. `--loop` names other loops, with the names of the programs' `--runtime`, or `sim` (the simulator) or `nodes`
+(the simulator with three nodes for each server). `--reference` turns the fast paths off in servers that run inside the
+test process (`fuzz.reference_parsers`).
 
 HYPOTHESIS_PROFILE is `default` for people, `full` with `--full`, `ci` for runs that must repeat exactly.
 """

@@ -1,4 +1,4 @@
-"""The language checker: one example of each rule, and of permitted text."""
+"""The language checker: texts and subjects of commits that break a rule, and permitted ones."""
 
 from __future__ import annotations
 

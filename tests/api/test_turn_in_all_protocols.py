@@ -1,4 +1,4 @@
-"""Every protocol reports the same turn and stores the same rows."""
+"""A random turn of a model in each protocol: what is reported and, unless it fails, what is stored."""
 
 from __future__ import annotations
 

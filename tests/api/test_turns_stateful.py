@@ -1,4 +1,4 @@
-"""Turns under random clients, agents and operators: each stream ends once, rows match streams, no turn starves."""
+"""Turns under random clients and agents: ends and texts of streams, order of stored rows, and no starvation."""
 
 from __future__ import annotations
 

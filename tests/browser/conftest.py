@@ -3,7 +3,7 @@
 `site` is a real environment with a dashboard, and the test starts relay, API server and phones. `visit` opens the
 page. A page may request no other host, throw nothing, and log only what a test tolerates; the end of a test checks it.
 
-In the full suite, tests with the marker `firefox` run in Firefox too.
+With `--full` or `--rest`, tests with the marker `firefox` run in Firefox, too.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the tests with the marker `firefox` in both browsers, in the full suite only."""
+    """With `--full` or `--rest`, run the tests with the marker `firefox` in Firefox, too."""
     options = metafunc.config.option
     if metafunc.definition.get_closest_marker("firefox") and (options.full or options.rest):
         firefox = pytest.param("firefox", marks=pytest.mark.needs("Firefox", FIREFOX is None))

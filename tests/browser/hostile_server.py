@@ -102,7 +102,7 @@ TURN = [
 
 
 class HostileServer(ScriptedService):
-    """Scripted relay and API server in one, whose texts all contain markup and script."""
+    """Scripted relay and API server in one, with markup and script in their texts."""
 
     def __init__(self) -> None:
         answers: list[tuple[str, str, Any]] = [

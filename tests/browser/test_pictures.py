@@ -1,4 +1,4 @@
-"""Tests of each tab in both themes and at all widths, for accessibility faults and overflow.
+"""Tests of each tab for overflow at all widths, and for accessibility faults at some widths and in both themes.
 
 Pictures for the documents are taken where `SVC_PICTURES` names a folder: docs/images, from the root of the project.
 """

@@ -21,7 +21,7 @@ ALL = b"svc:3:all"
 
 
 class Town:
-    """`NodeHandler` that records its calls."""
+    """`NodeHandler` that records states, messages and lost nodes, and answers requests with their own content."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []

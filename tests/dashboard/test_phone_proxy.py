@@ -1,4 +1,4 @@
-"""The reference phone in the dashboard: found by its file, controlled through five routes."""
+"""The reference phone in the dashboard: found by its file, read and controlled by forwarded requests."""
 
 from __future__ import annotations
 

@@ -401,7 +401,7 @@ WORST = AGREED + frame(0x41, packed(b'{"a":"' + b"A" * 8_388_000))
 
 
 def deflated() -> bytes:
-    """Return a WebSocket handshake with compression, and a compressed fragment of 65,006 bytes."""
+    """Return a WebSocket handshake with compression, and a fragment that inflates to 65,006 bytes."""
     deflater = zlib.compressobj(wbits=-15)
     return AGREED + frame(0x41, deflater.compress(b'{"a":"' + b"A" * 65_000) + deflater.flush(zlib.Z_SYNC_FLUSH))
 

@@ -1,4 +1,4 @@
-"""Audit log of a service: events are stored in order; a failure is logged."""
+"""Audit log of a service: an event is stored, and a failure of the store is logged."""
 
 from __future__ import annotations
 

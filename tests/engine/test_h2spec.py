@@ -316,7 +316,7 @@ CASES = [*GENERIC, *CONNECTION, *FRAMES, *MESSAGES, *COMPRESSION]
 
 
 def told(commands: list[Command]) -> str:
-    """Return what a server sends, as text: responses (`…`: incomplete), resets, GOAWAY, pongs and the FIN."""
+    """Return what a server sends, as text: responses (`…`: incomplete), resets, pongs, and GOAWAY or else the FIN."""
     raw, decoder = wire_bytes(commands), Decoder()
     said: list[str] = []
     answers: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Security header fields of pages: the same for all servers, except the sources that a page may load."""
+"""Security header fields of pages, and their presence on pages of the servers."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_ipv6_network_counts_as_one_address() -> None:
 
 
 class LimiterAgainstAModel(RuleBasedStateMachine):
-    """The rate limiter beside a model that stores all failures."""
+    """The rate limiter beside a model of the failures and the block of each address."""
 
     def __init__(self) -> None:
         super().__init__()

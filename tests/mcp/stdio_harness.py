@@ -33,7 +33,7 @@ def modern(capabilities: Mapping[str, object] | None = None, **params: object) -
 
 
 class McpStdioHarness:
-    """Client whose calls return all new messages of the server."""
+    """MCP client of an `McpStdioServer`; `send`, `bytes` and `act` return the new messages of the server."""
 
     def __init__(self, offer: ServerFeatures) -> None:
         self.server = McpStdioServer(lambda engine: offer)

@@ -1,4 +1,4 @@
-"""Each documented member of a stored message is written; mypy checks that no other is."""
+"""Members of a stored message as the API writes it, compared with the documented type."""
 
 from __future__ import annotations
 

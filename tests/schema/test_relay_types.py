@@ -1,4 +1,4 @@
-"""Values that the relay reads from phones have the members of their types; mypy checks the values that it makes."""
+"""Members of a phone's entry in the relay's list of devices, compared with the documented type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documented voice settings match the accepted ones."""
+"""Names of the voice settings that a request may change, in the documented types and in the accepted ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consistency of the limits."""
+"""The limits: their consistency, their defaults, and the shares of servers in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of `svc backup` and `svc restore`: while a relay runs, onto an empty host."""
+"""Tests of `svc backup` and `svc restore`: another host, omitted files, and settings that leave the home."""
 
 from __future__ import annotations
 

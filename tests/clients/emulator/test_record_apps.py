@@ -1,4 +1,4 @@
-"""Tests of record apps: their data names only existing screens and collections, and each app does its main work."""
+"""Tests of record apps: the screens and collections that their data names, and typical work in several apps."""
 
 from __future__ import annotations
 

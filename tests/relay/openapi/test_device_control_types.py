@@ -1,4 +1,4 @@
-"""Bodies of Device Control: their types and the relay's checks accept the same input."""
+"""Bodies of Device Control: input that their types accept, compared with the relay's checks."""
 
 from __future__ import annotations
 

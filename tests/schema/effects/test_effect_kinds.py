@@ -1,4 +1,4 @@
-"""Kinds of effects: each completes the text of a question to the user."""
+"""Kinds of effects: each has words for a question to the user."""
 
 from __future__ import annotations
 
