@@ -1,4 +1,4 @@
-"""docs/spec/differences.md and docs/reference/limits.md against the code: each limit has a row."""
+"""Rows of docs/reference/limits.md for each limit, and of docs/spec/differences.md for limits of routes' inputs."""
 
 from __future__ import annotations
 

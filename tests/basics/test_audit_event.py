@@ -1,4 +1,4 @@
-"""Texts of audit events: one line, printable, of limited length."""
+"""Texts of audit events: one line, printable, of limited length; and the events' names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types as JSON Schema: each kind of type once."""
+"""Types as JSON Schema: types with and without names, and types outside of JSON."""
 
 from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 

@@ -1,4 +1,4 @@
-"""The reader of metrics text, compared with the library's writer and parser, and its refusals."""
+"""The reader of metrics text, compared with the library's parser; sums of samples; and invalid lines."""
 
 from __future__ import annotations
 
