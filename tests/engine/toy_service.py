@@ -82,7 +82,7 @@ def plain(body: bytes, status: int = 200) -> Response:
 
 
 class ToyService:
-    """A small service for tests. Callbacks first call the functions in `on`; `seen` records the handlers' requests."""
+    """A small service for tests. `on` has functions that its start, its stop and an accepted connection call."""
 
     engine: Engine
     admission: AdmissionControl

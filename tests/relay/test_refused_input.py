@@ -1,4 +1,4 @@
-"""Refused input of the relay's routes: a 400 that names the field, or plain text from a route of voice.
+"""Refused input of the relay's routes: a 400 in JSON, which may name a field, or in plain text from a voice route.
 
 A new route without a row fails `test_every_route_has_a_row`; `/mcp`, OAuth and `/.well-known` have tests of their own.
 """
@@ -33,7 +33,7 @@ TEXT = "text/plain; charset=utf-8"
 
 @frozen
 class Bad:
-    """A request that is refused with 400. Without a `field` the whole body is wrong."""
+    """A request that is refused with 400; `field` is what the refusal names, None if it names no field."""
 
     code: str
     field: str | None

@@ -1,7 +1,7 @@
-"""Voice sessions under random speech, reads, lost sockets and resumes: no event is lost, doubled or out of order.
+"""Voice sessions under random speech, reads, lost sockets and resumes: no audio is lost, no event comes twice.
 
-The model is the client's own record and the list of emitted events. Events on their way may be lost with a socket. A
-client that resumes reports its true cursor and must then have everything.
+The model is the client's record of its events, and the number of rendered chunks. Events on their way may be lost with
+a socket. A client that resumes reports its true cursor and must then have all audio, in order.
 """
 
 from __future__ import annotations
