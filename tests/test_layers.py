@@ -1,4 +1,4 @@
-"""Rules of the layout: layers, module docstrings, file sizes, public names, a test file for each module of the core."""
+"""Rules of the layout: layers, cycles, docstrings, file sizes, public names, a test file for each core module."""
 
 from __future__ import annotations
 

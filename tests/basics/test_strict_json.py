@@ -1,4 +1,4 @@
-"""Strict JSON: accepted texts, refused texts, and every refusal is a `JsonError` that quotes nothing."""
+"""Strict JSON: accepted texts, texts refused with a `JsonError` that quotes no value, limits, and written forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Line buffer: whole lines for every chunking, and a limit."""
+"""Line buffer: whole lines however the input is cut, and a limit."""
 
 from __future__ import annotations
 

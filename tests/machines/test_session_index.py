@@ -1,4 +1,4 @@
-"""Index of sessions by token and by device, against a scan of all."""
+"""Index of sessions: pages, and look-ups by prefix, device and key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prohibitions of HTTP/1.1, rule by rule and with every cut of the bytes; and similar input that is permitted."""
+"""Prohibitions of HTTP/1.1, rule by rule, with bytes whole, singly and split in two; and permitted similar input."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def however_cut(run: Callable[[list[bytes]], ConnectionOutcome], data: bytes) ->
 
 
 def as_server(data: bytes, limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> ConnectionOutcome:
-    """Return the outcome of `data` at a server; check that it is the same with every cut."""
+    """Return the outcome of `data` at a server; check by `however_cut` that pieces do not change it."""
     return however_cut(lambda pieces: converse(server(limits), pieces, eof=eof), data)
 
 
 def as_client(
     data: bytes, method: str = "GET", limits: Limits = DEFAULT_LIMITS, *, eof: bool = False
 ) -> ConnectionOutcome:
-    """Return the outcome of `data` as a response at a client; check that it is the same with every cut."""
+    """Return the outcome of `data` as a response at a client; check by `however_cut` that pieces do not change it."""
 
     def run(pieces: list[bytes]) -> ConnectionOutcome:
         connection = Http1Connection(Role.CLIENT, limits=limits, entropy=seeded())

@@ -1,4 +1,4 @@
-"""The socket of a client ends at each message of a turn, sent or received: the chat equals the undisturbed one."""
+"""A chat whose first socket is lost after any number of messages: rows and turns are those of an undisturbed one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the pages about MCP clients: their configurations are those of `svc mcp install`, their programs run."""
+"""Tests of the pages about MCP clients: configurations for this host and others, headings, and programs that run."""
 
 from __future__ import annotations
 

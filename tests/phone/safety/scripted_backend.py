@@ -1,4 +1,4 @@
-"""Scripted phone backend, and a gate around it with all permissions granted."""
+"""Scripted phone backend, and a gate around it with accessibility, overlay and capture granted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No sequence of commands, decisions, settings and time bypasses a gate or performs a gesture twice."""
+"""Random commands, decisions, settings and times: the model finds no bypassed gate and no repeated gesture."""
 
 from __future__ import annotations
 
