@@ -31,7 +31,7 @@ def pin_of(certificate: bytes) -> str:
 
 
 def is_pin(value: str) -> bool:
-    """Report whether a text has the form of a pin."""
+    """Report whether a text has the prefix and the length of a pin."""
     return value.startswith(PREFIX) and len(value) == LENGTH
 
 

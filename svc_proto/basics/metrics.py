@@ -1,6 +1,6 @@
 """Metrics of a core in plain values, exported as `MetricFamily` values.
 
-Labels are names of the program itself (a route, a status), so no peer can create more series.
+The labels of `EngineMetrics` are names of the program itself (a route, a status), so no peer can create more series.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def plain(text: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    """Return a text without characters that have no width: format characters, tags, variation selectors."""
+    """Return a text without format characters (category Cf, with tags) and variation selectors 1 to 16."""
     if text.isascii():
         return text
     return "".join(each for each in text if unicodedata.category(each) != "Cf" and not "\ufe00" <= each <= "\ufe0f")

@@ -91,7 +91,8 @@ def send_to_node(
 ) -> Flow[T | HttpResult | Failure]:
     """Send the request to another node and return the kind of result that `into` describes.
 
-    Any other response is returned as an `HttpResult`. Without a response, return a `Failure`.
+    Any other response is returned as an `HttpResult`. Without a response, return a `Failure`. The method is GET if
+    `into` has a handler.
     """
     fields = (f for f in request.headers if f[0] in hop.asked or f[0].startswith(hop.asked_prefixes))
     return (

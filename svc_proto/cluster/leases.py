@@ -139,7 +139,7 @@ class LeaseManager:
                 self.release(name)
 
     def release(self, name: str) -> None:
-        """Release one use of a lease; the last one deletes its key."""
+        """Release one use of a lease; the last one sends the deletion of its key, without waiting for a reply."""
         lease = self._leases[name]
         lease.users -= 1
         if not lease.users:

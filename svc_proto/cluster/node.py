@@ -228,13 +228,16 @@ class Node(RedisHandler):
     # --- sending ---
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
-        """Send a message to every other node; an unreachable node detects later that it has missed one."""
+        """Send a message to every other node.
+
+        A node that misses it detects that by the next number, unless this node is leaving: it then counts no more.
+        """
         if self._broadcast_count != _LEAVING:
             self._broadcast_count += 1
         self._publish(self._all, word, body)
 
     def send_to(self, node: str, word: str, body: Mapping[str, object]) -> bool:
-        """Send a message to one node, once; return False if the node is unknown or Redis is not connected.
+        """Send a message to one node, once; return False if the node is unknown or the command cannot be sent.
 
         A node that does not receive the message is reported as lost later.
         """

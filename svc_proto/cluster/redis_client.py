@@ -41,7 +41,7 @@ IS_REDIS_CLUSTER = Failure(FailureKind.UNSUPPORTED, "this is a Redis Cluster: na
 
 
 class RedisHandler:
-    """Handler of the events of a Redis client."""
+    """Callbacks of a Redis client. By default they do nothing."""
 
     def on_up(self) -> None:
         """Handle that a connection is up. Its subscriptions take effect before later commands."""
@@ -84,7 +84,10 @@ class RedisClient:
             self._task.cancel()
 
     def execute(self, *arguments: Argument) -> Flow[Reply]:
-        """Execute one command and return its reply; a `Failure` without a connection or reply, and for an error."""
+        """Execute one command and return its reply.
+
+        Return a `Failure` without a connection or reply, with too many pending commands, and for an error.
+        """
         return CONNECTION_LOST if self._link is None else (yield from self._link.execute(*arguments))
 
     def send(self, *arguments: Argument, take: Callable[[Reply], object] | None = None) -> bool:

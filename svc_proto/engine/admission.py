@@ -72,8 +72,9 @@ class AdmissionControl:
     def admit(self, fact: Accepted) -> ServerChannel | None:
         """Return a channel for an accepted connection, or None to reject it.
 
-        A connection is rejected over `max_connections`, or if its address has too many unauthenticated connections. Of
-        `max_connections`, `local_connections` (at most an eighth) are reserved for peers on this host.
+        A connection is rejected over `max_connections`, or if its address has too many unauthenticated connections
+        (behind a proxy, `set_forwarded_address` checks that). Of `max_connections`, `local_connections` (at most an
+        eighth) are reserved for peers on this host.
         """
         limit = self.limits.max_connections
         if fact.peer.host not in LOOPBACK:

@@ -88,10 +88,10 @@ class Channel(ABC):
     # --- for the protocol above ---
 
     def writable(self) -> None:  # noqa: B027 - optional hook
-        """Handle the fall of unsent bytes to the low-water mark."""
+        """Handle the fall of unsent bytes to the low-water mark. By default, do nothing."""
 
     def all_sent(self) -> None:  # noqa: B027 - optional hook
-        """Handle that no byte is unsent."""
+        """Handle that no byte is unsent. By default, do nothing."""
 
     def mark_dirty(self) -> None:
         """Schedule a `flush` at the end of this call of the core."""
@@ -123,7 +123,7 @@ class Channel(ABC):
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
 
     def set_read_paused(self, holding: bool) -> None:
-        """Pause or resume reading, regardless of backpressure."""
+        """Set or end the consumer's pause of reading; after its end, backpressure may still pause reading."""
         if holding is not self._holding:
             self._holding = holding
             self._update_reading()
@@ -143,7 +143,7 @@ class Channel(ABC):
         return True
 
     def reads_while_unsent(self) -> bool:
-        """Report whether reading continues while too many bytes are unsent."""
+        """Report whether reading continues while too many bytes are unsent: False, unless a subclass differs."""
         return False
 
     def _update_reading(self) -> None:

@@ -125,7 +125,7 @@ class ChildProcess(Channel):
             self._handler.on_output(data)
 
     def sent(self, n: int) -> None:
-        """Record that the child has read `n` bytes of its input."""
+        """Record that the kernel accepted `n` bytes for the child's input."""
         self.credit.unsent -= n
 
     def read_closed(self) -> None:

@@ -192,7 +192,10 @@ class Http2Channel(HttpChannel):
         self.close_gracefully()
 
     def flush(self) -> None:
-        """Close ended streams, then write what the socket and the peer's windows have room for."""
+        """Close ended streams, then write what the socket and the peer's windows have room for.
+
+        A connection with more than `max_unsent` unsent bytes is dropped instead.
+        """
         if self.gone:
             return
         over, self._over = self._over, []

@@ -358,7 +358,7 @@ class HttpChannel(Channel):
 
     @abstractmethod
     def after_events(self) -> None:
-        """Set timers, pause or resume reading, or close, after all events were handled; by default do nothing."""
+        """Set timers, pause or resume reading, or close, after all events were handled."""
 
     def timed_out(self) -> None:
         """Cut the channel: unless a subclass sets other times, the timer is that of the linger."""

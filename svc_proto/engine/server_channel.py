@@ -235,7 +235,10 @@ class ServerChannel(HttpChannel):
                 self.close_gracefully()
 
     def protocol_error(self, error: RemoteProtocolError, head: RequestHead = NO_REQUEST) -> None:
-        """Answer with the status of the error if nothing was answered yet, then close."""
+        """Answer with the status of the error if nothing was answered yet, then close.
+
+        If a response has begun and is not complete, the channel is aborted.
+        """
         self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
         (self.exchange or Exchange(self, head)).fail(refusal_of(error))
 

@@ -44,7 +44,7 @@ def precondition_status(headers: Headers, tag: str, modified: float, now: float)
 
 
 def is_known_version(headers: Headers, tag: str) -> bool:
-    """Report whether `If-None-Match` has the tag of the current version, or `*`: 304 is the answer then."""
+    """Report whether `If-None-Match` has the tag of the current version, or is `*`."""
     known = _tags(headers, b"if-none-match")
     return known is not None and _among(known, tag, weak=True)
 

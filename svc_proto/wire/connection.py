@@ -30,7 +30,7 @@ class Connection(Protocol):
     __slots__ = ()
 
     def receive_data(self, data: bytes) -> None:
-        """Receive bytes from the peer. Parsing is left to `next_event`."""
+        """Receive bytes from the peer; `next_event` returns their events, and raises their errors."""
         ...
 
     def receive_eof(self) -> None:
@@ -77,7 +77,7 @@ class Connection(Protocol):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for incomplete input: heads, frames, and messages of WebSockets."""
+        """Bytes of memory for input that no event has returned yet, and for the inflaters of WebSockets."""
         ...
 
     @property

@@ -1,8 +1,8 @@
 """Events of HTTP/1.1, HTTP/2 and WebSocket over either, for both roles.
 
 A connection object turns bytes into these events and events into bytes. Every event has the number of its stream: 1, 2,
-3, … per request on HTTP/1.1, the frame's stream number on HTTP/2. The two directions have separate types, so that a
-handler cannot mistake one for the other:
+3, … per request on HTTP/1.1 (0 in the response to an unreadable head), the frame's stream number on HTTP/2. The two
+directions have separate types, so that a handler cannot mistake one for the other:
 
 client to server    RequestHead (RequestData)* RequestEnd
                     (HTTP/2: BadRequest in place of a RequestHead that cannot be served)

@@ -1,9 +1,9 @@
-"""h2 with faster hot paths; h2 still validates every frame.
+"""h2 with faster hot paths, and without its check of `content-length` in received heads.
 
-Events and refusals are those of h2. These steps are cheaper:
+Other events and refusals are those of h2. These steps are cheaper:
 - the number of open streams: counted as their states change, where h2 iterates over all of them for each new one
-- a header block that was decoded, or encoded, with the same table before: cached
-- plain frames: already split, so they are used as they are, without a text for a debug log
+- a small header block that was decoded, or encoded, with the same table before: cached
+- a plain frame that is alone in the input buffer: used as it is, without a text for a debug log
 - the head of a response, and data: h2's states and windows are checked, and the frame is written without a frame object
 """
 
@@ -108,7 +108,7 @@ def _state(table: HeaderTable) -> tuple[int, int, object]:
 
 
 def _is_as(table: HeaderTable, before: tuple[int, int, object]) -> bool:
-    """Report whether the table has its state `before`: no entry was added or evicted since."""
+    """Report whether size limit, number of entries and newest entry of the table are those of `before`."""
     *sizes, last = _state(table)
     return sizes == [*before[:2]] and last is before[2]
 
@@ -136,7 +136,10 @@ class _FastHeadersFrame(HeadersFrame):
 
 
 class _FastFrameBuffer(FrameBuffer):
-    """Frame buffer that parses frames without padding, priority or continuation faster than h2."""
+    """Frame buffer with a shortcut for a DATA or HEADERS frame that is the whole input.
+
+    The frame has no padding, priority or continuation. h2 parses all other input.
+    """
 
     def __next__(self) -> HyperFrame:
         data = self._data
@@ -197,7 +200,7 @@ class _CountingStateMachine(H2StreamStateMachine):
 
 
 class OptimizedH2Connection(H2Connection):
-    """h2 connection with the optimizations of this module."""
+    """h2 connection with the optimizations of this module, except decoding: `http2_settings.new_h2` sets `decoder`."""
 
     # Closed streams that are kept, so that frames which crossed our reset are tolerated. h2's own number takes 6 MB.
     MAX_CLOSED_STREAMS = 1000
@@ -218,7 +221,10 @@ class OptimizedH2Connection(H2Connection):
         self._frame_dispatch_table.clear()
 
     def send_headers_fast(self, stream_id: int, fields: list[tuple[bytes, bytes]], *, end: bool = False) -> None:
-        """Do what `send_headers` does, in less time for a small head of a server's final response."""
+        """Send headers; a small head of a server's final response takes less time than with `send_headers`.
+
+        h2's checks of the fields are omitted for such a head.
+        """
         stream = self.streams.get(stream_id)
         if stream is None or self.config.client_side or not _is_plain(fields) or stream.state_machine.headers_sent:
             self.send_headers(stream_id, fields, end_stream=end)

@@ -232,7 +232,7 @@ class ChunkedBodyReader:
     def _find(self, end: bytes) -> int:
         """Return the index of the end of a line or of the trailers; -1 if it has not arrived.
 
-        Raise `RemoteProtocolError` if the limits exclude that it still arrives, and for a bare CR or LF.
+        If it has not, raise `RemoteProtocolError` for a bare CR or LF, or once `max_head` bytes are there without it.
         """
         inbox, limits = self._inbox, self._limits
         at = inbox.find(end, max(0, self._searched - len(end) + 1), limits.max_head)

@@ -1,9 +1,9 @@
 """Fast path of a client's HTTP/1.1 connection: one usual request and response; the rest goes to the reference.
 
 As in `http1_fast_path_server`, the reference implementation is `Http1Connection`, which uses h11. It is made when it is
-first needed, and receives what was sent (a placeholder body of the same length) and all input since the last event. So
-it is in the state that it would have had from the beginning. It stays until the end, since a connection has only one
-request.
+first needed. It receives what was sent (a placeholder body of the same length), the response so far, and the reader of
+a chunked body that is in progress. So it is in the state that it would have had from the beginning. It stays until the
+end, since a connection has only one request.
 
 A call uses the fast path if all of this holds (section numbers of RFC 9112):
 3, 5 the request has the form that `http1_fast_path_server` reads, `Host` as its first field, `Connection: close`

@@ -5,9 +5,10 @@ arrive in one piece and are unambiguous. Such a request is parsed here by one ex
 was checked once.
 
 Rules
-- The fast path or the reference handles a message entirely, request and response. The reference is made when it is
-  needed. It receives the number of the last request and the bytes of the message in progress, and is called as often as
-  the fast path was. So its state is what it would have been from the beginning. It is dropped when the message is over.
+- The reference is made when it is needed, at the start of a message or within it, and handles the rest of that message.
+  It receives the number of the last request and the bytes of the message in progress, and is called as often as the
+  fast path was. So its state is what it would have been from the beginning. It is dropped when the message is over and
+  no more input is pending.
 - The fast path refuses nothing. All other input is left to the reference, and so are every end of input and every byte
   after a message that was not answered.
 - The two differ only in time: `tests/wire/test_http1_fast_path_server.py` and the fuzz target `fast_path` compare their
@@ -121,7 +122,10 @@ class FastPathServerConnection(ServerConnection):
     # --- a whole turn ---
 
     def receive_simple_request(self, data: bytes) -> tuple[RequestHead, bytes] | None:
-        """Parse a plain request with its body and all of its events; return None, without effect, for anything else."""
+        """Parse a plain request with its body, in place of all its events.
+
+        Return None for anything else, and while another request is in progress; `receive_data` has to be called then.
+        """
         if self._reference is not None or self._raw or self._over:
             return None
         line = _line(data)
@@ -233,7 +237,7 @@ class FastPathServerConnection(ServerConnection):
         return self._obey().detach_websocket()
 
     def release(self) -> None:
-        """Implement `Connection.release`: drop what the reference implementation has received, if there is one."""
+        """Implement `Connection.release`."""
         if self._reference is not None:
             self._reference.release()
 

@@ -101,9 +101,10 @@ def check_response_head(head: bytes, limits: Limits) -> Framing:
 
 
 def check_partial_head(inbox: bytearray, searched: int, limits: Limits) -> None:
-    """Raise `RemoteProtocolError` when no continuation can complete this head.
+    """Check an incomplete head; its fields are checked only when it is complete.
 
-    `searched` bytes were checked by an earlier call.
+    Raise `RemoteProtocolError` for white space or a control character at the start, a bare CR or LF, and for `max_head`
+    bytes or more. `searched` bytes were checked by an earlier call.
     """
     if inbox[0] <= SPACE:
         raise RemoteProtocolError(NO_LINE)

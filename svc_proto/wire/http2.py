@@ -133,7 +133,7 @@ class Http2Connection(Http2Sender):
 
     @property
     def has_partial_head(self) -> bool:
-        """Implement `Connection.has_partial_head`; the preface counts as one."""
+        """Implement `Connection.has_partial_head`; the preface with the first frame counts as one."""
         return self._cutter.has_partial_head
 
     # --- bytes ---

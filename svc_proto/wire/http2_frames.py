@@ -93,7 +93,7 @@ class Http2FrameSplitter:
 
     @property
     def has_partial_head(self) -> bool:
-        """Report whether the preface or a header block has begun and is not complete."""
+        """Report whether a header block, or the preface with the first frame, has begun and is not complete."""
         if self._stream or (self._inbox and not self._begun):
             return True
         return len(self._inbox) > 3 and self._inbox[3] == FrameType.HEADERS

@@ -111,7 +111,7 @@ class Http2Sender:
         return bool(self._h2.remote_settings.enable_connect_protocol) if self._settings_received else None
 
     def unsent(self, stream: StreamId) -> int:
-        """Return the number of body or message bytes that wait for the peer's windows."""
+        """Return the number of queued bytes: of a body, or of the frames of a WebSocket."""
         entry = self._streams.get(stream)
         if entry is None:
             return 0
@@ -119,7 +119,7 @@ class Http2Sender:
         return entry.queued
 
     def knows(self, stream: StreamId) -> bool:
-        """Report whether a stream is in progress: its request or its response is not complete."""
+        """Report whether a stream is in progress: not all was received, or our END_STREAM was not written yet."""
         return stream in self._streams
 
     def awaits_request_end(self, stream: StreamId) -> bool:
@@ -138,7 +138,7 @@ class Http2Sender:
 
     @property
     def has_unsent(self) -> bool:
-        """Report whether output waits on any stream."""
+        """Report whether a stream is scheduled for output; it may turn out to have none."""
         return bool(self._outgoing)
 
     def lift_limits(self, stream: StreamId) -> None:

@@ -27,6 +27,6 @@ class TokenBucket:
         self._tokens = min(self._burst, self._tokens + units)
 
     def consume(self) -> bool:
-        """Take one unit; return False when none was left."""
+        """Take one unit; return False when none was left. The bucket then owes the unit."""
         self._tokens -= 1
         return self._tokens >= 0

@@ -1,4 +1,7 @@
-"""Request targets and URLs: split, decoded once, and refused when two readers could parse them differently."""
+"""Request targets, their paths and queries, and URLs: splitting, and one pass of decoding.
+
+Malformed paths and URLs are refused; a query is parsed in any form.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,8 @@ def split_target(target: str) -> tuple[str, str]:
 def decode_segment(segment: str) -> str:
     """Percent-decode one segment of a path.
 
-    Raises `RemoteProtocolError` for a malformed escape, for text that is not UTF-8, and for NUL.
+    A segment without an escape is returned unchanged. In others, a malformed escape, bytes that are not UTF-8, and NUL
+    raise `RemoteProtocolError`.
     """
     if "%" not in segment:
         return segment
@@ -89,7 +93,8 @@ def encode_segment(text: str) -> str:
 def parse_query_list(query: str) -> list[tuple[str, str]]:
     """Parse every parameter of a query in order, decoded; `+` is a blank. Never raises.
 
-    Text that is not UTF-8, and NUL, becomes U+FFFD. The size of a head bounds the number of parameters.
+    Escaped bytes that are not UTF-8, and an escaped NUL, become U+FFFD. The size of a head bounds the number of
+    parameters.
     """
     return parse_qsl(query.replace("%00", REPLACEMENT), keep_blank_values=True, errors="replace")
 

@@ -157,7 +157,7 @@ class WebSocket(Connection):
 
     @property
     def buffered_bytes(self) -> int:
-        """Implement `Connection.buffered_bytes`: memory for an incomplete message."""
+        """Implement `Connection.buffered_bytes`: memory for the inflater and the fragments of a message."""
         return self._guard.buffered_bytes + (0 if self._pieces is None else self._pieces.held)
 
     def lift_limits(self, stream: StreamId) -> None:
@@ -206,11 +206,11 @@ class WebSocket(Connection):
         return None
 
     def send(self, event: Event) -> None:
-        """Queue a message or a part, a ping, a pong, or our close frame (ignored when one was sent or received).
+        """Queue a message or a part, a ping, a pong, or our close frame.
 
-        Raises `LocalProtocolError` for a message after a close or among the parts of another one, for a close code that
-        must not be sent, for a ping or pong of more than `MAX_CONTROL` bytes, for a lone surrogate in a text, and for
-        any other event.
+        When the WebSocket is not open, a close is ignored and any other event raises `LocalProtocolError`. So do a
+        whole message among the parts of another one, a close code that must not be sent, a ping or pong of more than
+        `MAX_CONTROL` bytes, a lone surrogate in a text, and an event of another type.
         """
         if isinstance(event, CloseWebSocket):
             if self._state is _OPEN:

@@ -98,7 +98,7 @@ def _accepted(values: tuple[bytes, ...]) -> tuple[DeflateParameters, bytes] | No
 def parse_extension_response(values: Iterable[bytes]) -> DeflateParameters | None:
     """Client: parse the server's answer to `OFFER`; return None if the server has chosen no extension.
 
-    Raises `RemoteProtocolError` for parameters that were not offered.
+    Raises `RemoteProtocolError` for several extensions, another one, or malformed parameters.
     """
     chosen = _extensions(values)
     if not chosen:
@@ -117,8 +117,8 @@ def parse_extension_response(values: Iterable[bytes]) -> DeflateParameters | Non
 class InflateGuard(Extension):
     """Extension that counts and inflates input; refuses a message over `max_message` bytes or 65,536 frames.
 
-    A frame that announces too many bytes is refused by its header, before its payload is received. `agreed` is None
-    without permessage-deflate.
+    An uncompressed frame that announces too many bytes is refused by its header, before its payload is received.
+    `agreed` is None without permessage-deflate.
     """
 
     name = "inbound"

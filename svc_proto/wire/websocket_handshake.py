@@ -110,7 +110,8 @@ def check_acceptance(
 ) -> tuple[str | None, DeflateParameters | None]:
     """Client: return the subprotocol and the compression of a 101, each None if there is none.
 
-    Raise `RemoteProtocolError` if the 101 does not match our key, or chooses what was not offered.
+    Raise `RemoteProtocolError` if the 101 does not switch to WebSocket, does not match our key, or chooses what was not
+    offered.
     """
     if answer.tokens(b"upgrade") != [b"websocket"] or b"upgrade" not in answer.tokens(b"connection"):
         raise RemoteProtocolError("the 101 does not switch to websocket")
