@@ -1,4 +1,4 @@
-"""Log throttle: at most one line per address and minute."""
+"""Log throttle: at most one line per address and minute, for a bounded number of addresses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ MAX_ADDRESSES = 1_000  # addresses; above the limit the oldest is dropped
 
 
 class LogThrottle:
-    """Limiter of log lines by address: at most one a minute. Times are monotonic seconds."""
+    """Limiter of log lines by address: at most one a minute, for the last `MAX_ADDRESSES` addresses.
+
+    Times are monotonic seconds.
+    """
 
     def __init__(self) -> None:
         self._said: ExpiringMap[str, None] = ExpiringMap(MAX_ADDRESSES)

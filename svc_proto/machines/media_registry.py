@@ -4,7 +4,7 @@
 |------------|----------|------------|------------------------------------------------------|
 | NONE       | REGISTER | REGISTERED |                                                      |
 | REGISTERED | TTL      | EXPIRED    | `RELAY_MEDIA_TTL_SECONDS` after registration          |
-| REGISTERED | EVICT    | EVICTED    | over `RELAY_MEDIA_LRU_CAP`: the least recently used   |
+| REGISTERED | EVICT    | EVICTED    | least recently used over the cap, or by `evict`       |
 
 The registry is in memory: a restart empties it. Files are not copied. Files of uploads belong to the registry, which
 returns them for deletion with their entry.
@@ -109,7 +109,7 @@ class MediaRegistry:
         sensitive: bool = False,
         owned: bool = False,
     ) -> tuple[MediaEntry, list[MediaEntry]]:
-        """Create an entry; also return the entries removed for it: expired, or the least recently used one."""
+        """Create an entry; also return the removed ones: all expired, and at the cap the least recently used one."""
         gone = self.expire_due(now)
         entry = MediaEntry(
             token=new_media_token(entropy),

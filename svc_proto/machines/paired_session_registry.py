@@ -356,7 +356,8 @@ class PairedSessionRegistry:
     def apply_record(self, record: object, now: Moment) -> PairedSession | None:
         """Apply a record that another node has stored: add the session, or update the one that is here.
 
-        Return None if it has expired, here or there. Raise `Refused` for an invalid record or at the cap.
+        Return None if the session here is marked as expired, or if none is here and the record has expired. Raise
+        `Refused` for an invalid record or at the cap.
         """
         received = PairedSession.from_record(record)
         session = self.hashed(received.token_hash)

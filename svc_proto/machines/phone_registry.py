@@ -54,7 +54,7 @@ class ConnectedPhone:
 
     @property
     def asks_its_user(self) -> bool:
-        """Report whether the last status has a `safety` object: such a phone asks its user (wire bridge 1.3, 5.5)."""
+        """Report whether the last status has a non-empty `safety` object, as of a phone that asks its user (5.5)."""
         return bool(JsonObject.of((self.status or {}).get("safety")))
 
     def matches_selector(self, selector: str) -> bool:

@@ -3,7 +3,7 @@
 - Turns of one session run one after the other, in order of arrival.
 - At most `cap` runs have a slot. A run that may not wait is refused at the cap; one that may wait gets a slot later.
 - A free slot goes to the run that has waited longest among those whose session is not busy.
-- A run that has ended is kept for an hour.
+- A run that has ended is kept for an hour, or until `MAX_ENDED` later ones have ended.
 
 Lifecycle of a run:
 

@@ -73,7 +73,7 @@ class BudgetedConnection:
         self.state = BudgetState.READING
 
     def resume(self) -> None:
-        """Continue reading; the budget calls it after a wait, and subclasses override it."""
+        """Continue reading; the budget calls it after a wait. By default, do nothing."""
 
     @property
     def waiting(self) -> bool:

@@ -1,7 +1,7 @@
 """Lifecycle of a voice session: ownership by a socket, event recording, resume and replay.
 
 Times are monotonic seconds. Ids begin with 1 and never repeat (wire terminal-voice 4.7). Events are kept in a ring with
-limits of events and bytes; a full ring drops its oldest events (4.8).
+limits of events and of characters; a full ring drops its oldest events (4.8).
 """
 
 from __future__ import annotations
