@@ -71,7 +71,7 @@ class RedisClient:
 
     @property
     def is_up(self) -> bool:
-        """Report whether a connection to the server is up."""
+        """Report whether a connection to the server is up; not updated any more after `stop`."""
         return self._link is not None
 
     def start(self) -> None:
