@@ -267,10 +267,10 @@ class PairedSessionRegistry:
         max_ttl: float | None = None,
         policy: SessionPolicy | None = SessionPolicy.OPEN,
     ) -> None:
-        """Change lifetime and grants in place (spec: clock restarts from now, grants re-clamped; wire core 4.4 [R]).
+        """Change lifetime, grants and rights in place (spec: clock restarts now, grants re-clamped; wire core 4.4 [R]).
 
         `ttl` sets the expiry to that many seconds from now (0: never), at most `max_ttl`; None leaves it unchanged.
-        Channels in `grants` are set from now, or withdrawn. Of the others, those once set explicitly keep the earlier
+        Channels and rights in `grants` are set, or withdrawn. Of the others, those once set explicitly keep the earlier
         of their own expiry and the session's. The rest of the pairing's grants get the defaults anew, or are only
         clamped under `REDUCE_ONLY`. Raise `Refused` 403 for a change that the policy forbids. The policy is None for
         the operator, without restriction; channels that the operator withdraws count as withheld.

@@ -87,7 +87,7 @@ class PhoneRegistry:
     ) -> int | None:
         """Register a phone; return the socket that it replaces for the same device, if any.
 
-        It becomes the default phone if there is none.
+        It becomes the most recent phone, and the default if there is none. The last status of the same device is kept.
         """
         self.remove(socket)
         key = f"socket-{socket}" if device_id.strip().lower() in NO_DEVICE_ID else device_id
