@@ -53,9 +53,10 @@ class SeenScreen:
         return cls()
 
     def node(self, text: str, *kinds: str, place: int = 0) -> str:
-        """Return the node number of the line with exactly this text; lines of one of `kinds` come first.
+        """Return the node number of a line that has exactly this text as one of its quoted texts; empty without one.
 
-        `place` selects among several; the number is empty if there are too few.
+        If such a line is of one of `kinds`, only those of `kinds` count, otherwise all. `place` selects among them,
+        from 0 on; the number is empty if there are too few.
         """
         quoted = json.dumps(text, ensure_ascii=False)
         found = [line.split(" ") for line in self.lines if quoted in line and line[:1].isdigit()]

@@ -1,7 +1,8 @@
-"""Voice sessions under random speech, reads, lost sockets and resumes: no audio is lost, no event comes twice.
+"""Voice sessions under random speech, reads, lost sockets and resumes: no audio is lost, no counted event comes twice.
 
 The model is the client's record of its events, and the number of rendered chunks. Events on their way may be lost with
-a socket. A client that resumes reports its true cursor and must then have all audio, in order.
+a socket. A client that resumes reports its true cursor and must then have all audio, in order. Session events and
+replay marks do not count: they may be repeated.
 """
 
 from __future__ import annotations

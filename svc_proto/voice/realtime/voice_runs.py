@@ -295,7 +295,7 @@ class VoiceRuns:
         run.step(VoiceRunTrigger.QUEUE)
         run.story.call_id = f"{call_id}:queued"  # distinct from an earlier run of that name that has not ended yet
         run.tier = tier
-        self._finish_run(run)
+        self._move_to_end(run)
         about = {"queued_count": place, "queue_position": place, "transcript_preview": run.text[:MAX_PREVIEW]}
         return [run.story.emit("run.queued", **about), AnswerCall(call_id, queued_output(place))]
 
@@ -368,7 +368,7 @@ class VoiceRuns:
         if not self.answered:
             self._waiting_since = now
         self.last = run.finish(self.speakable)
-        self._finish_run(run)
+        self._move_to_end(run)
         actions_made.append(self._completed(run, ok=True, tool_count=run.story.completed_tool_count))
         if self.away or not idle:
             actions_made.append(LogEvent("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
@@ -450,8 +450,8 @@ class VoiceRuns:
         )
         return [LogEvent(f"voice.{self.word}_run.promoted", {"run_id": run.story.run_id, "tier": tier.value}), promoted]
 
-    def _finish_run(self, run: VoiceRun) -> None:
-        """Move a run to the end of the list, whose order is that of starting runs and of delivering answers."""
+    def _move_to_end(self, run: VoiceRun) -> None:
+        """Move a run to the end of the list. Queued runs start, and waiting answers are delivered, in its order."""
         self._runs.remove(run)
         self._runs.append(run)
 

@@ -1,4 +1,4 @@
-"""Test driver of an emulated phone: it sends commands by route, with a clock of its own."""
+"""Test driver that sends commands by route to an emulated phone, on a clock of its own, and checks the replies."""
 
 from __future__ import annotations
 
