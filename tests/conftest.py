@@ -146,7 +146,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """In a worker of pytest-xdist, report a passed test with the report of its call alone.
+    """Report a passed test with the report of its call alone, in a worker of pytest-xdist.
 
     Other tests, and runs that need all phases, are reported as usual.
     """

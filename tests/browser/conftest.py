@@ -57,7 +57,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """With `--full` or `--rest`, run the tests with the marker `firefox` in Firefox, too."""
+    """Run the tests with the marker `firefox` in Firefox, too, with `--full` or `--rest`."""
     options = metafunc.config.option
     if metafunc.definition.get_closest_marker("firefox") and (options.full or options.rest):
         firefox = pytest.param("firefox", marks=pytest.mark.needs("Firefox", FIREFOX is None))
