@@ -122,7 +122,7 @@ def probe_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[in
     found = contexts.get(name) or (contexts.get(listing.names[0]) if len(listing.names) == 1 else None)
     if found is not None or not listing.names:
         return found
-    found = find_context((yield from _ask(engine, "GET", root_url(base_url, "props"), key)) or JsonObject())
+    found = yield from _llama_cpp_context(engine, base_url, key)
     if found is not None:
         return found
     running = yield from _ollama_context(engine, base_url, name, key)
@@ -149,7 +149,7 @@ def find_abilities(engine: Engine, base_url: str, name: str, key: str, listing: 
         found = running or context or next((size for size in sizes if size), None)
         return ModelAbilities(has_tools="tools" in listed if listed else None, context=found)
     if context is None:
-        context = find_context((yield from _ask(engine, "GET", root_url(base_url, "props"), key)) or JsonObject())
+        context = yield from _llama_cpp_context(engine, base_url, key)
     if context is None:
         context = yield from _lm_studio_context(engine, base_url, name, key)
     return ModelAbilities(context=context)
@@ -179,6 +179,11 @@ def try_model(engine: Engine, base_url: str, name: str, key: str) -> Flow[ModelT
     choices = answer.members.objects("choices")
     called = bool(choices) and bool(choices[0].get_object("message").objects("tool_calls"))
     return ModelTrial(called_tool=called, seconds=took)
+
+
+def _llama_cpp_context(engine: Engine, base_url: str, key: str) -> Flow[int | None]:
+    """Return the context size in the page `/props` of llama.cpp; None from another server."""
+    return find_context((yield from _ask(engine, "GET", root_url(base_url, "props"), key)) or JsonObject())
 
 
 def _ollama_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[int | None]:
