@@ -22,8 +22,18 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
 
-__all__ = ["NO_BASE64", "NO_DISK", "AttachmentContent", "ContentParts", "TextReader", "decode_base64", "too_large"]
+__all__ = [
+    "MAX_FILE",
+    "NO_BASE64",
+    "NO_DISK",
+    "AttachmentContent",
+    "ContentParts",
+    "TextReader",
+    "decode_base64",
+    "too_large",
+]
 
+MAX_FILE = 50 * 1024 * 1024  # bytes of one content
 NO_BASE64 = "the content must be base64"
 NO_DISK = "the attachment could not be stored: the disk may be full"
 PART = 1024 * 1024  # characters of base64 that are decoded at a time; a multiple of four

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from svc_proto.api.gateway.attachment_content import AttachmentContent, ContentParts, decode_base64, too_large
+from svc_proto.api.gateway.attachment_content import MAX_FILE, AttachmentContent, ContentParts, decode_base64, too_large
 from svc_proto.api.gateway.attachment_files import delete_files
 from svc_proto.api.gateway.attachment_upload import MAX_HEAD, NO_URL, UploadCall
 from svc_proto.api.gateway.live_session import PromptAttachment
@@ -30,7 +30,6 @@ __all__ = ["methods"]
 
 MAX_ATTACHMENTS = 8  # for one prompt
 MAX_IMAGE = 25 * 1024 * 1024  # bytes
-MAX_FILE = 50 * 1024 * 1024  # bytes
 MAX_FILES = 512 * 1024 * 1024  # bytes of the images that wait in all sessions, in files
 MAX_UPLOADS = 160 * 1024 * 1024  # bytes of the attachments in memory that are being read or stored
 MAX_TEXT = 200_000  # characters of a text file that the model receives

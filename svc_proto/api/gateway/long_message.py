@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from svc_proto.api.gateway.attachment_content import MAX_FILE
 from svc_proto.basics.strict_json import JsonError
 from svc_proto.schema.json_rpc import PARSE_ERROR, RpcError
 from svc_proto.schema.long_member import LongMemberReader
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["CONTENT_NAMES", "LongMessage"]
 
 CONTENT_NAMES = ("content_base64", "bytes_base64", "data_url")  # parameters that hold a content
-MAX_FILE = 50 * 1024 * 1024  # bytes of one content
 
 
 class LongMessage:
