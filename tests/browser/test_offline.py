@@ -8,6 +8,11 @@ from playwright.sync_api import expect
 from tests.browser.conftest import PageOpener, Site
 from tests.browser.test_layout import Scripted, start
 
+# The policy of the page forbids the evaluation of text in each frame, as by `wait_for_function`.
+CONTROLLED = """
+() => navigator.serviceWorker.controller !== null
+  || new Promise((done) => { navigator.serviceWorker.oncontrollerchange = () => done(true); })
+"""
 KEPT = "caches.open('svc-relay-page').then((cache) => cache.keys()).then((all) => all.map((each) => each.url))"
 
 
@@ -18,7 +23,7 @@ def test_the_page_opens_without_the_dashboard(site: Site, visit: PageOpener) -> 
     expect(page.get_by_text("No file is waiting")).to_be_visible()
     page.evaluate("import('/page/offline.js').then(({ keepPage }) => keepPage())")
     page.evaluate("navigator.serviceWorker.ready")
-    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    page.evaluate(CONTROLLED)
     page.reload()  # now all requests pass the worker
     expect(page.get_by_text("No file is waiting")).to_be_visible()
     page.goto(f"{site.url}#activity")
@@ -38,7 +43,7 @@ def test_the_page_opens_without_the_dashboard(site: Site, visit: PageOpener) -> 
 def test_a_new_version_is_used_at_once(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#settings", Scripted(), service_workers="allow")
     page.evaluate("import('/page/offline.js').then(({ keepPage }) => keepPage())")
-    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    page.evaluate(CONTROLLED)
     stale = "caches.open('svc-relay-page').then((cache) => cache.put('/', new Response('an old version')))"
     page.evaluate(stale)
     page.reload()
