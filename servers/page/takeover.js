@@ -29,7 +29,9 @@ export function screenOf(id, name) {
   const element = h("section", { class: "takeover", "aria-label": t("Screen of {name}", { name }) }, h("div", { class: "heading" }, h("h3", {}, t("Screen")), take), problem, hint,
     keyboardFrame(image, sizeOf, touch), app, taken, hands);
   let able = false;
-  let busy = false;
+  let busy = false; // while a picture is taken
+  let isOld = false; // the phone was touched since the picture that is taken was requested
+  let settling = 0; // timer to the next picture
 
   function sizeOf() {
     return { width: image.naturalWidth, height: image.naturalHeight };
@@ -53,8 +55,13 @@ export function screenOf(id, name) {
   }
 
   async function look() {
-    if (busy) return;
+    clearTimeout(settling);
+    if (busy) {
+      isOld = true;
+      return;
+    }
     busy = true;
+    isOld = false;
     take.disabled = true;
     const answer = await send("screenshot", {});
     const token = TOKEN.exec(`${answer?.media ?? ""}`)?.[1];
@@ -68,12 +75,16 @@ export function screenOf(id, name) {
     }
     busy = false;
     take.disabled = !able;
+    if (isOld && !closing.signal.aborted) look();
   }
 
   async function act(what, body) {
-    if (!able || busy) return false;
+    if (!able) return false;
     const answer = await send(what, body);
-    if (answer) setTimeout(() => { if (!closing.signal.aborted) look(); }, SETTLED);
+    if (answer) {
+      clearTimeout(settling);
+      settling = setTimeout(() => { if (!closing.signal.aborted) look(); }, SETTLED);
+    }
     return Boolean(answer);
   }
 

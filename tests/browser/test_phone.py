@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from clients.phone.emulator import EmulatedPhone
 from tests.browser.conftest import PageOpener, Site
@@ -148,6 +148,28 @@ def test_a_paired_phone_is_moved_by_the_keyboard(site: Site, visit: PageOpener) 
         expect(again).to_be_enabled()
     page.keyboard.press("Tab")
     expect(screen.get_by_role("button", name="Back")).to_be_focused()
+
+
+def test_a_key_while_a_picture_is_taken(site: Site, visit: PageOpener) -> None:
+    pixel, page = open_phone(site, visit)
+    screen = page.get_by_role("region", name="Screen of Pixel 8")
+    again = screen.get_by_role("button", name="Take a picture")
+    again.click()
+    expect(again).to_be_enabled()
+    expect(screen.get_by_text("In front: ")).to_be_visible()
+    expect(screen.get_by_role("img")).to_have_js_property("complete", True)
+    held = list[Route]()
+    page.route("**/screenshot", lambda route: held.append(route), times=1)
+    again.click()
+    expect(again).to_be_disabled()
+    for key, what in (("Enter", "tap"), ("PageDown", "swipe")):
+        with page.expect_response(f"**/{what}"):
+            screen.get_by_role("application", name="Touch by the keyboard").press(key)
+        assert pixel.gestures[-1].kind == what
+    page.clock.fast_forward(1_000)  # the next picture is due before the first is here
+    with page.expect_request("**/screenshot"), page.expect_response("**/current_app"):
+        held[0].continue_()
+    expect(again).to_be_enabled()
 
 
 def test_a_phone_whose_device_control_is_off(site: Site, visit: PageOpener) -> None:
