@@ -87,11 +87,11 @@ test-full: $(STAMP)-dev ## everything: all loops, browsers, real programs, 300 w
 test-rest: $(STAMP)-dev ## the tests that `make test` and `make coverage` leave out
 	$(BIN)/python -m pytest -q $(PARALLEL) --rest $(WITHOUT_WORLDS) $(OTHER_TESTS)
 
-# The worlds take every core, so no other test runs beside them.
+# The worlds take every core, so no other test runs beside them. Each kind of storm takes one core.
 hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled mutants
 	$(BIN)/python -m pytest -q --full $(WORLDS)
-	$(BIN)/python -m fuzz.cluster.run --seeds 20 --first 100
-	$(BIN)/python -m fuzz.cluster.run --seeds 3 --first 500 --most-nodes 20 --sessions 20000
+	$(BIN)/python -m fuzz.cluster.run --seeds 3 --first 500 --most-nodes 20 --sessions 20000 & large=$$!; \
+		$(BIN)/python -m fuzz.cluster.run --seeds 20 --first 100; status=$$?; wait $$large && exit $$status
 	$(BIN)/python -m fuzz.mutants --count 20 --seed $(SEED) --allow 3
 
 # The folder of a test is the context of what it executes; imports, and programs that tests start, have none.
