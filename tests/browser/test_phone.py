@@ -139,8 +139,9 @@ def test_a_paired_phone_is_moved_by_the_keyboard(site: Site, visit: PageOpener) 
     expect(page.locator("#announcer")).to_have_text("60 % from the left, 44 % from the top")
     place = (round(width * 0.6), round(height * 0.44))
     for key, kind in (("Enter", "tap"), ("Shift+Enter", "long_press"), ("PageDown", "swipe")):
-        with page.expect_response("**/current_app"):  # the next picture is here
+        with page.expect_response("**/current_app"), page.expect_response(f"**/{kind}") as touch:
             page.keyboard.press(key)
+        assert touch.value.ok, touch.value.text()  # and the next picture is here
         gesture = pixel.gestures[-1]
         assert gesture.kind == kind
         found, wanted = gesture.points[0], (place[0], round(height * 0.7)) if kind == "swipe" else place
