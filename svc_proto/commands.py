@@ -1,7 +1,7 @@
 """Commands of a core to its runtime: immutable, comparable values, carried out in the order of the list.
 
-Channel commands concern one channel and are answered by the channel's facts. Operations carry an `op` number and are
-answered by exactly one `Done(op, result)` or `Failed(op, error)`; `answer` is the type of the result.
+Channel commands concern one channel, whose facts answer `Send`, `CloseWrite` and `Abort`. Operations carry an `op`
+number and are answered by exactly one `Done(op, result)` or `Failed(op, error)`; `answer` is the type of the result.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Notify:
 
 @fast_frozen
 class Send:
-    """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`.
+    """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`, or by `Closed`.
 
     With `low_priority`, and if all bytes left at once, the runtime may report `Sent` later, together with that of later
     bytes. Decision 184 limits the delay.
@@ -174,7 +174,7 @@ class Operation(Generic[T_co]):
 
 @fast_frozen
 class Cancel:
-    """Cancel an operation. It still gets exactly one answer: its result, or `Failed` with `CANCELLED`."""
+    """Cancel an operation. It still gets exactly one answer: its own, or `Failed` with `CANCELLED`."""
 
     op: OperationId
 
@@ -441,7 +441,7 @@ class AppendFile(Operation[int]):
 
 @fast_frozen
 class SweepFolder(Operation[int]):
-    """Delete the files of a folder in the state folder that were last changed before `before` (epoch seconds).
+    """Delete the files of a folder, by its name, that were last changed before `before` (epoch seconds).
 
     Only those whose names begin with `prefix`. Result: their number.
     """
@@ -455,7 +455,7 @@ class SweepFolder(Operation[int]):
 
 @fast_frozen
 class ReadConfig(Operation[str]):
-    """Read a text file of the state folder by name; `NOT_FOUND` if there is none."""
+    """Read a text file of the state folder, or of another permitted one, by name; `NOT_FOUND` if there is none."""
 
     answer = str
 
@@ -464,7 +464,7 @@ class ReadConfig(Operation[str]):
 
 @fast_frozen
 class WriteConfig(Operation[None]):
-    """Replace a text file of the state folder, or the target of a link there, atomically, mode 0600."""
+    """Replace a text file by name, or the target of a link of that name, atomically, mode 0600."""
 
     answer = type(None)
 

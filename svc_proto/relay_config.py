@@ -50,7 +50,10 @@ LOOPBACK_NETWORKS = "127.0.0.0/8, ::1"  # default of the trusted proxies
 
 
 class SessionPolicy(Enum):
-    """Permitted changes by `PATCH /sessions`. A channel withheld by the pairing is never permitted."""
+    """Changes that a session may make by `PATCH /sessions`; the operator is not bound by them.
+
+    A channel withheld by the pairing is never permitted.
+    """
 
     OPEN = "open"  # SPEC.md: all values of all sessions
     AS_PAIRED = "as-paired"  # only its own session, up to what the pairing granted, counted from now
@@ -153,7 +156,7 @@ class RelayConfig:
 
     @property
     def pair_grants(self) -> dict[str, float | None] | None:
-        """Grants of a pairing code that is made without options; None: the relay's default grants."""
+        """Grants of a pairing code made without options: a None for each withheld channel. None: the default grants."""
         return None if self.pair_scope is None else dict.fromkeys(PAIR_SCOPES[self.pair_scope])
 
     @property

@@ -72,7 +72,7 @@ class S3Bucket:
 
 
 def http_address(url: str) -> HttpAddress | None:
-    """Return the parts of an http:// or https:// URL with a host and without an `@`; None for anything else."""
+    """Return the parts of an http:// or https:// URL with a host, without an `@` or port 0; None for anything else."""
     try:
         parts = urlsplit(url)
         host, port, scheme = parts.hostname or "", parts.port, parts.scheme

@@ -3,9 +3,9 @@
 A key lives `LEASE` seconds unless its owner renews it. A lease that expired while Redis was unreachable is renewed as
 well, if no other node has taken it. Only the store can detect an owner in between.
 
-Each acquisition has a fencing token: a number greater than any before. It goes with every write that the lease permits,
-so that the store can refuse an overtaken owner. It is Redis's clock in microseconds, or the last token plus one if that
-clock was set back. So a Redis that comes back empty repeats none.
+Each acquisition at Redis has a fencing token: a number greater than any before. It goes with every write that the lease
+permits, so that the store can refuse an overtaken owner. It is Redis's clock in microseconds, or the last token plus
+one if that clock was set back. So a Redis that comes back empty repeats none.
 
 Several users within a node may share a lease. The last one to release it gives it back.
 """

@@ -9,7 +9,7 @@ sender waits for an answer, or is notified that the node is lost.
 Each message is signed for its channel, see `message_signatures`, and has the next number of its sender. A message with
 an invalid signature is dropped. So is one whose number is not higher than the sender's last one: it was recorded and
 sent again. Identities are random, so only a live node can sign a message for this node's own channel. Broadcasts of
-another node wait until it has done that.
+another node, except `hello` and `beat`, wait until it has done that.
 
 | message     | to   |                                                                                     |
 |--------------|------|-------------------------------------------------------------------------------------|
@@ -172,7 +172,7 @@ class Node(RedisHandler):
         self._timer = engine.timers.timer(self._beat)
 
     def start(self) -> Flow[None]:
-        """Join the cluster after the store has answered with the secret, unless this node was stopped meanwhile."""
+        """Load the secret from the store, then start to connect to Redis, unless this node was stopped meanwhile."""
         self._since = self._engine.now.wall
         self._signer = yield from load_message_signer(self._engine)
         if self._broadcast_count != _LEAVING:

@@ -56,7 +56,10 @@ def connect_redis(
     heard: Callable[[Push], None],
     judge: Callable[[Reply], Failure | None] = lambda greeted: None,
 ) -> Flow[RedisConnection | Failure]:
-    """Return a connection that is greeted and subscribed, or the first failure. `judge` checks the reply to HELLO."""
+    """Connect, greet and subscribe; return the connection after the replies to the greetings, or the first failure.
+
+    `judge` checks the reply to HELLO. A confirmation of the subscription is not awaited.
+    """
     opened = yield from run_operation(engine, order, within=CONNECT_TIMEOUT)
     if isinstance(opened, Failure):
         return opened
@@ -180,7 +183,7 @@ class RedisConnection(Channel):
         self.engine.resume(self.over, None)
 
     def stop(self) -> None:
-        """Send the remaining commands, then close: no user is left."""
+        """Send the remaining commands and a FIN; abort if the server does not close within `LINGER` seconds."""
         if self._closing:
             return
         self._closing = True

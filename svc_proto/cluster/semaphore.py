@@ -67,7 +67,7 @@ class DistributedSemaphore:
         return self._acquire_one("", self._most)
 
     def holds_all(self) -> Flow[bool | Failure]:
-        """Report whether no other node holds a slot; a `Failure` if Redis does not answer."""
+        """Report whether Redis counts no more slots than this node holds; a `Failure` if Redis does not answer."""
         return self._acquire_one("", len(self._places) + 1)
 
     def release_down_to(self, count: int) -> None:

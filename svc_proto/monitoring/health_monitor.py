@@ -80,9 +80,9 @@ class HealthMonitor:
             self.results, self.checked_at = (), None
 
     def refresh(self) -> Flow[None]:
-        """Start a run, unless the last began less than `RESULTS_TTL` ago; wait at most `ANSWER_TIMEOUT` for its end.
+        """Start a run, unless one is in progress or began less than `RESULTS_TTL` ago; wait for the end of a run.
 
-        Without a check, do nothing.
+        The wait takes at most `ANSWER_TIMEOUT`. Without a check, do nothing.
         """
         self._run_checks()
         if self._runs:

@@ -61,7 +61,8 @@ class MonitoringRoutes:
 
         `local` reports whether a request is from a program of this host. `address` returns the address that wrong
         tokens are counted for, in a limiter of this object. With `store`, `/readyz` checks the store. `health` has the
-        problems of this host, by default those that the dashboard stores. `version` is that of the metric `svc_build`.
+        results of the health checks, by default those that the dashboard stores. `version` is that of the metric
+        `svc_build`.
         """
         self._version = version
         self._token = token.encode("utf-8")

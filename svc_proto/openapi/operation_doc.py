@@ -23,10 +23,11 @@ SchemaType: TypeAlias = object
 class OperationDoc:
     """Documentation of one route.
 
-    `answer` has the status `status`; `other_responses` has further successes, by status or as `2XX`. `body` is the type
-    of the request body; `query` and `headers` are classes whose members are the parameters. `error_responses` has the
-    route's own refusals with their meaning; those of admission and protocol are common. `events`: data types of a
-    stream's events, by name. `client_messages` and `server_messages`: messages of a WebSocket, by direction.
+    `answer` has the status `status`; `other_responses` has the handler's further responses, by status or as `2XX`.
+    `body` is the type of the request body; `query` and `headers` are classes whose members are the parameters.
+    `error_responses` has the route's own refusals with their meaning; those of admission and protocol are common.
+    `events`: data types of a stream's events, by name. `client_messages` and `server_messages`: messages of a
+    WebSocket, by direction.
     """
 
     summary: str

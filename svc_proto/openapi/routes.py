@@ -1,6 +1,6 @@
 """Routes `/openapi.json`, which describes the routes of a server, and `/docs`, a page that displays it.
 
-The document is built at the first request, and kept as bytes (decision 146).
+The document is built when it is first requested, and kept as bytes (decision 146).
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ __all__ = ["OpenApiRoutes"]
 
 
 class OpenApiRoutes:
-    """The two routes of a service. `manual` is loaded with the first request, and so are all routes of `router`."""
+    """The two routes of a service.
+
+    The first request for `/openapi.json` loads `manual` and all routes of `router`.
+    """
 
     def __init__(
         self, manual: Callable[[], ApiDoc], router: Callable[[], Router], prefix: str = "", version: str = VERSION

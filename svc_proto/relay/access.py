@@ -35,8 +35,8 @@ __all__ += ["bearer_token"]
 class RelayAccess(Enum):
     """Access policy of a route: which clients it admits.
 
-    The comment at each value names these clients; in brackets, what `authorize` returns for them. Two kinds of policy
-    are applied elsewhere: MONITOR by `monitoring.monitoring_routes`, and the VOICE policies by `relay.voice.access`.
+    The comments name these clients; in brackets, the result of the check. `authorize` applies all but two kinds of
+    policy: `monitoring.monitoring_routes` applies MONITOR, and `relay.voice.access` the VOICE policies.
     """
 
     PUBLIC = "public"  # any client [ANONYMOUS]

@@ -1,4 +1,4 @@
-"""The signed QR payload of `POST /pairing/mint`: API and relay addresses, the key, and a code (wire core 2.6)."""
+"""The QR payload of `POST /pairing/mint`: API and relay addresses, the key, a code and a signature (wire core 2.6)."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def key_for(
 ) -> Flow[tuple[str, PairingMeta]]:
     """Return the API key for the payload, and the metadata of the pairing code that goes with it.
 
-    The key is that of the request, else a new pairing key of `own`, else the host's API key; empty if the grants
-    exclude chat.
+    The key is that of the request, else a new pairing key of `own`, else the host's API key. It is empty if the grants
+    exclude chat, if the request has an empty one, or if the host has none.
     """
     meta, key = mint_request.meta, mint_request.key
     if not meta.grants_chat:

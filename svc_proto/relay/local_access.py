@@ -1,7 +1,7 @@
 """Authorization of programs on the relay's own host, by their user or address, and optionally by the local secret.
 
-The secret is required by setting, or automatically behind a proxy: a trusted one, or one that a public route of an
-invite leads to. Such a proxy may make a foreign request look like one of this host.
+The secret is required by setting; without a setting, if requests may come from outside through a proxy, which may make
+a foreign request look like one of this host: see `RelayConfig.local_trust_policy`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class LocalAuthorizer:
         self.has_public_route = False  # an invite had one, so a proxy may stand before the relay
 
     def prepare(self, engine: Engine) -> Flow[None]:
-        """Load from the state folder whether an invite had a public route, and the secret if the policy requires it."""
+        """Load from the state folder whether an invite had a public route; then apply the policy.
+
+        If it requires the secret, the first process of the host creates a new one, and the others read it.
+        """
         config = self._config
         stored = yield from read_state(engine, PUBLIC_ROUTE)  # an unreadable file counts as present
         self.has_public_route = stored not in (None, "")

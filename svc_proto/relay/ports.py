@@ -66,7 +66,7 @@ class PairedSessionsPort(RelayPort, Protocol):
         """End a session and all that depends on it; return a warning if the store could not delete it, else None."""
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close the MCP sessions, voice sockets and phones whose grant the session no longer has."""
+        """Close the MCP sessions and voice sockets, and unregister the phones, that lack a grant of the session now."""
 
     def name_changed(self, session: PairedSession) -> None:
         """Register the phones of a session under its new name."""

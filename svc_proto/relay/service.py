@@ -77,7 +77,7 @@ TARGET_SURFACES = ("android", "quest")  # surfaces that become phones right afte
 
 
 class Relay:
-    """The relay as a service of an engine. Voice, MCP and OAuth are loaded with the first request for them."""
+    """The relay as a service of an engine. Voice, MCP and OAuth are loaded with their first use."""
 
     engine: Engine
     router: Router
@@ -155,7 +155,7 @@ class Relay:
         self._bridge_timer = engine.timers.timer(self._expire_commands)
 
     def on_started(self) -> None:
-        """Load the stored state, then accept connections; exit the process if the sessions cannot be read."""
+        """Load the stored state, then accept connections; exit the process if that fails, such as for the sessions."""
         self.started = self.engine.now
         self.engine.spawn(self._start(), on_error=self._start_failed)
 
@@ -261,7 +261,7 @@ class Relay:
         return f"revoked, but the store did not take it yet: the relay goes on trying{after}"
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close the MCP sessions, voice sockets and phones whose grant the session no longer has."""
+        """Close the MCP sessions and voice sockets, and unregister the phones, that lack a grant of the session now."""
         if self._mcp is not None and not may_read_phone(session, self.engine.now):
             self._mcp.close_principal_sessions(session.token_hash)
         if self._voice is not None:
@@ -322,7 +322,7 @@ class Relay:
         self.watch_sessions()
 
     def watch_sessions(self) -> None:
-        """Set the timer for the next expiry of a session, or cancel it if no session expires."""
+        """Set the timer for the next expiry of a session, at most an hour ahead, or cancel it if no session expires."""
         if (expiry := self.sessions.next_expiry()) is None:
             self._session_timer.cancel()
             return
@@ -392,9 +392,9 @@ class Relay:
         return replaced
 
     def phone_reported(self, number: int, session: PairedSession, payload: Mapping[str, object]) -> None:
-        """Record a client's `bridge.status`.
+        """Record a client's `bridge.status`; first register the client as a phone if it is none.
 
-        First register the client as a phone, unless it is one or its device is registered with another socket.
+        If its device is registered with another socket, do nothing.
         """
         if self.phones.find_by_socket(number) is None and self.phones.find_by_device_id(session.device_id) is None:
             self._register_phone(number, session)  # never in the place of another open socket
@@ -402,7 +402,10 @@ class Relay:
             self.coordinator.phone_status_changed(number)
 
     def owns_locally(self, what: str, name: str) -> bool:
-        """Report whether this node has a file, an MCP or voice session, or a terminal: see `request_forwarding`."""
+        """Report whether this node has a file or MCP session, or has or had a voice or tmux session, of this name.
+
+        `what` is `media`, `mcp`, `voice` or `terminal`.
+        """
         match what:
             case "media":
                 return self.media.has(name)
@@ -437,7 +440,7 @@ class Relay:
         self.bridge.socket_lost(socket)
 
     def phone_for(self, selector: str | None) -> tuple[ConnectedPhone, PhoneRoute]:
-        """Return the selected phone and the route to it; a phone whose own bridge grant has expired is unregistered.
+        """Return the selected phone and the route to it; unregister a phone without a route or a live grant of its own.
 
         Raise `Refused` 404, 409 or 503 if no phone, or several, can be meant.
         """

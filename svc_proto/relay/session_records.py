@@ -51,7 +51,7 @@ class SessionRecords:
         """Store a session so that it survives a crash; return a `Failure` if the store did not store it, else None.
 
         `again`: if the store had the session's last state but lacks its record now, the failure is `NOT_FOUND`, and
-        nothing is stored.
+        nothing is stored. Return None, too, if the runtime has no store.
         """
         change = SaveSession(session.token_hash, session.to_record(), again and self.is_stored(session))
         self._unsaved[session.token_hash] = self._engine.now.mono

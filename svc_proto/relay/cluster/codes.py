@@ -136,7 +136,7 @@ class ClusterCodes:
             self.key_issued(code, key_hash if there else "", age)
 
     def _read(self, code: str, value: Reply) -> PairingMeta | None:
-        """Return the metadata of a code in Redis; None for a code that no node has registered."""
+        """Return the metadata in the code's value of Redis; None if there is no value, or if no node has signed it."""
         key = self._key(code)
         text = self._node.verify(key, value) if isinstance(value, bytes) else None
         if text is None:
@@ -149,7 +149,7 @@ class ClusterCodes:
 
 
 def _described(meta: PairingMeta) -> dict[str, object]:
-    """Return the metadata as an object with the member names of a pairing request."""
+    """Return the metadata as an object for `ClusterCodes._read`: members of a pairing request, and `key_hash`."""
     grants = meta.grants
     return {
         "ttl_seconds": meta.ttl_seconds,

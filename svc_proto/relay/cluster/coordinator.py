@@ -4,7 +4,7 @@
 - **Sessions** are in the store that all nodes share, and each node broadcasts its changes of them, see `sessions`.
 - **Phones** of other nodes are in `Relay.phones` beside our own, with negative numbers. A command waits at the node
   that received it, and is sent to the node of its phone, which sends the phone's answer back.
-- **Files**, and sessions of MCP and of voice, stay where they began, see `request_forwarding`.
+- **Files** without shared storage, and sessions of MCP and of voice, stay where they began, see `request_forwarding`.
 - **Consent requests** to the owner are at one node, and move to the node that needs them.
 - **The rate limiter** of each node receives the failures that others count.
 
@@ -16,7 +16,7 @@
 | `invited`   | all | a code, and the hash of its invite's key; none: the code is consumed |
 | `came`      | all | a connected phone, with its last status                 |
 | `said`      | all | the new status of a phone                               |
-| `left`      | all | a phone that has disconnected                           |
+| `left`      | all | a phone that has disconnected; to one: a command's phone that cannot get it |
 | `notified`  | all | a notification from a phone                             |
 | `kept`      | all | an upload in the storage that all nodes share           |
 | `gone`      | all | the token of an upload that was deleted                 |
@@ -28,7 +28,7 @@
 | `online`    | one | request: the sessions that have a socket there          |
 | `leaving`   | one | request: to hold back commands for phones of the sender |
 | `consent`   | one | request: to hand over a consent request                 |
-| `has`       | one | request: the address of a file or session, if it is there |
+| `has`       | one | request: the receiver's address, if it has a file, session or terminal |
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class ClusterCoordinator(LocalCoordinator):
         return (yield from records.load())
 
     def start(self) -> Flow[None]:
-        """Join the cluster; wait, for limited times, for the changed sessions and the states of all nodes.
+        """Join the cluster; wait, for limited times, for a reading of the sessions and the states of the other nodes.
 
         The states are needed since the first command may be for a phone of another node.
         """
@@ -255,7 +255,7 @@ class ClusterCoordinator(LocalCoordinator):
     # --- phones ---
 
     def phone_connected(self, socket: int, replaced: int | None) -> None:
-        """Broadcast the phone, so that other nodes can send it commands; select it if the selected one is gone."""
+        """Broadcast the phone, so that other nodes can send it commands; select it unless another one is selected."""
         self._forget(replaced)
         phone = self.relay.phones.find_by_socket(socket)
         assert phone is not None  # it has just been registered
@@ -296,7 +296,7 @@ class ClusterCoordinator(LocalCoordinator):
         return self.moves.wait(selector, self._active)
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
-        """Replace a refusal 404 or 503 by 503 `cluster_unavailable` while the phones of other nodes are unknown."""
+        """Replace a refusal 404 or 503 by 503 `cluster_unavailable` while this node is not connected to Redis."""
         if self.node.is_up or refused.status not in (404, 503):
             return refused
         return cluster_unavailable_error("which phone is where")
@@ -324,7 +324,7 @@ class ClusterCoordinator(LocalCoordinator):
         return found
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
-        """Return a flow that forwards the request to the node that has the object, or returns None if no node has it.
+        """Return a flow that forwards the request to the node that has the object: see `RequestForwarder.answer`.
 
         Return None without a flow for an invalid name, and for a request that was forwarded to this node. Raise
         `Refused` 503 for a file while this node is disconnected; the flow raises it at the limits.
@@ -387,7 +387,10 @@ class ClusterCoordinator(LocalCoordinator):
     # --- `NodeHandler`: node events ---
 
     def export_state(self) -> dict[str, object]:
-        """Return this node's state for a joining node: phones, selection, ended sessions, codes and shared uploads."""
+        """Return this node's state for a joining node.
+
+        These are its phones, the selection, ended sessions, codes with API keys, moving phones and shared uploads.
+        """
         phones = self.relay.phones
         mine = [phone for phone in phones.connected() if phone.socket not in self._elsewhere]
         return {
@@ -422,7 +425,7 @@ class ClusterCoordinator(LocalCoordinator):
         self._selected(JsonObject({"device_id": state.get("active"), "since": state.get("active_since")}))
 
     def on_message(self, node: str, topic: str, body: JsonObject) -> None:
-        """Apply a message of another node. An unknown topic and a message about an unknown phone are ignored."""
+        """Apply a message of another node; ignore an unknown topic, and an event or answer of an unknown phone."""
         now = self.relay.engine.now
         match topic:
             case "failed" | "succeeded" | "cleared":
@@ -483,7 +486,7 @@ class ClusterCoordinator(LocalCoordinator):
                 return {}
 
     def on_messages_missed(self) -> None:
-        """Read the changed sessions from the store, and compare the codes with Redis."""
+        """Start to read the changed sessions from the store, and to compare the codes with API keys with Redis."""
         self.sessions.read_again()
         self.codes.resync()
 

@@ -193,7 +193,7 @@ class LocalCoordinator:
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
         """Return a flow that forwards a request to the node that has the object; None for a single node.
 
-        In a cluster, raise `Refused` 503 at the limits: see `request_forwarding`.
+        In a cluster, see `ClusterCoordinator.forward_request`.
         """
         return None
 

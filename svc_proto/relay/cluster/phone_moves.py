@@ -1,7 +1,7 @@
 """Move of phones from a stopping node to the other nodes.
 
-A stopping node announces its phones (`leaving`) and closes their sockets a few at a time. Other nodes delay commands
-for an announced phone until it is connected again or `MOVE_TIMEOUT` has passed.
+A stopping node announces its phones (`leaving`) and closes the sockets of all its clients a few at a time. Every node
+delays commands for an announced phone until it is connected again or `MOVE_TIMEOUT` has passed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PhoneMoves:
         return {"leaving": rows} if rows else {}
 
     def apply_state(self, rows: list[JsonObject], is_at_sender: Callable[[int], bool]) -> None:
-        """Add the moving phones that another node reports, except those that are connected at a third node."""
+        """Add the moving phones that another node reports, except those that are connected at a different node."""
         for row in rows:
             name = row.text("device_id")
             phone = self._relay.phones.find_by_device_id(name)

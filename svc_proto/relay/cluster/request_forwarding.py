@@ -57,7 +57,7 @@ class ForwardingPort(Protocol):
     router: Router
 
     def owns_locally(self, what: str, name: str) -> bool:
-        """Report whether this node has a file, an MCP or voice session, or a terminal."""
+        """Report whether this node has a file or MCP session, or has or had a voice or tmux session, of this name."""
 
 
 class RequestForwarder:

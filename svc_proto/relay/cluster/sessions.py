@@ -64,7 +64,7 @@ class ClusterSessionsPort(Protocol):
         """Return the time (monotonic s) of the session's last change if the store does not have it; None if it has."""
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close the MCP sessions, voice sockets and phones whose grant the session no longer has."""
+        """Close the MCP sessions and voice sockets, and unregister the phones, that lack a grant of the session now."""
 
     def name_changed(self, session: PairedSession) -> None:
         """Register the phones of a session under its new name."""
@@ -182,7 +182,8 @@ class ClusterSessions:
     def _was_read(self, record: Mapping[str, object], queried_at: float) -> None:
         """Apply a record of the store that a query at `queried_at` (monotonic s) returned.
 
-        It is ignored if this node has an unsaved change of the session, or received one since the query.
+        It is ignored if this node has an unsaved change of the session, saved or received one since the query, or has
+        recorded the end of the session.
         """
         token_hash = as_text(record.get("token_hash"))
         if token_hash is None:

@@ -137,7 +137,7 @@ class MediaService:
     def reserve_quota(self, owner: str, size: int) -> None:
         """Reserve `size` bytes for a growing upload of a session; its oldest uploads are evicted until they fit.
 
-        Raise `Refused` 507 if they do not fit without other uploads either.
+        Raise `Refused` 507 if they do not fit beside the session's unfinished uploads alone.
         """
         self.uploads.reserve(owner, size, lambda token: self._remove(self.registry.evict(token)))
 
@@ -148,7 +148,7 @@ class MediaService:
         self._watch()
 
     def forget(self, token: str) -> None:
-        """Remove an upload that another node has deleted; an unknown token is ignored."""
+        """Remove an upload that another node has deleted; ignore an unknown token, and any without shared storage."""
         if self.uploads.shared and self.registry.peek(token) is not None:
             self.uploads.remove(self.registry.evict(token), heard=True)
             self._watch()
@@ -175,7 +175,7 @@ class MediaService:
     # --- opening ---
 
     def has(self, token: str) -> bool:
-        """Report whether the token has an entry here."""
+        """Report whether the token has a live entry here, which then counts as the most recently used one."""
         return self.registry.lookup(token, self._engine.now) is not None
 
     def open_path(self, path: str) -> Flow[OpenedFile]:
@@ -254,7 +254,10 @@ class MediaService:
     def serve(
         self, request: Request, opened: OpenedFile, *, content_type: str, name: str | None, sensitive: bool
     ) -> Flow[Response]:
-        """Answer a GET or HEAD with an open file: 200, 206, 304, or `Refused` 412, 416. The handle is released."""
+        """Answer a GET or HEAD with an open file: 200, 206, 304, or `Refused` 412, 416.
+
+        The handle of a 200 or 206 is released with the response, else at once.
+        """
         engine = self._engine
         given = False
         try:

@@ -7,6 +7,7 @@
     picture = Picture(engine, max_size=MIB, noun="picture")
     try:
         yield from receive_part(request, kind, picture)
+        if not picture.begun: ...              # no part was the file
         path = yield from picture.finish()
     finally:
         picture.abandon()

@@ -182,7 +182,7 @@ class AuthorizationServer:
     def poll_consent_page(self, request: Request) -> Response | Flow[Response]:
         """Return the waiting page; after the owner's answer, redirect a GET to the client's redirect URI, once.
 
-        For an unknown or expired consent request return the page `expired_page`.
+        For an unknown, expired or already redirected consent request return the page `expired_page`.
         """
         return self._brought("ticket", request.params["ticket"], self._wait, request)
 
@@ -266,7 +266,7 @@ class AuthorizationServer:
     # --- for the other nodes: a consent request is at one of them ---
 
     def release_consent(self, by: str, value: str, send: Callable[[dict[str, object]], bool]) -> None:
-        """Send a consent request to another node with `send`, and remove it here; do nothing if it is unknown.
+        """Send a consent request to another node with `send`, and if it is sent, remove it here; ignore an unknown one.
 
         If its code was exchanged already, the session is revoked instead.
         """

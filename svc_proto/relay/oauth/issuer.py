@@ -23,7 +23,7 @@ def issuer_url(proxies: TrustedProxies, root_path: str, request: Request) -> str
 
     Return None for a connection that is not confidential, and for a missing or invalid Host header.
 
-    `root_path` is the prefix under which a proxy serves the relay.
+    `root_path` is the prefix under which a proxy serves the relay; it is left out for a request from this host.
     """
     host = request.headers.get(b"host") or b""
     if not _HOST.fullmatch(host) or not proxies.is_confidential(request):

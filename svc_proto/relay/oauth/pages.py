@@ -1,4 +1,4 @@
-"""HTML pages for the browser that an OAuth client has opened: the code for the owner, or an error.
+"""HTML pages for the browser that an OAuth client has opened: the code for the owner, its expiry, or an error.
 
 The pages have no script, load nothing, and cannot be framed. All data of the client is escaped.
 """

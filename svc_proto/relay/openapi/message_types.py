@@ -66,7 +66,7 @@ class PongJson(TypedDict):
 
 
 class ErrorMessageJson(TypedDict):
-    """Error in a message. The socket stays open unless the session has ended."""
+    """Error report. The socket stays open unless the session has ended."""
 
     message: str
     error: Annotated[str, "stable code for programs"]
@@ -199,7 +199,7 @@ class TerminalRowJson(TypedDict):
 
 
 class TerminalSessionsJson(TypedDict):
-    """List of all terminals."""
+    """List of the client's terminals, and of the tmux sessions of the relay."""
 
     sessions: list[TerminalRowJson]
     tmux_available: bool
@@ -209,7 +209,7 @@ class TerminalSessionsJson(TypedDict):
 
 
 class TuiAttachJson(TypedDict, total=False):
-    """Request to attach to the agent's gateway."""
+    """Request to start an agent gateway, in place of the client's earlier one."""
 
     cols: Cells
     rows: Cells
@@ -225,7 +225,7 @@ class TuiAttachedJson(TypedDict):
 
 
 class TuiErrorJson(TypedDict):
-    """The gateway has failed."""
+    """The gateway, which had started, has exited or was stopped for an invalid line."""
 
     message: str
 

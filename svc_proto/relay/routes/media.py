@@ -80,7 +80,7 @@ class _MediaRoutes:
         self._relay = relay
 
     def register(self, request: Request) -> Flow[JsonResponse[MediaRegisteredJson]]:
-        """Register a file of the host. Raise `Refused` 400 if it is missing, too large, or outside the roots."""
+        """Register a file of the host. Raise `Refused` 400 for an invalid body, and for a file that is not served."""
         media = self._relay.media
         body = request.json_object()
         content_type = content_type_field(body.get("content_type"), "content_type")
@@ -102,7 +102,7 @@ class _MediaRoutes:
     def upload(self, request: Request) -> Flow[JsonResponse[MediaTokenJson]]:
         """Store the file of the body: a `multipart/form-data` part named `file`, or base64 in JSON.
 
-        Raise `Refused` 400 for an invalid body, and what `_MediaUploadFile` raises.
+        Raise `Refused` 400 for an invalid body, 413 for too long JSON, and what `_MediaUploadFile` raises.
         """
         relay = self._relay
         upload = _MediaUploadFile(relay.engine, relay.media, cast("PairedSession", request.principal).token_hash)
@@ -153,7 +153,7 @@ class _MediaRoutes:
 
 
 class _MediaUploadFile(IncomingFile):
-    """File of an upload. `abandon` also deletes a finished file, unless it was registered."""
+    """File of an upload. `abandon` also deletes a finished file, unless an entry of the registry refers to it."""
 
     def __init__(self, engine: Engine, media: MediaService, owner: str) -> None:
         super().__init__(engine, max_size=media.max_size, noun="file")
@@ -214,7 +214,10 @@ class _MediaUploadFile(IncomingFile):
         )
 
     def abandon(self) -> None:
-        """Delete the file and release its quota, unless it was registered."""
+        """Delete the file and release its quota, unless the upload was registered.
+
+        A file that was copied to the object store is deleted in either case.
+        """
         super().abandon()
         if self._reserved:
             self._media.uploads.release_quota(self._owner, self._reserved)

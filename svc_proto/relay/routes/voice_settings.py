@@ -157,8 +157,9 @@ class _VoiceModeRoutes:
 def _choice(body: Mapping[str, object], settings: AnySettings, info: ProviderInfo) -> AnySettings:
     """Return settings for the provider `info`, with the language, model, voice and sample rate of the body.
 
-    Members that the body lacks keep the value of `settings` if these are of the same provider, else the provider's
-    default. Raise `Refused` 400 for an invalid member.
+    Members that the body lacks keep the value of `settings`. If these are of another provider, `info` gives the first
+    model and voice, and its first sample rate unless it supports the present one. Raise `Refused` 400 for an invalid
+    member.
     """
     if settings.provider != info.id:
         settings = evolve(settings, **info.default_options(settings.sample_rate))

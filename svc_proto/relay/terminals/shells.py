@@ -1,7 +1,6 @@
 """Launcher of shells on this host, with or without tmux (wire terminal 1.4).
 
-tmux has a socket and a configuration of its own for each service home, so that the user's settings are neither read nor
-altered.
+tmux has a socket and a configuration of its own for each service home, instead of the user's.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class ShellLauncher:
         self.inherit = (*INHERITED, *config.terminal_env)  # environment of the shells, and of tmux, which passes it on
 
     def prepare(self) -> Flow[None]:
-        """Find tmux, if it is enabled, and write its configuration file; if that fails, tmux runs without one.
+        """Find tmux, if it is enabled, and write its configuration file; if that fails, tmux reads the user's own.
 
         Log a configured shell that is not usable: terminals then get the next one.
         """

@@ -327,7 +327,7 @@ class Terminal:
         self._close(self.parting, notify=True, exit_status=shell_status(status) if told else None)
 
     def resume(self) -> None:
-        """Resume the shell and send the collected output."""
+        """Resume the shell and send the collected output; close all terminals if the grant has expired."""
         self.child.set_read_paused(False)
         self._flush()
 

@@ -139,7 +139,7 @@ class TuiChannelHandler:
         self.client.relay.engine.log(Level.INFO, "agent gateway opened", **self.client.log_fields)
 
     def _count_other_gateways(self) -> int:
-        """Return the number of gateways of the session's other sockets."""
+        """Return the number of the session's other sockets at this node that have a gateway, or start one."""
         mine = self.client
         others = (each for each in mine.relay.clients_of(cast("PairedSession", mine.session)) if each is not mine)
         return sum(each.tui is not None and each.tui.busy for each in others)

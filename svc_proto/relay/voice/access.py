@@ -11,6 +11,8 @@ The order of the checks, and the answers (text/plain), are those of wire termina
 | 5    | the API server refuses it, or is down              | 401                                        |
 | 6    | the server has no key, and the caller is remote    | 401                                        |
 
+A pairing key of the API server in this process is accepted without steps 5 and 6.
+
 A connection is safe if its caller is on this host, or if it uses HTTPS, as far as the relay or a trusted proxy. The
 setting of `/relay/security` makes any connection count as safe.
 """

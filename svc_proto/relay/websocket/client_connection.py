@@ -6,7 +6,7 @@
 | UNAUTHENTICATED | TOKEN   | OPEN            | a session token was accepted                                          |
 | UNAUTHENTICATED | REFUSE  | ENDED           | a first frame that is not `system/auth`, or 30 s without one          |
 | STORING_SESSION | STORED  | OPEN            | the store has the token, or a new session; its errors are only logged |
-| STORING_SESSION | REFUSE  | ENDED           | bad credentials, a block, too many messages, or a revoked session     |
+| STORING_SESSION | REFUSE  | ENDED           | bad credentials, a block, an early end, or an error of the lookup      |
 | OPEN            | REFUSE  | ENDED           | the session was revoked or has expired                                |
 | any             | GONE    | ENDED           | the socket closed                                                     |
 """
@@ -153,7 +153,7 @@ class ClientConnection:
     def on_text(self, text: str) -> None:
         """Authenticate with the first message, and dispatch the others.
 
-        Messages during authentication are queued, up to `MAX_EARLY`; messages to an ended client are ignored.
+        Messages during authentication are queued, up to `MAX_EARLY`; messages of an ended client are ignored.
         """
         envelope = parse_envelope(text)
         if self.session is not None:  # `_mark_seen`, inlined

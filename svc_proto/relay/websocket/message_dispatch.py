@@ -32,9 +32,9 @@ class DispatchPort(PhonesPort, TuiPort, Protocol):
     owner_replied: Condition
 
     def phone_reported(self, number: int, session: PairedSession, payload: JsonObject) -> None:
-        """Record a client's `bridge.status`.
+        """Record a client's `bridge.status`; first register the client as a phone if it is none.
 
-        First register the client as a phone, unless it is one or its device is registered with another socket.
+        If its device is registered with another socket, do nothing.
         """
 
     def remove_phone(self, socket: int) -> None:
