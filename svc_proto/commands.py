@@ -413,7 +413,7 @@ class DeleteBlob:
 
 @fast_frozen
 class WriteFile(Operation[str]):
-    """Write a file of the state folder atomically, mode 0600; create its folder if missing.
+    """Create or replace a file by name, atomically, mode 0600; create its folder if missing.
 
     Result: its absolute path.
     """
@@ -428,8 +428,9 @@ class WriteFile(Operation[str]):
 class AppendFile(Operation[int]):
     """Append to a file, then replace its first bytes by `head`. File (mode 0600) and folder are created if missing.
 
-    All of `data` is appended or nothing, as when the disk is full. Result: the size of the file in bytes. Other readers
-    of the file see it grow, so this is for logs, and for formats that store their length at the beginning.
+    All of `data` is appended or nothing, as when the disk is full; if writing `head` fails, `data` stays. Result: the
+    size of the file in bytes. Other readers of the file see it grow, so this is for logs, and for formats that store
+    their length at the beginning.
     """
 
     answer = int
@@ -441,9 +442,9 @@ class AppendFile(Operation[int]):
 
 @fast_frozen
 class SweepFolder(Operation[int]):
-    """Delete the files of a folder, by its name, that were last changed before `before` (epoch seconds).
+    """Delete the regular files of a folder, by its name, that were last changed before `before` (epoch seconds).
 
-    Only those whose names begin with `prefix`. Result: their number.
+    Only those whose names begin with `prefix`. Result: their number; 0 without the folder.
     """
 
     answer = int

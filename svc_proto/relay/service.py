@@ -155,7 +155,7 @@ class Relay:
         self._bridge_timer = engine.timers.timer(self._expire_commands)
 
     def on_started(self) -> None:
-        """Load the stored state, then accept connections; exit the process if that fails, such as for the sessions."""
+        """Load the stored state, then accept connections; exit the process if the sessions cannot be read."""
         self.started = self.engine.now
         self.engine.spawn(self._start(), on_error=self._start_failed)
 
@@ -402,7 +402,7 @@ class Relay:
             self.coordinator.phone_status_changed(number)
 
     def owns_locally(self, what: str, name: str) -> bool:
-        """Report whether this node has a file or MCP session, or has or had a voice or tmux session, of this name.
+        """Report whether this node has the file or MCP session `name`, or has or lately had such a voice or tmux session.
 
         `what` is `media`, `mcp`, `voice` or `terminal`.
         """
