@@ -84,8 +84,8 @@ class Started:
 class Accepted:
     """A peer opened a channel to us. `tls` and `alpn` are the results of the negotiation before the first byte.
 
-    `own_user` reports, for a peer on this host, whether a process of our own user or of root opened the channel; None
-    without an answer of the kernel.
+    `own_user` reports, for a peer with a loopback address, whether the kernel names our own user or root as the owner
+    of the peer's socket. It is None for other peers, and if the runtime does not or cannot query the kernel.
     """
 
     ch: ChannelId

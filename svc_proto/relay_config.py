@@ -171,7 +171,10 @@ class RelayConfig:
 
     @property
     def webapi(self) -> ApiAddress:
-        """The parts of `webapi_url`; without a port 443 for https, else 8642 (wire core 2.6). Raises `ConfigError`."""
+        """The parts of `webapi_url`; the default port is 443 for https, 8642 for http (wire core 2.6).
+
+        Raise `ConfigError` if it is no such URL.
+        """
         found = http_address(self.webapi_url)
         if found is None:
             raise ConfigError("the API server's address must be an http:// or https:// URL with a host")

@@ -402,7 +402,7 @@ class Relay:
             self.coordinator.phone_status_changed(number)
 
     def owns_locally(self, what: str, name: str) -> bool:
-        """Report whether this node has the file or MCP session `name`, or has or lately had such a voice or tmux session.
+        """Report whether this node has the file or MCP session `name`, or has or had the voice or tmux session.
 
         `what` is `media`, `mcp`, `voice` or `terminal`.
         """

@@ -387,7 +387,7 @@ class ClusterCoordinator(LocalCoordinator):
     # --- `NodeHandler`: node events ---
 
     def export_state(self) -> dict[str, object]:
-        """Return this node's state for a joining node.
+        """Return this node's state for another node, which has joined or missed a message.
 
         These are its phones, the selection, ended sessions, codes with API keys, moving phones and shared uploads.
         """

@@ -1,8 +1,8 @@
 """Messages of authenticated clients that are not strict JSON (wire bridge 1.4).
 
 A phone's answers and notifications grant nothing, so they are read leniently; an app may have cut a text in the middle
-of an emoji. A response that cannot be read fails its command at once, with the reason. On all other channels such a
-message is ignored.
+of an emoji. A response that cannot be read fails its command at once, with the reason, if its request id is found. On
+all other channels such a message is ignored.
 """
 
 from __future__ import annotations
