@@ -140,7 +140,7 @@ class UploadRegistry:
         return [record for token in own if (record := self.record(token))]
 
     def adopt(self, node: str, record: JsonObject) -> list[MediaEntry]:
-        """Register an upload that another node received; return the entries that were evicted for it.
+        """Register an upload that another node received; return the entries that had expired or were evicted for it.
 
         A known upload, an invalid record, and any record without shared storage are ignored.
         """

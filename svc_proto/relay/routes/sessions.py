@@ -88,9 +88,9 @@ class _SessionRoutes:
         return json_response(200, body)
 
     def _count_changes(self, session: PairedSession) -> Flow[int]:
-        """Return the number of changes that the session made at this host's agent and that are not undone.
+        """Return the number of the session's changes that the file of changes at this host's agent lists.
 
-        Return 0 if their file cannot be read.
+        Return 0 if the file cannot be read.
         """
         stored = yield from read_state(self._relay.engine, FILE)
         return len(changes_by(parse_changes(stored), session.token_prefix)) if isinstance(stored, str) else 0
