@@ -85,10 +85,10 @@ class DashboardAuthorizer:
         return session
 
     def check_origin(self, request: Request) -> None:
-        """Check that the request names this host, and that no page of another web site sends it.
+        """Check that `Host` is an address or a local or configured name, and that no page of another web site calls.
 
-        A link of another site to the page itself may be followed. Without a configured password, also check that a
-        program of this host sends the request. Raises `Refused` 403.
+        A link of another site to the page itself may be followed. Without a configured password, also check that the
+        request comes from this host and this user (`is_from_this_host`). Raises `Refused` 403.
         """
         if not is_trusted_host_name(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
@@ -108,7 +108,10 @@ class DashboardAuthorizer:
         return request.secure or self._proxies.forwarded_https(request)
 
     def check_password(self, given: bytes, address: str, now: Moment) -> None:
-        """Check a password, and count a wrong one. Raises `Refused` 401 for a wrong one, 429 at the limits."""
+        """Check a password, and count a wrong one.
+
+        Raises `Refused` 401 for a wrong one; 429 at the limits, where even the right one is not checked.
+        """
         self._check_limits(address, now)
         if not hmac.compare_digest(given, self._password):
             self.limiter.failure(address, now)
@@ -148,7 +151,7 @@ def _is_link(request: Request) -> bool:
 def _password_of(headers: Headers) -> bytes | None:
     """Return the password of `Authorization: Basic`; the user name is ignored.
 
-    None for another scheme or none; empty for malformed base64.
+    None for another scheme or none; empty for malformed base64, or without a colon.
     """
     scheme, _, credentials = (headers.get(b"authorization") or b"").partition(b" ")
     if scheme.lower() != b"basic":

@@ -1,4 +1,4 @@
-"""Proxy for the page: a fixed set of calls to the API server, made with the API key of this host.
+"""Proxy for the page: a fixed set of calls to the API server, made with the dashboard's API key if it has one.
 
 Events of a turn are forwarded as they arrive.
 """
@@ -133,7 +133,7 @@ class _AgentProxy:
         return self._api().call(self._dashboard.engine, "GET", f"/api/sessions{archived}")
 
     def truncate(self, request: Request) -> Flow[Response]:
-        """Remove the message of the row `from_row` and all after it."""
+        """Remove from a chat the message of the row `from_row` and all after it."""
         row_id = encode_segment(request.query.get("from_row", ""))
         path = f"/api/sessions/{encode_segment(request.params['id'])}/messages?from_row={row_id}"
         return self._api().call(self._dashboard.engine, "DELETE", path)
@@ -168,7 +168,7 @@ class _AgentProxy:
         return json_response(200, {"chat": True, "model": model}, (PRIVATE,))
 
     def turn(self, request: Request) -> Flow[Response | StreamedResponse]:
-        """Forward a message, and stream the events of its turn."""
+        """Forward a message, and stream the events of its turn; without an event stream, convert the answer."""
         api = self._api()
         engine = self._dashboard.engine
         # The relay's secret is sent only if a password has authenticated the owner, see `relay_proxy`.

@@ -1,4 +1,4 @@
-"""Voice for the phone's app: recordings and texts go to the relay's voice routes, with the API key of this host."""
+"""Voice for the phone's app: recordings and texts go to the relay's voice routes, with the API key if there is one."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ class _AppAudio:
     def _result(self, call: Flow[HttpResult]) -> Flow[HttpResult]:
         """Wait for a call of the relay, and return its answer if it succeeded.
 
-        Raises `Refused` with the relay's text and status; 502 if the relay cannot be reached or answers 401, 403 or
-        404.
+        Raises `Refused` with the relay's text, and its status; 502 in place of 401, 403 and 404, and if the relay
+        cannot be reached.
         """
         try:
             return (yield from call)

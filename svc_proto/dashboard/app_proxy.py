@@ -1,4 +1,7 @@
-"""Proxy for the phone's app: chats, history and settings of the API server, under the paths that the app requests."""
+"""Proxy for the phone's app: chats, history and settings of the API server, under the paths that the app requests.
+
+A few routes, such as that of the active profile, have fixed answers.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,10 @@ class _AppProxy:
     # --- chats ---
 
     def sessions(self, request: Request) -> Flow[Response]:
-        """List the chats; each row names the profile. Of another profile than the one there is, the list is empty."""
+        """List one page of the chats, at most `MAX_PAGE`; each row names the profile.
+
+        The list is empty for any other `profile` than `all` and the one there is.
+        """
         query = JsonObject(request.query)
         if query.text("profile") not in ("", "all", PROFILE):
             return self._empty_list()
@@ -137,7 +143,8 @@ class _AppProxy:
     def prune(self, request: Request) -> Flow[Response]:
         """List the chats that are old enough and of the named source; with `dry_run` false, delete them instead.
 
-        A request must name an age, a source, or both. At most 10,000 chats are examined.
+        A request must name an age (days without activity), a source, or both. At most 10,000 chats are examined, and
+        archived ones only with `include_archived`.
         """
         body = parse_body(request)
         days, source = body.number("older_than_days", 0), body.text("source")
@@ -192,18 +199,21 @@ class _AppProxy:
         return json_response(200, {"profiles": [row]}, (PRIVATE,))
 
     def skills(self, request: Request) -> Flow[Response]:
-        """List the skills; all of them are enabled."""
+        """List the skills, each marked as enabled."""
         found = yield from self._object("GET", "/api/skills")
         return json_response(200, {"skills": [{**row, "enabled": True} for row in found.objects("skills")]}, (PRIVATE,))
 
     def model(self, request: Request) -> Flow[Response]:
-        """Describe the model that answers."""
+        """Return the configured model with its provider, base URL and API mode."""
         found = yield from self._object("GET", "/api/config")
         names = ("model", "provider", "base_url", "api_mode")
         return json_response(200, {name: found.text(name) for name in names}, (PRIVATE,))
 
     def set_model(self, request: Request) -> Flow[Response]:
-        """Change the model to one that the server offers. Raises `Refused` 400 for any other."""
+        """Change the model to one that the server offers.
+
+        Raises `Refused` 400 for any other model, or a `scope` that is not `main`.
+        """
         body = parse_body(request)
         if body.text("scope") not in ("", "main"):
             raise Refused(400, "invalid", "only the main model can be chosen")
@@ -215,7 +225,7 @@ class _AppProxy:
         return json_response(200, {"ok": True, "model": body.text("model")}, (PRIVATE,))
 
     def servers(self, request: Request) -> Flow[JsonResponse[AppMcpServersJson]]:
-        """List the MCP servers."""
+        """List the configured MCP servers; `enabled` is false for those in the state `off`."""
         found = yield from self._object("GET", "/api/mcp-servers")
         rows = [{**row, "enabled": row.text("state") != "off"} for row in found.objects("servers")]
         return json_response(200, {"servers": cast("list[AppMcpServerJson]", rows)}, (PRIVATE,))
@@ -225,7 +235,7 @@ class _AppProxy:
         return self._call("PUT", f"{_server(request)}/enabled", parse_body(request))
 
     def test_server(self, request: Request) -> Flow[Response]:
-        """Connect to an MCP server, and return its tools or its problem."""
+        """Have the API server connect to an MCP server, and return its tools or its problem."""
         engine = self._dashboard.engine
         until = engine.now.mono + TEST_TIMEOUT
         return self._dashboard.require_api().call(engine, "POST", f"{_server(request)}/test", until=until)

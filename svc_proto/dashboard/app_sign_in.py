@@ -1,6 +1,7 @@
 """Routes by which the phone's app finds the dashboard and signs in: status, sign-in, tickets, signed-in clients.
 
-`/api/status` needs no sign-in. Without an API server, status, sign-in and tickets answer 404.
+Status, providers, sign-in and sign-out need no session. Without an API server, status, providers, sign-in and tickets
+answer 404.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class _SignInRoutes:
     def status(self, request: Request) -> Flow[JsonResponse[types.AppStatusJson]]:
         """Describe the dashboard to clients that look for one.
 
-        Raises `Refused` 503 while the API server does not answer, and 404 if none is configured.
+        Raises `Refused` 503 if the API server does not answer `/health` with 200, and 404 if none is configured. A good
+        answer counts for `HEALTH_CACHE`.
         """
         yield from self._check_api()
         gated = bool(self._dashboard.config.password)
@@ -104,7 +106,7 @@ class _SignInRoutes:
         return json_response(200, {"ok": True}, (PRIVATE, self._dashboard.cookie(request, "", 0.0)))
 
     def me(self, request: Request) -> JsonResponse[types.OwnerJson]:
-        """Return the owner; a session's cookie is set again, which prolongs it."""
+        """Return the owner; a client with a session gets its cookie again, for another `SESSION_TTL`."""
         session = self._session(request)
         if session is None:
             return json_response(200, OWNER, (PRIVATE,))

@@ -1,7 +1,7 @@
-"""Proxy for the gateway: relays the messages of a signed-in client's WebSocket to the API server and back.
+"""Proxy for the gateway: relays the messages of a client's WebSocket, opened by a ticket, to the API server and back.
 
 The API server is connected before the upgrade is accepted, so that the client gets an error status if it is down. A
-long message of the client is forwarded in parts while it arrives.
+message of the client above `WHOLE` is forwarded in parts while it arrives.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ class SocketRelay:
             self.client.close(UNSUPPORTED_DATA, "messages are text")
 
     def on_writable(self) -> None:
-        """Read from the API server again."""
+        """Resume reading from the API server: the client can receive again."""
         if self.upstream.socket is not None:
             self.upstream.socket.set_read_paused(False)
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Close the WebSocket to the API server; the sessions there go on."""
+        """Close the WebSocket to the API server, if it is open."""
         self.client = None
         self._engine.revocables.pop(self, None)
         if self.upstream.socket is not None:
@@ -118,11 +118,14 @@ class UpstreamSocket:
         self.socket: WebSocketConnection | None = None
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Implement `WebSocketHandler.on_open`."""
+        """Store the WebSocket to the API server, for sending."""
         self.socket = socket
 
     def on_text(self, text: str) -> None:
-        """Forward a message to the client, or store it until the client's WebSocket is open."""
+        """Forward a message to the client, and pause reading while the client does not read.
+
+        Without an open client, store it for `SocketRelay.on_open`.
+        """
         client = self._relay.client
         if client is None:
             self._relay.early.append(text)
@@ -135,7 +138,7 @@ class UpstreamSocket:
         """Ignore the message: the gateway sends text only."""
 
     def on_writable(self) -> None:
-        """Read from the client again."""
+        """Resume reading from the client: the API server can receive again."""
         if self._relay.client is not None:
             self._relay.client.set_read_paused(False)
 

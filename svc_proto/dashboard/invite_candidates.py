@@ -60,7 +60,10 @@ def pop_invite_request(body: JsonObject) -> InviteRequest | None:
 
 
 def find_candidates(engine: Engine, config: RelayConfig, wish: InviteRequest) -> Flow[list[dict[str, object]]]:
-    """Return the candidates, best first. Raises `Refused` 400."""
+    """Return the candidates: local network, mesh, public, but those of the preferred role first.
+
+    Raises `Refused` 400 for a public URL that cannot be used or is missing, or if a requested mesh is missing.
+    """
     if wish.mode is CandidateMode.PUBLIC and wish.public_url is None and config.public_url is None:
         raise Refused(400, "no_public_url", "mode public needs public_url, such as https://relay.example")
     configured = config.webapi

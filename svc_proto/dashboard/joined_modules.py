@@ -1,6 +1,7 @@
-"""Modules of the first view, served as one file, so that a slow network needs one request for all of them.
+"""Modules of the first view, served as one file, so that a slow network needs one request for nearly all of them.
 
-The joined file has one scope, so names at the top level must differ among its modules.
+The modules in `APART` stay separate. The joined file has one scope, so names at the top level must differ among its
+modules.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def list_modules(files: Mapping[str, bytes], entry: str = ENTRY) -> list[str]:
 def join_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files with the modules of the first view joined in `ENTRY`; other modules import from that file.
 
-    Comments of whole lines are dropped. Raises `ValueError` if two joined modules define the same name.
+    The other joined modules are left out of the result, and comments of whole lines out of the joined file. Raises
+    `ValueError` if two joined modules define the same name.
     """
     members = list_modules(files)
     texts: list[str] = []
@@ -63,7 +65,10 @@ def join_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _with_new_imports(name: str, body: bytes, members: list[str]) -> bytes:
-    """Return a JavaScript module with imports from `ENTRY` in place of joined modules; any other file unchanged."""
+    """Return a JavaScript module with imports from `ENTRY` in place of joined modules.
+
+    Any other file, and one in a subfolder, is returned unchanged.
+    """
     if not name.endswith(".js") or "/" in name:
         return body
     text = body.decode("utf-8")

@@ -1,4 +1,4 @@
-"""Descriptions of the dashboard's routes for its OpenAPI document: one row for each row of the route tables."""
+"""Descriptions of the dashboard's routes for its OpenAPI document; those of `RELAY` serve for each prefix."""
 
 from __future__ import annotations
 
@@ -372,7 +372,7 @@ ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
 
 
 def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
-    """Return the OpenAPI texts, with one route for each file of the page."""
+    """Return the OpenAPI texts, with one route for each file of the page, and the redirect of `prefix` if it is set."""
     page = {
         f"GET {path_of(name)}": OperationDoc("Return a file of the page", {"*/*": bytes}, other_responses={304: None})
         for name in files

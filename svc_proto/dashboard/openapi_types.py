@@ -47,7 +47,7 @@ class PicturePathJson(TypedDict):
 
 
 class InviteRequestJson(MintRequestJson, total=False):
-    """Properties and routes of an invite."""
+    """Requested properties and routes of an invite."""
 
     mode: Annotated[str | None, "auto, lan, mesh or public"]
     public_url: str | None
@@ -92,7 +92,7 @@ class SeenQueryJson(TypedDict, total=False):
 
 
 class ServerStatsJson(TypedDict):
-    """Measurements of the servers, now and in the last hour, in the order of `names`; null where there is no value."""
+    """Measurements of the relay and the API server, now and stored, in the order of `names`; null: no value."""
 
     every: Annotated[float, "seconds between two rows"]
     span: Annotated[float, "seconds"]
@@ -115,7 +115,7 @@ class HostCheckJson(TypedDict):
 
 
 class HostHealthJson(TypedDict):
-    """Results of all health checks of this host."""
+    """Results of the last run of the health checks of this host."""
 
     checked_at: Annotated[float | None, "epoch seconds; null before the first run has ended"]
     checks: list[HostCheckJson]
@@ -156,7 +156,7 @@ class ConfirmationAnswerJson(TypedDict, total=False):
 
 
 class ToggleJson(TypedDict):
-    """State of Device Control."""
+    """Requested state of Device Control."""
 
     on: bool
 
@@ -194,7 +194,7 @@ class ConsentAnswerFormJson(TypedDict, total=False):
 
 
 class SignInProviderJson(TypedDict):
-    """A way to sign in."""
+    """A way to sign in, by its name."""
 
     name: str
     display_name: str
@@ -268,7 +268,7 @@ class TicketJson(TypedDict):
 
 
 class TicketQueryJson(TypedDict, total=False):
-    """Ticket and profile."""
+    """Query that opens a WebSocket: a ticket, and a profile, which the dashboard ignores."""
 
     ticket: Required[str]
     profile: str
@@ -293,7 +293,7 @@ class SignInsJson(TypedDict):
 
 
 class PruneJson(TypedDict, total=False):
-    """Filter of the chats to delete; at least a number of days or a source."""
+    """Filter of the chats to list or delete; at least a number of days or a source."""
 
     dry_run: Annotated[bool, "only false deletes"]
     older_than_days: float
@@ -315,6 +315,6 @@ class AppMcpServerJson(McpServerRowJson):
 
 
 class AppMcpServersJson(TypedDict):
-    """The MCP servers that the agent uses."""
+    """The configured MCP servers, also those that the agent does not use."""
 
     servers: list[AppMcpServerJson]

@@ -22,7 +22,10 @@ COMMANDS = {row.by_hand: (row.method, row.path) for row in DEVICE_CONTROL.values
 
 
 class PhoneCommands:
-    """Route of the owner's commands to phones; the first command creates the session for it at the relay."""
+    """Route of the owner's commands to phones.
+
+    The session at the relay is that of the token in `FILE`; without one the first command creates it.
+    """
 
     def __init__(self, dashboard: DashboardPort) -> None:
         self._dashboard = dashboard
@@ -34,7 +37,10 @@ class PhoneCommands:
         return [Route(method="POST", pattern=pattern, access=DashboardAccess.OWNER, handler=self.send)]
 
     def send(self, request: Request) -> Flow[Response]:
-        """Send a command with the arguments of the body, and return the phone's answer."""
+        """Send a command with the arguments of the body, and return the answer.
+
+        Raises `Refused`: 404 for an unknown command, 422 for an invalid request, the status of a refusal, else 502.
+        """
         found = COMMANDS.get(request.params["command"])
         if found is None:
             raise Refused(404, "not_found", "the dashboard has no such command for a phone")

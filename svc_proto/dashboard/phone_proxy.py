@@ -24,7 +24,7 @@ MAX_TAG = 64  # characters
 
 
 def routes(dashboard: DashboardPort) -> list[Route]:
-    """Return the routes of the reference phone, below `PREFIX`; without an API server, `/say` refuses."""
+    """Return the routes of the reference phone, below `PREFIX`; without an API server, `/say` answers 404."""
     rows = [("GET", "/screen"), ("POST", "/touch"), ("POST", "/answer"), ("POST", "/toggle"), ("POST", "/say")]
     chats = dashboard.config.api_url is not None
     return [

@@ -32,7 +32,7 @@ class ApiServerPort(DashboardPort, Protocol):
 
 
 class SignInPort(DashboardPort, Protocol):
-    """Members of the dashboard for the sign-in of browsers."""
+    """Members of the dashboard for signing in: the authorizer, and the cookie of a session."""
 
     gate: DashboardAuthorizer
 

@@ -1,4 +1,4 @@
-"""Proxy for the relay: a fixed set of calls to its loopback-only routes, without a bearer token (wire core 9)."""
+"""Proxy for the relay: a fixed set of calls to routes for its operator, without a bearer token (wire core 9)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NO_PUSH: PushJson = {
 
 
 def routes(dashboard: DashboardPort) -> list[Route]:
-    """Return the routes that call the relay, below each of `PREFIXES`, and those of the consent page."""
+    """Return the routes of the operator and of commands to phones, below each of `PREFIXES`, and the consent page's."""
     config = dashboard.config
     # This host's secret is sent only on behalf of an owner whom a password or the kernel has identified.
     relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=config.identifies_owner))
@@ -114,7 +114,10 @@ class _RelayProxy:
         return self._relay.picture(self._dashboard.engine, f"/media/inspect/{token}")
 
     def hand_out(self, request: Request) -> Flow[Response]:
-        """Register the picture at `path` on this host at the relay. Raises `Refused` 415 for another kind of file."""
+        """Register the picture at `path` on this host at the relay.
+
+        Raises `Refused` 415 if the name has no extension of `KINDS`.
+        """
         path = pop_text(parse_body(request), "path") or ""
         name = path.rpartition("/")[2]
         kind = KINDS.get("".join(name.lower().rpartition(".")[1:]))

@@ -114,7 +114,7 @@ class Dashboard:
         self.gate.sign_ins.bind(engine)
 
     def on_started(self) -> None:
-        """Read the sign-ins, start to sample the servers, and accept connections."""
+        """Start a task: read the sign-ins, start the timers of samples and checks, and emit `Ready`."""
         self.engine.spawn(self._start())
 
     def _start(self) -> Flow[None]:
@@ -134,7 +134,7 @@ class Dashboard:
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Return the channel that serves a connection; None if it is refused at the connection limit."""
+        """Return the channel that serves a connection; None if it is refused at a limit of connections."""
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
@@ -145,9 +145,10 @@ class Dashboard:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> AnonymousType | None:
-        """Check the access policy of a route, and set the request's credential. Raises `Refused`.
+        """Check the access policy of a route; set the request's credential if it has a session. Raises `Refused`.
 
-        The result is `ANONYMOUS` for a public route or a sign-in, else None. A wrong password is logged.
+        The result is `ANONYMOUS` for a public or sign-in route, else None. A wrong password is logged, unless the
+        limits are reached.
         """
         if not isinstance(access, DashboardAccess):
             raise TypeError("the dashboard's routes name an Access")
@@ -185,7 +186,7 @@ class Dashboard:
         return json_response(refused.status, {"detail": detail, "code": refused.code}, (PRIVATE, *refused.headers))
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Return the security headers against framing and injected scripts."""
+        """Return the security headers of a response; those of the consent and sign-in pages permit their forms."""
         of_forms = self.router.inner(head.target.partition("?")[0]) in (oauth_consent_page.PATH, sign_in_page.PATH)
         return oauth_consent_page.PAGE_FIELDS if of_forms else FIELDS
 

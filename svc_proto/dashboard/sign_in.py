@@ -1,7 +1,8 @@
 """Signed-in clients of the dashboard: sessions in cookies, and tickets for WebSockets.
 
 A session is a random token in a cookie, of which the state file has the hash. It lasts for `SESSION_TTL` from its last
-use, and ends when it is revoked or when the password changes. A ticket is for one WebSocket within `TICKET_TTL`.
+recorded use (once in `USE_RESOLUTION`). It ends earlier if it is revoked, the password has changed at a start, or
+`MAX_SESSIONS` is reached and no other was unused for longer. A ticket is for one WebSocket within `TICKET_TTL`.
 """
 
 from __future__ import annotations
@@ -83,7 +84,10 @@ class SignInRegistry:
         return iter(sorted(self._sessions.values(), key=lambda session: session.used_at, reverse=True))
 
     def load(self) -> Flow[None]:
-        """Read the sessions of earlier starts, without those that are over or were made with another password."""
+        """Read the sessions of earlier starts, without those that are over or were made with another password.
+
+        If the file cannot be read, start without sessions and store none.
+        """
         text = yield from read_state(self._engine, FILE)
         if isinstance(text, Failure):
             self._engine.log(Level.WARNING, "sign-ins not read", problem=text.kind.value)
@@ -122,9 +126,9 @@ class SignInRegistry:
         return token, session
 
     def find(self, token: str) -> SignInSession | None:
-        """Return the session of a cookie's token; None if it is unknown or expired.
+        """Return the session of a cookie's token; None if it is unknown or expired, which ends it.
 
-        The time of its use is stored, at most once in `USE_RESOLUTION`.
+        The time of its use is recorded, at most once in `USE_RESOLUTION`.
         """
         found = self._sessions.get(sha256_hex(token)) if token else None
         if found is None:
@@ -204,7 +208,7 @@ class SignInRegistry:
 
 
 def cookie_token(headers: Headers) -> str:
-    """Return the token in the cookie of a request; empty without one."""
+    """Return the token in the cookie `COOKIE` of a request; empty without one of at most `MAX_TOKEN` characters."""
     for pair in (headers.get(b"cookie") or b"").split(b";"):
         name, _, value = pair.strip().partition(b"=")
         if name == COOKIE.encode("ascii") and len(value) <= MAX_TOKEN:

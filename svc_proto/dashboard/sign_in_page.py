@@ -1,6 +1,7 @@
 """Page on which a browser signs in with the dashboard's password.
 
-A browser that opens a page without a session is redirected here; programs get 401 with a challenge for HTTP Basic.
+A browser that opens a page without a session is redirected here; other requests without a credential get 401 with a
+challenge for HTTP Basic.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class _SignInPage:
     def sign_in(self, request: Request) -> Flow[Response]:
         """Check the password; set the cookie of a new session and return to the requested page.
 
-        After a wrong password, return the form with the problem. Without a configured password, only redirect.
+        After a wrong password, or too many of them, return the form with the problem. Without a configured password,
+        only redirect.
         """
         dashboard, form = self._dashboard, parse_query(request.body.decode("utf-8", "replace"))
         after = self._next(form.get("next", ""))
@@ -75,7 +77,7 @@ class _SignInPage:
         return _redirect(after, cookie)
 
     def _next(self, target: str) -> str:
-        """Return the page to show after the sign-in: one of this dashboard."""
+        """Return the page to show after the sign-in: `target` if it is a path of this dashboard, else its root."""
         prefix = self._dashboard.config.root_path
         own = target.startswith(f"{prefix}/") and not target.startswith("//") and "\\" not in target
         return target if own and target.isascii() and target.isprintable() else f"{prefix}/"

@@ -5,11 +5,11 @@
 | client    | `{"text": …}` for the next piece of the text, `{"done": true}` after the last one           |
 | client    | `{"stop": true}` to end the stream at once                                                  |
 | server    | `{"type": "start", "sample_rate", "channels"}`, then 16-bit PCM as binary messages          |
-| server    | `{"type": "end"}` after the last sound; `{"type": "fallback"}` for a failure before any     |
+| server    | `{"type": "end"}` after the last sound or `stop`; `{"type": "fallback"}`: it failed before   |
 
-The relay renders each passage, one or more sentences, in a voice output session of its own (wire terminal-voice 4.6 and
-4.7). A failure before the first sound is a `fallback`: the client then uses `/api/audio/speak`. A later one closes the
-WebSocket with 1011.
+The relay renders each passage, mostly one or more whole sentences, in a voice output session of its own (wire
+terminal-voice 4.6 and 4.7). A failure before the first sound is a `fallback`: the client then uses `/api/audio/speak`.
+A later one closes the WebSocket with 1011.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SpeechStream:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Start to render the text of the client."""
+        """Start the task that renders the text of the client."""
         self.client = socket
         if self._credential_id:
             self._engine.revocables[self] = self._credential_id
@@ -84,7 +84,7 @@ class SpeechStream:
         self.client.close(UNSUPPORTED_DATA, "messages are text")
 
     def on_writable(self) -> None:
-        """Read from the relay again."""
+        """Resume reading from the relay: the client can receive again."""
         if self._passage is not None:
             self._passage.resume()
 
@@ -104,7 +104,7 @@ class SpeechStream:
     def add_sound(self, pcm: bytes, rate: int) -> bool:
         """Send PCM to the client, after a `start` message for the first.
 
-        Return False if the sample rate is invalid or changed.
+        Send nothing and return False if the sample rate is invalid or changed.
         """
         if not self._rate and rate > 0:
             self._rate = rate
@@ -136,8 +136,8 @@ class SpeechStream:
     def _next_passage(self) -> str:
         """Remove and return the next passage of the text that has arrived; empty if there is none yet.
 
-        It has at most `MAX_PASSAGE` characters, and ends with a sentence unless none ends within them or the text is
-        complete.
+        It has at most `MAX_PASSAGE` characters, and ends with a sentence. If none ends within them, it is cut there, or
+        at the end of a complete text.
         """
         while self._text:
             ends = [found.end() for found in _SENTENCE_END.finditer(self._text, 0, MAX_PASSAGE)]
@@ -150,7 +150,10 @@ class SpeechStream:
         return ""
 
     def _speak_passage(self, text: str) -> Flow[bool]:
-        """Send the sound of a text to the client; return False if the relay fails."""
+        """Have the relay render a text, and wait for the end of its sound.
+
+        Return False if the relay fails, or has not finished within `PASSAGE_TIMEOUT`.
+        """
         self._passage = passage = _Passage(self, self._engine)
         try:
             session = yield from self._relay.json(self._engine, "POST", SESSION, within=CALL_TIMEOUT)
@@ -185,7 +188,7 @@ class _Passage:
         self._socket: WebSocketConnection | None = None
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Implement `WebSocketHandler.on_open`."""
+        """Store the WebSocket, to pause and close it."""
         self._socket = socket
 
     def on_text(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Routes of the measurements of this host's servers, sampled by a timer, and of the results of `svc doctor`."""
+"""Routes of the measurements of this host's servers, sampled by a timer, and of the health checks of `svc doctor`."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class StatsCollector:
     def routes(self) -> list[Route]:
         """Return the route of `GET /api/vitals`: `{"every", "span", "names", "rows", "now", "answers"}`.
 
-        Times in seconds; `rows` are the stored samples, oldest first, and `now` is a sample taken for this answer. Each
-        has a number or null for every name of `names` (`ServerStats`). `answers` reports for each server whether it was
-        reached.
+        Times in seconds; `rows` are the stored samples, oldest first, and `now` is a sample taken for this answer,
+        which is also stored if one is due. Each has a number or null for every name of `names` (`ServerStats`).
+        `answers` reports for each server whether its metrics were received.
         """
         return [
             Route(method="GET", pattern="/api/vitals", access=DashboardAccess.OWNER, handler=self._show, body_limit=0)
@@ -103,7 +103,10 @@ class StatsCollector:
 
 
 def health_route(health: HealthMonitor) -> Route:
-    """Return the route of `GET /api/health`: `{"checked_at", "checks"}`, as `svc doctor --json` has the checks."""
+    """Return the route of `GET /api/health`: `{"checked_at", "checks"}`, as `svc doctor --json` has the checks.
+
+    A request starts a run unless one is recent, and gets the earlier results if the run takes too long.
+    """
 
     def show(request: Request) -> Flow[JsonResponse[HostHealthJson]]:
         yield from health.refresh()

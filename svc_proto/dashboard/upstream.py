@@ -8,7 +8,7 @@
 | other 4xx                           | the same status; `detail` is its JSON, else its text |
 | 5xx                                 | 502, with the status and the beginning of the body   |
 | refuses, breaks off, is late        | 502, with the reason                                 |
-| answers in anything but JSON        | 502                                                  |
+| 2xx with any other body             | 502                                                  |
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # types t
 
 @frozen
 class Upstream:
-    """A server behind the dashboard; `patience` of its client `peer` is the limit in s for a whole answer."""
+    """A server behind the dashboard.
+
+    `patience` of its client `peer` is the limit in s for a whole answer, unless a call sets another.
+    """
 
     peer: ServiceClient
 
@@ -58,7 +61,10 @@ class Upstream:
         )
 
     def picture(self, engine: Engine, path: str) -> Flow[Response]:
-        """Return a picture of the server. Raises `Refused`, for a file of any other kind as well."""
+        """Return a picture of the server. Raises `Refused`: 415 for a file of any other kind.
+
+        An answer other than 200 is converted as by `check_response`.
+        """
         answer = yield from self.result_of(self.peer.request(engine, "GET", path))
         if answer.status != 200:
             return self.check_response(answer)
@@ -77,7 +83,7 @@ class Upstream:
     def check_response(self, answer: HttpResult) -> Response:
         """Convert an answer for the browser by the module's table.
 
-        Raises `Refused` for errors and for anything but JSON.
+        Raises `Refused` for errors, and for a body that is not JSON.
         """
         value = json_value(answer.body, answer)
         if answer.status >= 500:

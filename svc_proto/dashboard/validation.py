@@ -1,4 +1,4 @@
-"""Input validation of the proxy: 422 with a list of details `{type, loc, msg}` (wire core 9)."""
+"""Input validation of the dashboard: 422 with a list of details `{type, loc, msg}` (wire core 9)."""
 
 from __future__ import annotations
 
