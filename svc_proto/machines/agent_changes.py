@@ -1,6 +1,6 @@
 """Records of changes that principals made at the agent: approvals, settings and notes.
 
-The file holds private texts, as the files of memory and approvals do; it belongs to the same folder.
+The file holds private texts, as the files of memory and approvals do.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def write_changes(changes: Iterable[AgentChange]) -> str:
 
 
 def changes_by(changes: Iterable[AgentChange], name: str) -> list[AgentChange]:
-    """Return the changes of a principal, named by its prefix, its device or both, oldest first."""
+    """Return the changes of a principal, named by its prefix, its device or both, in the given order."""
     return [change for change in changes if name in (change.principal, *_names(change.principal))]
 
 

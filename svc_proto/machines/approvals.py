@@ -1,8 +1,8 @@
 """Approvals of tool calls that a run waits for: requested, answered once, denied after a timeout (wire api 6.5).
 
 An answer is for one call, which it names by `call_id`. Clients in use send none. Then it allows a call only if exactly
-one approval is open, and was open before the user could have answered another. "All" names no call, so it cannot allow
-any. A denial needs no name, since it does no harm: it is for the oldest approval, or for all.
+one approval is open, and has been for `DOUBLE_ANSWER_WINDOW`; "all" does not change that. A denial needs no name, since
+it does no harm: it is for the oldest approval, or for all.
 
 | state   | trigger | next      |
 |---------|---------|-----------|
@@ -70,7 +70,7 @@ APPROVAL_TABLE: Table[ApprovalState, ApprovalTrigger] = {
 
 @define(eq=False)
 class Approval:
-    """A requested approval: its call, the offered choices, and its start and deadline in monotonic seconds."""
+    """An approval that was requested: call, choices, start and deadline in monotonic seconds, state and answer."""
 
     call_id: str
     choices: tuple[str, ...]
@@ -87,7 +87,7 @@ class Approval:
 
 @frozen(kw_only=True)
 class ApprovalAnswer:
-    """Answer of a user; `call_id` is None if the answer names no call, `everything` denies all open approvals.
+    """Answer of a user; `call_id` is None if it names no call; with `everything` a denial is for all.
 
     `text` answers a question of the agent in words; its `choice` is then `once`.
     """

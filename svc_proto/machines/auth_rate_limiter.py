@@ -4,8 +4,8 @@ Spec "Rate limiting of WebSocket authentication". Times are monotonic. A failure
 Attempts of a blocked address change nothing. A success clears the count of an address, not its block. A successful
 registration of a pairing code clears everything (wire core 5).
 
-Both tables are bounded. A flood of addresses displaces the counter with the oldest failure, never a block. Blocks have
-their own table, where only a further block, which costs five failures, displaces the one that ends first.
+Both tables are bounded. A flood of addresses displaces the counter whose last failure is the oldest, never a block.
+Blocks have their own table, where only a further block, which costs five failures, displaces the one that ends first.
 """
 
 from __future__ import annotations

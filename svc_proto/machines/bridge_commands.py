@@ -172,7 +172,8 @@ class BridgeCommands:
     """Pending commands to phones, and the ring of records.
 
     The parameters in a record are redacted, and shortened if they are long. With `hide_text` typed texts stay out of
-    the ring. The phone's answer to a command with such a text is hidden as well, since phones repeat the text.
+    the ring. The phone's answer to a command with such a text is hidden in its record as well, since phones repeat the
+    text.
     """
 
     def __init__(self, *, hide_text: bool = False, cap: int = MAX_PENDING) -> None:
@@ -337,8 +338,9 @@ class BridgeCommands:
 def phone_outcome(payload: Mapping[str, object]) -> CommandOutcome:
     """Return the HTTP response for a phone's answer (wire bridge 2.3): its status, or 200 without one; its result.
 
-    A status that cannot be final (below 200, above 599) becomes 502. A result that is neither an object nor an array is
-    wrapped in an object as `value`; without a result, the body is an empty object.
+    A status that cannot be final (below 200, above 599) becomes 502, with an error in place of the result. A result
+    that is neither an object nor an array is wrapped in an object as `value`; without a result, the body is an empty
+    object.
     """
     return _PhoneReply(JsonObject.of(payload)).outcome()
 

@@ -2,7 +2,8 @@
 
 Candidates are tried tier by tier in strict priority; a tier is tried only if no candidate of the better ones answers.
 All candidates of a tier are probed at once: the first answer wins and cancels the other probes. A probe has 4 s. A
-candidate that answered counts as reachable for 60 s. A network change discards these results and starts again.
+candidate that answered counts as reachable for 60 s: its tier is not probed then. A network change discards these
+results and starts again.
 
 | state   | trigger   | next    |                                               |
 |---------|-----------|---------|-----------------------------------------------|

@@ -127,7 +127,7 @@ class MediaRegistry:
         return entry, gone + self._put(entry)
 
     def adopt(self, entry: MediaEntry, now: Moment) -> list[MediaEntry]:
-        """Add an entry of another node; return the entries that were removed for it."""
+        """Add an entry of another node; return the removed ones, as `register` does."""
         return self.expire_due(now) + self._put(entry)
 
     def _put(self, entry: MediaEntry) -> list[MediaEntry]:

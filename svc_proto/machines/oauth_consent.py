@@ -12,7 +12,7 @@ disturb the owner. The page polls with its ticket until there is an answer; then
 | CODE_ISSUED | EXCHANGE   | EXCHANGED   | the client has shown the code and its verifier
 | CODE_ISSUED | FAIL       | ENDED       | the code was shown with another client, redirect URI or verifier
 | EXCHANGED   | FAIL       | ENDED       | the code was shown again: its tokens are revoked (RFC 6749 section 4.1.2)
-| any other   | EXPIRE     | ENDED       |
+| all of them | EXPIRE     | ENDED       | the deadline has passed
 """
 
 from __future__ import annotations

@@ -271,9 +271,10 @@ class PairedSessionRegistry:
 
         `ttl` sets the expiry to that many seconds from now (0: never), at most `max_ttl`; None leaves it unchanged.
         Channels and rights in `grants` are set, or withdrawn. Of the others, those once set explicitly keep the earlier
-        of their own expiry and the session's. The rest of the pairing's grants get the defaults anew, or are only
-        clamped under `REDUCE_ONLY`. Raise `Refused` 403 for a change that the policy forbids. The policy is None for
-        the operator, without restriction; channels that the operator withdraws count as withheld.
+        of their own expiry and the session's. The rest of the pairing's grants get the defaults anew, as far as the
+        policy permits, or are only clamped under `REDUCE_ONLY`. Raise `Refused` 403 for a change that the policy
+        forbids. The policy is None for the operator, without restriction; channels that the operator withdraws count as
+        withheld.
         """
         self._is_alive(session, now)
         expires_at = session.expires_at if ttl is None else session_expiry(now.wall, ttl, max_ttl)
@@ -338,7 +339,10 @@ class PairedSessionRegistry:
         return gone
 
     def next_expiry(self) -> float | None:
-        """Return the wall time at which the next session expires; None if none does."""
+        """Return the wall time at which the next session is due: minus infinity if one is marked as expired.
+
+        None if no session expires.
+        """
         return self._sessions.next_expiry()
 
     def restore(self, record: object, now: Moment) -> PairedSession | None:

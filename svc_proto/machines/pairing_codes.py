@@ -92,7 +92,7 @@ class PairingMeta:
 
     @property
     def grants_chat(self) -> bool:
-        """Report whether chat is not withheld; if it is, the QR holds no API key."""
+        """Report whether chat is not withheld, a condition for an API key in the QR."""
         return (self.grants or {}).get("chat", NOT_PRESET) is not None
 
 
@@ -106,7 +106,7 @@ class _Code:
 
 
 class PairingCodes:
-    """The live pairing codes, with their terms and expiry."""
+    """Registered pairing codes with their terms, until they are consumed, purged or displaced at the cap."""
 
     def __init__(self, cap: int = MAX_CODES) -> None:
         self._codes: ExpiringMap[str, _Code] = ExpiringMap(cap)

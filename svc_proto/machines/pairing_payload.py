@@ -91,7 +91,7 @@ def build_payload(
     endpoints: Sequence[object] | None = None,
     dashboard_url: str | None = None,
 ) -> dict[str, object]:
-    """Return the payload of an invite, its members in the order of wire core 3.1, without those that are None.
+    """Return the payload of an invite, its members in the order of wire core 3.1, absent ones left out.
 
     Both version members are written, `svc` first, so that either client reads it (wire core 3.6).
     """
@@ -222,7 +222,10 @@ def _value_of_url(rest: str) -> str:
 
 
 def _up_to_the_end(value: str) -> str:
-    """Return a value without what follows it: bare JSON ends with its last brace, another value before `&` or `?`."""
+    """Return a value without what follows it.
+
+    Bare JSON ends with its last brace; another value ends before a blank, a quote, `&`, `?` and the like.
+    """
     if value.startswith("{"):
         return value[: value.rfind("}") + 1]
     word = _WORD.match(value)

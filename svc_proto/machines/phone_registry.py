@@ -40,7 +40,7 @@ _ALIASES_BY_FORM = {"phone": "phone", "tablet": "tablet", "eink": "tablet", "boo
 
 @define(kw_only=True)
 class ConnectedPhone:
-    """A connected phone. `status` is the last payload it reported, `reported_at` the time (monotonic)."""
+    """A connected phone. `status` is a redacted copy of its last report, `reported_at` the time (monotonic)."""
 
     socket: int
     device_id: str
@@ -87,7 +87,8 @@ class PhoneRegistry:
     ) -> int | None:
         """Register a phone; return the socket that it replaces for the same device, if any.
 
-        It becomes the most recent phone, and the default if there is none. The last status of the same device is kept.
+        It becomes the most recent phone, and the default if there is none. The last status of the same device is kept
+        if it is replaced, or was the last to disconnect.
         """
         self.remove(socket)
         key = f"socket-{socket}" if device_id.strip().lower() in NO_DEVICE_ID else device_id
@@ -156,7 +157,7 @@ class PhoneRegistry:
         return self._phones.get(device_id)
 
     def status(self, socket: int, payload: object, now: Moment) -> bool:
-        """Store a copy of a `bridge.status` payload in place of the last; return False if it was ignored.
+        """Store a redacted copy of a `bridge.status` payload in place of the last; return False if it was ignored.
 
         Ignored are a socket without a phone, a payload that is no object, and one that is too long.
         """

@@ -1,8 +1,8 @@
 """Scheduling of chat runs: their lifecycle, and the rules for slots and sessions (wire api 2.3, 4.6, 6.2 to 6.4).
 
 - Turns of one session run one after the other, in order of arrival.
-- At most `cap` runs have a slot. A run that may not wait is refused at the cap; one that may wait gets a slot later.
-- A free slot goes to the run that has waited longest among those whose session is not busy.
+- At most `cap` runs have a slot. A run that may not wait gets one at once, or is refused at the cap.
+- Other runs get theirs at their start, in order of arrival, each when it is the first of its session.
 - A run that has ended is kept for an hour, or until `MAX_ENDED` later ones have ended.
 
 Lifecycle of a run:
@@ -125,7 +125,7 @@ class RunRecord:
 
 
 class RunScheduler:
-    """Live runs of a server, and those that have ended. After `add` and `finish`, call `startable` to start runs.
+    """Live runs of a server, and those that have ended. After `add`, `stop` and `finish`, call `startable`.
 
     An owner that shares the `cap` with other nodes sets it to its own part.
     """

@@ -1,7 +1,7 @@
 """The screen hash of `/screen_hash` and `/diff_screen` (wire bridge 3.4).
 
-SHA-256 over the UTF-8 of one record per interesting node in walk order, the records joined by U+001E. A record is
-class name, text, description, `left,top,right,bottom` and view id, joined by `|`, missing parts empty.
+SHA-256 over the UTF-8 of one record per node, in the caller's order, the records joined by U+001E. A record is class
+name, text, description, `left,top,right,bottom` and view id, joined by `|`, missing parts empty.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class SessionMap:
         return due
 
     def next_expiry(self) -> float | None:
-        """Return the earliest expiry of all sessions; None if none expires."""
+        """Return the earliest expiry, minus infinity for a session marked as expired; None if none expires."""
         session = self._first()
         return None if session is None else _expiry_of(session)
 

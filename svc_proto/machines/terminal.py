@@ -90,9 +90,9 @@ REASONS = {
 class OutputBuffer:
     """Output buffer of a terminal: UTF-8 text for a client, batched, and never split within a character.
 
-    With `tmux` an incomplete character is skipped instead of becoming U+FFFD. tmux has repaired the output of programs
-    already. But when a client is too slow, tmux discards its pending output, perhaps within a character, and redraws
-    the screen.
+    With `tmux` an invalid or incomplete character is skipped instead of becoming U+FFFD. tmux has repaired the output
+    of programs already. But when a client is too slow, tmux discards its pending output, perhaps within a character,
+    and redraws the screen.
     """
 
     def __init__(self, *, tmux: bool = False) -> None:
@@ -123,14 +123,18 @@ class OutputBuffer:
 
 
 def parse_terminal_size(payload: Mapping[str, object]) -> TerminalSize:
-    """Parse `cols` and `rows`, 80 by 24 if absent, null or 0, at least 1. Raise `Refused` 400 for other values."""
+    """Parse `cols` and `rows`: 80 by 24 if absent, null or 0; a negative number becomes 1.
+
+    Numbers may be text. Raise `Refused` 400 for any other value, and beyond 65,535 in either direction.
+    """
     return TerminalSize(_cells(payload, "cols", 80), _cells(payload, "rows", 24))
 
 
 def tmux_name(prefix: str, name: str) -> str:
     """Return the tmux session name for a client's name: characters but ASCII letters, digits, `_` and `-` are replaced.
 
-    A name that is not ASCII gets a hash, since such names would otherwise share one session.
+    The name follows `prefix`, without `_` at its ends; an empty one becomes `default`. A name that is not ASCII gets a
+    hash, since such names would otherwise share one session.
     """
     name = unicodedata.normalize("NFC", name)
     short = _FOREIGN.sub("_", name).strip("_")
@@ -148,7 +152,7 @@ def shell_status(status: int | None) -> int | None:
 
 
 def replay_text(screen: bytes) -> str:
-    """Return the last 64 KiB of a captured screen as text; empty for a blank one."""
+    """Return the last 64 KiB of a captured screen as text, without invalid bytes; empty for a blank one."""
     if not screen.strip():
         return ""
     return screen[-MAX_REPLAY:].decode("utf-8", "ignore")

@@ -121,7 +121,10 @@ class UnauthenticatedBudget:
         return True
 
     def update_usage(self, peer: BudgetedConnection, size: int) -> bool:
-        """Set the bytes that a connection holds, and pause it if necessary; return False if it must be closed."""
+        """Set the bytes that a connection holds; return False if it must be closed.
+
+        Mark it as waiting if it exceeds the budget, and resume waiting connections for which there is room.
+        """
         change = size - peer.held
         if not change or peer.state is BudgetState.GONE:
             return True

@@ -208,7 +208,7 @@ class VoiceSessionLifecycle:
         return Replay(cursor, self.missed(cursor))
 
     def denial(self) -> ClaimDenied:
-        """Return the denial, by the session's state, for a socket that does not send a resume."""
+        """Return the denial, by the session's state, for a socket that may neither attach nor resume."""
         if self.state is _S.STARTING:
             return INITIALIZING
         if self.state is _S.CLOSED:
@@ -253,7 +253,7 @@ class VoiceSessionLifecycle:
         return tuple(text for ids, text in self._ring if (ids.audio > heard if ids.audio else ids.event > cursor.event))
 
     def ack(self, cursor: Cursor) -> None:
-        """Record how far the client has received events; the position never goes back."""
+        """Record the progress of the client, its event and audio ids limited to assigned ones; no field goes back."""
         self.acked = self.acked.up_to(self._clamped(cursor))
 
     @property
@@ -266,7 +266,7 @@ class VoiceSessionLifecycle:
     # --- helpers ---
 
     def _clamped(self, cursor: Cursor) -> Cursor:
-        """Limit a cursor to the ids that were sent."""
+        """Limit the event and audio ids of a cursor to the last assigned ones; leave the chunk id unchanged."""
         event, audio = self.last
         return Cursor(min(cursor.event, event), min(cursor.audio, audio), min(cursor.played, audio), cursor.chunk)
 
