@@ -1,1 +1,1 @@
-"""Small pure values and containers, used by all other parts of the core."""
+"""Small values, containers and functions without input or output, which the other parts of the core use."""

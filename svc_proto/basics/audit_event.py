@@ -1,4 +1,7 @@
-"""Audit events: durable records of changes of access and settings, without secrets and private texts."""
+"""Audit events: records for the store of pairings, and of changes of access, settings and memory.
+
+Callers leave out secrets and private texts; texts are cut and made printable here.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Branded words on the wire: a neutral set, and the set that existing clients use.
 
-Input accepts both spellings. Output uses the client's spelling: a client of the existing app is recognized by its
-sign-in (`machines.paired_session`) or by a header. For other clients `--brand` or `SVC_BRAND` decides.
+Input accepts both spellings. Most output uses the client's spelling; a QR has both version members. A client of the
+existing app is recognized by its sign-in (`machines.paired_session`) or by a header. For other clients `--brand` or
+`SVC_BRAND` decides.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def spell_markers(text: str, brand: Brand) -> str:
 
 
 def recognize_headers(headers: Iterable[tuple[bytes, bytes]]) -> Brand | None:
-    """Return the brand of the first branded header of a request; None without one."""
+    """Return the brand of the first branded header of a request, with names in lower case; None without one."""
     for name, _ in headers:
         if name.startswith(_PREFIXES):
             return next(brand for prefix, brand in _BY_PREFIX.items() if name.startswith(prefix))

@@ -1,4 +1,4 @@
-"""Certificate pins: SHA-256 over the leaf's SubjectPublicKeyInfo, trusted on first use (wire core 10.8).
+"""Certificate pins: SHA-256 over the SubjectPublicKeyInfo of a certificate (wire core 10.8).
 
 The few lines of DER here find that one structure (RFC 5280 section 4.1) and validate nothing else.
 """
@@ -18,7 +18,7 @@ BEFORE_KEY = 5  # serial number, signature algorithm, issuer, validity, subject
 
 
 def pin_of(certificate: bytes) -> str:
-    """Return the pin of a DER certificate. Raises ValueError for other bytes."""
+    """Return the pin of a DER certificate. Raises ValueError for bytes without its structure up to the key."""
     content, _ = _element(certificate, 0, SEQUENCE)
     at, _ = _element(certificate, content, SEQUENCE)  # tbsCertificate
     if certificate[at : at + 1] == bytes([EXPLICIT_0]):  # the version

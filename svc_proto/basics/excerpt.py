@@ -1,4 +1,4 @@
-"""Excerpts of an untrusted server's text, for people and logs: one short line without anything like a key."""
+"""Excerpts of an untrusted server's text, for people and logs: one short line, with likely keys redacted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounded map whose entries each have a deadline.
+"""Bounded map whose entries each have a deadline or none.
 
 Times are plain seconds of whichever clock the owner uses (monotonic for codes and counters, wall for sessions), the
 same one in every call. An entry with the deadline `t` is live before `t` and due at `t`, so that a timer set to

@@ -1,4 +1,4 @@
-"""Immutable value classes: compared and hashed by their fields, and cheap to create.
+"""Value classes not meant to change: compared and hashed by their fields, and cheap to create.
 
 A frozen class of attrs refuses assignments at run time, which makes each value more expensive. Here mypy refuses
 assignments, since it sees `attrs.frozen`. So does any program that calls `enforce_immutability`, as all tests do.
@@ -65,7 +65,10 @@ _refusing: list[bool] = []
 
 
 def enforce_immutability() -> None:
-    """Refuse changes from now on with attrs' `FrozenInstanceError`; values then cost as much as frozen ones."""
+    """Refuse to change or delete a set attribute, from now on, with attrs' `FrozenInstanceError`.
+
+    It holds for the instances of all classes that `fast_frozen` has made or makes; creating one then takes longer.
+    """
     if not _refusing:
         _refusing.append(True)
         for cls in _made:

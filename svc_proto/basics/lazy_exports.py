@@ -1,7 +1,8 @@
 """Lazy exports of a package: a public name is loaded at its first use (PEP 562).
 
-`from svc_proto.wire import ServerSentEvent` loads only the one module with that name; h11 and h2 are not loaded. A
-package lists its names twice, for type checkers as imports and for Python as a table; `tests/test_public.py` compares.
+`from svc_proto.wire import ServerSentEvent` loads the module that defines it, with its imports; h11 and h2 are not
+loaded. A package lists its names twice, for type checkers as imports and for Python as a table; `tests/test_public.py`
+compares.
 """
 
 from __future__ import annotations

@@ -16,5 +16,5 @@ class Moment(NamedTuple):
     wall: float
 
     def at(self, mono: float) -> Moment:
-        """Return the moment of both clocks at another monotonic time (used when a timer fires late)."""
+        """Return the moment at another monotonic time, with the wall clock moved by the same span."""
         return Moment(mono, self.wall + (mono - self.mono))

@@ -26,7 +26,10 @@ _WORDS = re.compile(r"\w+")
 
 
 def plain(text: str) -> str:
-    """Return a text in lower case, with single spaces, plain letters, and spaces in place of usual punctuation."""
+    """Return a text in lower case, with Latin letters for look-alikes, and single spaces for usual punctuation.
+
+    A word keeps its letters if it has any, such as one in Cyrillic, that no Latin letter looks like.
+    """
     text = without_marks(unicodedata.normalize("NFKC", text))
     text = _SPACED.sub(lambda found: re.sub(r"\W|_", "", found[0]), text)
     text = _JOINED.sub(" ", text)
@@ -48,7 +51,7 @@ def has_look_alikes(text: str) -> bool:
 
 
 def show_look_alikes(text: str) -> str:
-    """Return a text whose words that mix Latin with look-alike letters have JSON escapes for all but ASCII."""
+    """Return a text whose words that mix Latin with look-alike letters have hexadecimal escapes for all but ASCII."""
     return _WORDS.sub(lambda found: _escaped(found[0]) if _is_mixed(found[0]) else found[0], text)
 
 

@@ -18,10 +18,13 @@ def is_printable_ascii(text: str) -> bool:
 
 
 def sanitize_line(text: str, limit: int = MAX_LINE_CHARS) -> str:
-    """Return a peer's text on one line, without characters that control a terminal, cut to `limit` characters."""
+    """Return a peer's text on one line, with a blank for characters that control a terminal, cut to `limit`."""
     return _UNPRINTABLE.sub(" ", text).strip()[:limit]
 
 
 def sanitize_text(text: str) -> str:
-    """Return a peer's text with its lines, without other characters that control a terminal or are invisible."""
+    """Return a peer's text with its lines, and a blank for other characters that control a terminal or are invisible.
+
+    A tab becomes four blanks.
+    """
     return "\n".join(_UNPRINTABLE.sub(" ", line) for line in text.replace("\t", "    ").splitlines())

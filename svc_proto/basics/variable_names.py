@@ -1,4 +1,4 @@
-"""Names of all variables that this project reads, and the nearest one to a name that is none of them.
+"""Names of the variables with a prefix of this project that it reads, and the nearest one to an unknown name.
 
 A misspelled variable would be ignored without a sign: `RELAY_HSOT=127.0.0.1` leaves a relay open to the network.
 """
