@@ -93,7 +93,8 @@ def require_session_version(headers: Headers) -> None:
 def stateless_context(request: Request, message: Message) -> RequestContext | None:
     """Return the context of a message in the version without sessions; None for a version with sessions.
 
-    Raises `RpcError` if headers and body disagree or the version is unsupported, and for a response.
+    In that version, raises `RpcError` if headers and body of a request disagree or the version is unsupported, and for
+    a response.
     """
     fields = request.fields
     version = fields.get(VERSION)

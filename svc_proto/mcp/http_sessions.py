@@ -109,7 +109,7 @@ class HttpSession:
 
 
 class HttpSessionRegistry:
-    """All MCP sessions over HTTP, least recently used first."""
+    """All MCP sessions over HTTP, by id; uses count with a precision of `TIMER_PRECISION`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -143,7 +143,10 @@ class HttpSessionRegistry:
         return session
 
     def find(self, caller: str, identity: bytes | None) -> HttpSession:
-        """Return the client's session of this id. Raises `Refused` 400 without an id, 404 for an unknown one."""
+        """Return the client's session of this id, and mark it as used.
+
+        Raises `Refused` 400 without an id, 404 for an unknown one or one of another client.
+        """
         if identity is None:
             raise Refused(400, "session_required", "Mcp-Session-Id is missing: initialize gives one")
         session = self._sessions.peek(identity.decode("latin-1"))

@@ -80,8 +80,9 @@ def phone_features(
     """Return the MCP features of the phone behind `link`.
 
     With `watch`, there are change notifications for the lists of devices and notifications. Clients that may not act
-    get the read-only tools. With `begin`, a tool that is one call of a route, but not the screenshot, can run without a
-    flow: `begin` sends the call and takes a callback for the answer. A flow that `prepare` returns is run before it.
+    get the read-only tools. With `begin`, a tool that is one call of a route can run without a flow, except for the
+    screenshot and `return_to_app`: `begin` sends the call and takes a callback for the answer. A flow that `prepare`
+    returns is run before it.
     """
     actions = PhoneActions(link)
     return ServerFeatures(
@@ -129,7 +130,7 @@ def phone_features(
 
 
 def poll_for_changes(engine: Engine, link: PhoneControl) -> Watch:
-    """Return a watch function that polls the phone behind `link` for changes, for a link without change events."""
+    """Return a watch function that polls the lists of devices and notifications, for a link without change events."""
     readers = {DEVICES: partial(_devices, link), NOTIFICATIONS: partial(_read, link, NOTIFICATIONS)}
     return lambda path, on_change: watch_by_polling(engine, readers[path], on_change)
 
@@ -195,7 +196,7 @@ def _picture(link: PhoneControl, arguments: Arguments) -> Flow[tuple[str, bytes]
 def watch_by_polling(
     engine: Engine, read: Callable[[], Flow[str]], on_change: Callable[[], None]
 ) -> Callable[[], None]:
-    """Call `on_change` after each change of the value that `read` returns; the returned function ends the polling.
+    """Poll `read`, and call `on_change` if its value differs from the last; the returned function ends the polling.
 
     A failed read (`ToolError`) counts as no change.
     """

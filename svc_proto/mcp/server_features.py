@@ -292,7 +292,7 @@ class RequestHandlers:
     # --- resources ---
 
     def resource(self, params: JsonObject) -> Resource:
-        """Return the resource that `uri` names. Raises `RpcError` if there is none."""
+        """Return the resource, listed or from a template, that `uri` names. Raises `RpcError` if there is none."""
         uri = params.text("uri")
         found = (each.find(uri) for each in self.offer.templates)
         resource = self._resources.get(uri) or next(filter(None, found), None)

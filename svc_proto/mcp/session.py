@@ -93,9 +93,10 @@ MCP_SESSION_TABLE: Table[McpSessionState, McpSessionTrigger] = {
 
 
 class McpSession:
-    """Session of one client. Messages go in by `receive`, `handle_message` or `handle_request`, and out by `send`.
+    """Session of one client. Messages go in by `receive`, `handle_message` or `handle_request`.
 
-    `close` it when the client disconnects. Sessions of the same client may share `answers`.
+    Those about a request go out by the `send` that came with it, all others by the session's. `close` it when the
+    client disconnects. Sessions of the same client may share `answers`.
     """
 
     def __init__(
@@ -170,7 +171,10 @@ class McpSession:
         return identity in self._calls
 
     def set_paused(self, holding: bool) -> None:
-        """Pause or resume notifications of changes: the client's transport is full, or has room again."""
+        """Pause or resume notifications of changes, as the client's transport is full, or has room again.
+
+        They are those of this session, and of all listening requests of its `answers`.
+        """
         self._answers.set_paused(holding)
         if self._subscriptions is not None:
             self._subscriptions.set_paused(holding)
@@ -183,7 +187,7 @@ class McpSession:
             self._engine.resume(ticket, {})
 
     def close(self) -> None:
-        """Cancel all requests: the client is gone."""
+        """Cancel all requests and end the subscriptions: the client is gone."""
         if self._subscriptions is not None:
             self._subscriptions.close()
         calls, self._calls = self._calls, {}

@@ -2,7 +2,7 @@
 
 An answer is JSON. If another message precedes it (progress, a question), or it takes longer than `STREAM_AFTER`, it is
 a stream of server-sent events. In the stateless mode (2026-07-28) the end of the connection cancels the call. In a
-session the call goes on, and GET with `Last-Event-ID` resumes its events.
+session the call goes on, and GET with `Last-Event-ID` resumes its stream, if that had begun.
 
 A session belongs to the request's `credential_id`, which the access policy has set.
 """
@@ -202,7 +202,8 @@ class _PendingReply(Deferred):
     def receive(self, outgoing: OutgoingMessage) -> None:
         """Pass a message about the request on: the answer alone as a response, else as an event of a stream.
 
-        A call that ends without an answer gets status 202. After the end of the connection, messages are dropped.
+        A call that ends without an answer, and before a stream, gets status 202. If the connection ended before the
+        response, messages are dropped.
         """
         log = self._log
         if outgoing.final:
@@ -229,7 +230,7 @@ class _PendingReply(Deferred):
         return log
 
     def cancel(self) -> None:
-        """Cancel the reply: the connection ended before the response."""
+        """Cancel the reply, and in the stateless mode its call: the connection ended before the response."""
         self._waiting.pop(self, None)
         self._gone = True
         super().cancel()
