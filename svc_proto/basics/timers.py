@@ -50,7 +50,7 @@ class Timer:
     def unfile(self, filed: float) -> None:
         """Handle that an entry of this timer was taken off the heap early.
 
-        The timer is filed again at its current deadline, unless a newer entry exists.
+        The timer is filed again at its current deadline, if it has one, unless another entry is its earliest.
         """
         if filed != self._filed:
             return  # an older entry; an earlier one has taken its place

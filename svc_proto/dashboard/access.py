@@ -142,7 +142,7 @@ class DashboardAuthorizer:
 
 
 def _is_link(request: Request) -> bool:
-    """Report whether a browser follows a link: `Sec-Fetch-Mode: navigate` without an `Origin`."""
+    """Report whether a browser opens a page, such as by a link: `Sec-Fetch-Mode: navigate` without an `Origin`."""
     headers = request.headers
     mode, origin = headers.get(b"sec-fetch-mode"), headers.get(b"origin")
     return mode == b"navigate" and origin is None

@@ -128,7 +128,7 @@ class _AgentProxy:
         return handler
 
     def chats(self, request: Request) -> Flow[Response]:
-        """List the chats; the archived ones with `archived=only`."""
+        """List the chats that are not archived or, with `archived=only`, those that are."""
         archived = "?archived=only" if request.query.get("archived") == "only" else ""
         return self._api().call(self._dashboard.engine, "GET", f"/api/sessions{archived}")
 
@@ -144,7 +144,7 @@ class _AgentProxy:
         return self._api().picture(self._dashboard.engine, f"/api/sessions/{chat}/pictures/{token}")
 
     def search(self, request: Request) -> Flow[Response]:
-        """Search chats by the words in `q`."""
+        """Search the messages of the chats for the words in `q`."""
         words = encode_segment(request.query.get("q", ""))
         return self._api().call(self._dashboard.engine, "GET", f"/api/sessions/search?q={words}")
 

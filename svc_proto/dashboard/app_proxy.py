@@ -108,7 +108,7 @@ class _AppProxy:
         return self._call("GET", _path(request))
 
     def search(self, request: Request) -> Flow[Response]:
-        """Search the messages of all chats."""
+        """Search the messages of the chats for the words in `q`."""
         return self._call("GET", f"/api/sessions/search?q={encode_segment(request.query.get('q', ''))}")
 
     def change(self, request: Request) -> Flow[Response]:

@@ -46,7 +46,10 @@ class DashboardConfig:
 
     @property
     def identifies_owner(self) -> bool:
-        """Report whether callers are identified as the owner: then this host's secret is sent on their behalf."""
+        """Report whether a password or the kernel identifies callers as the owner.
+
+        Only then is this host's secret sent on their behalf.
+        """
         return (bool(self.password) and not self.local_access) or self.asks_for_users
 
 

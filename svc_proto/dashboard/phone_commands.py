@@ -24,7 +24,7 @@ COMMANDS = {row.by_hand: (row.method, row.path) for row in DEVICE_CONTROL.values
 class PhoneCommands:
     """Route of the owner's commands to phones.
 
-    The session at the relay is that of the token in `FILE`; without one the first command creates it.
+    The session at the relay is that of the token in `FILE`. If there is none, or it has ended, a command creates one.
     """
 
     def __init__(self, dashboard: DashboardPort) -> None:

@@ -186,7 +186,7 @@ class Dashboard:
         return json_response(refused.status, {"detail": detail, "code": refused.code}, (PRIVATE, *refused.headers))
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Return the security headers of a response; those of the consent and sign-in pages permit their forms."""
+        """Return the security headers of a response without its own; the consent and sign-in pages may send forms."""
         of_forms = self.router.inner(head.target.partition("?")[0]) in (oauth_consent_page.PATH, sign_in_page.PATH)
         return oauth_consent_page.PAGE_FIELDS if of_forms else FIELDS
 

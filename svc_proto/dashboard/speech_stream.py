@@ -116,7 +116,7 @@ class SpeechStream:
     # --- helpers ---
 
     def _speak(self) -> Flow[None]:
-        """Render one passage after the other, until the text is complete, a passage fails, or no text arrives."""
+        """Render passage after passage, until the complete text is rendered, a passage fails, or no text arrives."""
         while True:
             passage = self._next_passage()
             if passage:

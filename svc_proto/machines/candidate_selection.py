@@ -8,7 +8,7 @@ results and starts again.
 | state   | trigger   | next    |                                               |
 |---------|-----------|---------|-----------------------------------------------|
 | IDLE    | START     | PROBING |                                               |
-| PROBING | ANSWERED  | CHOSEN  | the first of its tier                          |
+| PROBING | ANSWERED  | CHOSEN  | the first of its tier, now or in the last 60 s |
 | PROBING | EXHAUSTED | NONE    | no candidate of any tier answers               |
 | any     | START     | PROBING | a network change, or another try               |
 """
@@ -139,13 +139,13 @@ class CandidateSelector:
         return self._choose(candidate)
 
     def failed(self, candidate: Candidate, now: float) -> list[SelectionAction]:
-        """Drop the failed probe of a candidate; after the last one of a tier, try the next tier."""
+        """Drop the failed probe of a candidate; after the last one of a tier, try the next tier, or choose none."""
         if self._probing.pop(candidate, None) is None or self._probing:
             return []
         return self._next_tier(now)
 
     def advance(self, now: float) -> list[SelectionAction]:
-        """Cancel the probes whose 4 s have passed, and try the next tier if none is left in this one."""
+        """Cancel the probes whose 4 s have passed; if none is left in this tier, try the next one, or choose none."""
         late = [candidate for candidate, deadline in self._probing.items() if deadline <= now]
         actions: list[SelectionAction] = []
         for candidate in late:

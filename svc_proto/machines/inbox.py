@@ -34,7 +34,7 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 class NotificationBuffer:
     """The newest notifications of all phones, in one bounded buffer.
 
-    A notification replaces an earlier one with the same key from the same app and session.
+    A notification with a key replaces an earlier one with the same key from the same app and session.
     """
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ class LineBuffer:
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that are complete now. Raises `RemoteProtocolError` if one gets too long."""
+        """Return the lines that are complete now. Raises `RemoteProtocolError`, without them, if one gets too long."""
         *ends, rest = data.split(b"\n")
         lines: list[bytes] = []
         for end in ends:

@@ -160,7 +160,7 @@ class MediaRegistry:
         return entry
 
     def expire_due(self, now: Moment) -> list[MediaEntry]:
-        """Remove and return the expired entries, in order."""
+        """Remove and return the expired entries, in order of their deadlines."""
         gone = [entry for _, entry in self._entries.purge(now.mono)]
         for entry in gone:
             entry.step(MediaTrigger.TTL)

@@ -73,7 +73,7 @@ class ReadScheduler(Generic[T]):
 
     @property
     def next_due(self) -> float | None:
-        """Time at which to call `next` again, when the bucket has been refilled by a slice or more; None without a queue."""
+        """Time at which to call `next` again: after a refill by a slice or more; None with an empty queue."""
         return self._at + max(-self._left, SLICE_SIZE) / self._rate if self._line else None
 
     def _split_credit(self, left: float) -> None:
