@@ -200,7 +200,7 @@ class ConsentRegistry:
         return consent
 
     def _make_room(self, waiting: list[AuthorizationConsent]) -> None:
-        """If the registry is full, drop one waiting request: the oldest of the address with most.
+        """If the registry is full, drop a waiting request, if there is one: the oldest of the address with most.
 
         A request from this host is dropped only if no other waits.
         """

@@ -72,7 +72,10 @@ class OAuthTokens:
         return {"client": self.client, "pairs": [asdict(pair) for pair in self.pairs]}
 
     def replaced(self, refresh: str, newest: OAuthTokenPair, now: float) -> OAuthTokens:
-        """Return the tokens after a use of the refresh token with this hash, which issued the `newest` pair."""
+        """Return the tokens after a use of the refresh token with this hash, which issued the `newest` pair.
+
+        Pairs whose grace is over are left out, and the oldest ones above `MAX_TOKEN_PAIRS`.
+        """
         kept = [left for pair in self.pairs if (left := pair.after_use(refresh, now)) is not None]
         return evolve(self, pairs=(newest, *kept)[:MAX_TOKEN_PAIRS])
 

@@ -151,7 +151,7 @@ class PairingTerms:
 
 @define(kw_only=True)
 class PairedSession:
-    """Session of a paired device; `preset` has the explicitly set channels.
+    """Session of a paired device or of an MCP client; `preset` has the explicitly set channels.
 
     Only `PairedSessionRegistry` changes its state, expiry, grants and tokens.
     """

@@ -140,7 +140,7 @@ class PhoneRegistry:
 
     @property
     def most_recent(self) -> str | None:
-        """Device id of the phone that was registered last, unless it has disconnected."""
+        """Device id of the phone that was registered or named by `set_preferred` last; None if it has disconnected."""
         return self._most_recent
 
     def set_preferred(self, *, active: str | None, most_recent: str | None) -> None:

@@ -153,7 +153,7 @@ class RunScheduler:
         return list(self._live.values())
 
     def busy(self, session_id: str) -> bool:
-        """Report whether the session has a live run."""
+        """Report whether the session has a live run other than one that was stopped before its start."""
         return session_id in self._queues
 
     def check_capacity(self) -> None:
@@ -206,7 +206,7 @@ class RunScheduler:
         return started
 
     def stop(self, run: RunRecord, now: Moment) -> None:
-        """Stop a run. One that had not started leaves its queue at once."""
+        """Mark a run as stopping. One that had not started leaves its queue and frees its slot at once."""
         run.step(RunTrigger.STOP, now)
         if self._waiting.pop(run.id, None) is not None:
             self._free(run)
