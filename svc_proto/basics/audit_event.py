@@ -1,4 +1,4 @@
-"""Audit events: records for the store of pairings, and of changes of access, settings and memory.
+"""Audit events (`EVENT_NAMES`): records for the store about access, settings, memory and backups.
 
 Callers leave out secrets and private texts; texts are cut and made printable here.
 """

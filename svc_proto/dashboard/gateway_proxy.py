@@ -68,7 +68,10 @@ class SocketRelay:
             socket.receive_fragments(WHOLE, self.on_fragment)
 
     def on_text(self, text: str) -> None:
-        """Forward a message; read no more of the client while the API server does not read."""
+        """Forward a message, and read no more of the client while the API server does not read.
+
+        Drop it if the WebSocket to the API server has closed.
+        """
         socket = self.upstream.socket
         if socket is not None and socket.send_text(text):
             self._pause_client(socket)
@@ -143,7 +146,7 @@ class UpstreamSocket:
             self._relay.client.set_read_paused(False)
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Close the client's WebSocket as well."""
+        """Close the client's WebSocket as well, if it is open."""
         self.socket = None
         if self._relay.client is not None:
             self._relay.client.close(GOING_AWAY if code in RESERVED else code, reason)

@@ -1,4 +1,7 @@
-"""Proxy for the relay: a fixed set of calls to routes for its operator, without a bearer token (wire core 9)."""
+"""Proxy for the relay: a fixed set of calls to routes for its operator, without a bearer token (wire core 9).
+
+Only commands to phones have one: see `phone_commands`.
+"""
 
 from __future__ import annotations
 

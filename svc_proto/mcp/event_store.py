@@ -61,7 +61,10 @@ class EventStore:
         self._wake()
 
     def end(self, retry: int | None = None) -> None:
-        """End the stream: no message follows. With `retry`, the reader is to reconnect after that many ms."""
+        """End the stream, after which no message is to be appended.
+
+        With `retry`, the reader is to reconnect after that many ms.
+        """
         self.over = True
         self._retry = self._retry if retry is None else retry
         self._wake()
@@ -123,7 +126,10 @@ class NotificationStore(EventStore):
         self._notes: dict[bytes, int] = {}  # numbers by text, oldest first
 
     def append(self, outgoing: OutgoingMessage) -> None:
-        """Store a notification at the end in place of an equal one, and notify the reader."""
+        """Store a notification at the end in place of an equal one, and notify the reader.
+
+        A `final` one ends the stream.
+        """
         self._count += 1
         self._notes.pop(outgoing.text, None)
         self._notes[outgoing.text] = self._count

@@ -149,8 +149,8 @@ class McpSession:
     def handle_request(self, request: RpcRequest, send: SendCallback) -> None:
         """Handle a request; messages about the request go to `send`.
 
-        A repeated id, a request beyond `MAX_CALLS`, and one that needs a handshake first are answered with an error at
-        once.
+        A repeated id, a request beyond `MAX_CALLS`, one that needs a handshake first, and one that names an unsupported
+        version are answered with an error at once.
         """
         identity, calls = request.identity, self._calls
         try:

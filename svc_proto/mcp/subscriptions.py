@@ -58,7 +58,7 @@ class Subscriptions:
             self._stops[resource.uri] = resource.watch(partial(self._change, resource.uri))
 
     def remove(self, uri: str) -> None:
-        """Unsubscribe from a resource."""
+        """Unsubscribe from a resource, and drop its change that is not sent yet; do nothing if not subscribed."""
         if uri in self._stops:
             self._stops.pop(uri)()
             self._changed.pop(uri, None)
@@ -70,7 +70,7 @@ class Subscriptions:
             self._round()
 
     def close(self) -> None:
-        """Unsubscribe from all resources."""
+        """Unsubscribe from all resources, and retire the timer."""
         for uri in list(self._stops):
             self.remove(uri)
         self._timer.retire()
