@@ -1,7 +1,7 @@
 """Proxy for the gateway: relays the messages of a client's WebSocket, opened by a ticket, to the API server and back.
 
 The API server is connected before the upgrade is accepted, so that the client gets an error status if it is down. A
-message of the client above `WHOLE` is forwarded in parts while it arrives.
+message of the client above `WHOLE` is forwarded in parts while it arrives, unless it comes over HTTP/2.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class SocketRelay:
     # --- Revocable ---
 
     def revoke(self, refused: Refused) -> None:
-        """Close the client's WebSocket: its sign-in is over."""
+        """Close the client's WebSocket, if it is open: its sign-in is over."""
         if self.client is not None:
             self.client.close(POLICY_VIOLATION, refused.message)
 

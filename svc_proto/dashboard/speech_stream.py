@@ -8,8 +8,8 @@
 | server    | `{"type": "end"}` after the last sound or `stop`; `{"type": "fallback"}`: it failed before   |
 
 The relay renders each passage, mostly one or more whole sentences, in a voice output session of its own (wire
-terminal-voice 4.6 and 4.7). A failure before the first sound is a `fallback`: the client then uses `/api/audio/speak`.
-A later one closes the WebSocket with 1011.
+terminal-voice 4.6 and 4.7). A failure before the first sound is a `fallback`, after which the client can use
+`/api/audio/speak`. A later one closes the WebSocket with 1011.
 """
 
 from __future__ import annotations

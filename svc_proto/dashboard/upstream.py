@@ -109,7 +109,7 @@ class Upstream:
         return Refused(502, "unreachable", f"{self.peer.name} unreachable at {host}:{where.port}: {reason}")
 
     def reason(self, failure: Failure) -> str:
-        """Describe a failed call in a few words."""
+        """Describe a failed call in a few words; a timeout by the client's `patience`."""
         if failure.kind is FailureKind.TIMED_OUT:
             return f"no answer within {self.peer.patience:g} seconds"
         return failure.detail or failure.kind.value.replace("_", " ")
