@@ -143,7 +143,7 @@ class ListSessions(Step):
 @kind("come back")
 @frozen
 class ReplacePhoneSocket(Step):
-    """Phone {phone} reconnects, and {seconds:g} s later its last socket ends in manner {ending}."""
+    """Phone {phone} reconnects; its last socket ends before, or {seconds:g} s after it, in manner {ending}."""
 
     phone: int = index()
     ending: int = choice()
@@ -172,7 +172,7 @@ class IgnoreClose(Step):
 @kind("bury")
 @frozen
 class RevokeOnFullDisk(Step):
-    """Session {session} is revoked while the store refuses changes; the relay restarts {seconds:g} s later."""
+    """Session {session} is revoked while the store refuses changes; 1 s + {seconds:g} s later the relay is killed."""
 
     session: int = index()
     variant: int = choice()
@@ -229,7 +229,7 @@ class AnswerForeignCommand(Step):
 @kind("terminal")
 @frozen
 class TypeInTerminal(Step):
-    """Socket {socket} types {action} in a terminal."""
+    """Socket {socket} uses a terminal, action {action}."""
 
     socket: int = index()
     action: int = choice()
@@ -238,7 +238,7 @@ class TypeInTerminal(Step):
 @kind("tui")
 @frozen
 class UseGateway(Step):
-    """Socket {socket} requests {action} from its gateway."""
+    """Socket {socket} uses its gateway, action {action}."""
 
     socket: int = index()
     action: int = choice()
@@ -402,7 +402,7 @@ class StopRun(Step):
 @kind("complete")
 @frozen
 class RequestCompletion(Step):
-    """Programs ({callers}) request a completion, manner {manner}; one stays for {seconds:g} s."""
+    """Programs ({callers}) request a completion, manner {manner}; one may disconnect after {seconds:g} s."""
 
     callers: int = index()
     manner: int = choice()

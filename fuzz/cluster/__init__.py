@@ -1,1 +1,1 @@
-"""Simulation of several relay nodes with Redis and a bucket."""
+"""Simulation of several relay nodes with Redis and, for some seeds, shared media storage."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class ClusterPhone:
-    """Simulated phone that signs in at one node, and records and answers bridge commands."""
+    """Simulated phone that signs in at one node, records bridge commands and, unless it is `mute`, answers them."""
 
     world: ClusterDeployment
     name: str
@@ -47,7 +47,10 @@ class ClusterPhone:
         return bool(self.token) and not self.closed and not self.refused and self.left_at is None
 
     def on_message(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
-        """Handle the answer to the sign-in, or a bridge command; ignore other messages."""
+        """Handle the answer to the sign-in, or a bridge command; ignore other messages.
+
+        Once accepted, the phone's earlier sockets count as left and, unless it is `quiet`, are disconnected.
+        """
         payload = envelope["payload"]
         match envelope["channel"], envelope["type"]:
             case "system", "auth.ok":

@@ -98,7 +98,10 @@ def _check_phones(world: ClusterDeployment, rng: Random) -> None:
 
 
 def _check_news(world: ClusterDeployment, rng: Random) -> None:
-    """Check that all nodes list the same activity, plausible online sessions, and a notification posted now."""
+    """Check that all nodes list the same activity, and online every session that must be and none that cannot be.
+
+    If a phone is connected, it posts a notification, which each node must list first.
+    """
     records = [[record["request_id"] for record in view["activity"]] for view in _views(world, "/bridge/activity")]
     if any(each != records[0] for each in records):
         raise ClusterViolation(f"the nodes tell different commands: {records}")

@@ -276,7 +276,7 @@ class ClusterDeployment:
         self.troubled = self.sim.now
 
     def partition_from_redis(self, n: int) -> None:
-        """Partition a node from Redis."""
+        """Partition a node from each Redis server."""
         for host in self.redis_services:
             self.sim.network.partition(self.hosts[n], host)
         self.apart_since.setdefault(n, self.sim.now)

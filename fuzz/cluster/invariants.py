@@ -76,7 +76,10 @@ class ClusterInvariants:
     # --- observations of clients ---
 
     def note_pairing(self, phone: ClusterPhone) -> None:
-        """Record an accepted phone, and check that its code has paired no other and its session is not revoked."""
+        """Record an accepted phone, and check that its code has paired no other.
+
+        Without faults, its session must not have been revoked over `SOON` s before.
+        """
         held = self.held.setdefault(phone.token, TokenModel())
         if phone.code:
             held.shaky = self.world.sim.now <= self.world.lost_store[phone.node]
@@ -100,7 +103,10 @@ class ClusterInvariants:
         before.append(now)
 
     def note_performed(self, phone: ClusterPhone, command: Mapping[str, Any]) -> None:
-        """Check that a command is executed at most once, in time, by the selected phone with a live session."""
+        """Check that a command is executed at most once, in time, and by the selected phone.
+
+        Without faults, the phone's session and bridge grant must not have been revoked over `SOON` s before.
+        """
         request_id, now = command["request_id"], self.world.sim.now
         self._done[request_id] = self._done.get(request_id, 0) + 1
         if self._done[request_id] > 1:
@@ -184,7 +190,7 @@ class ClusterInvariants:
     def note_probe(self, token: str, status: int, began: float) -> None:
         """Check the response to a request that needs the bridge grant.
 
-        It must be refused after the end of the session or of the grant.
+        Without faults, it must be refused from `SOON` s after the end of the session or of the grant.
         """
         held = self.held[token]
         if status not in (0, 401):

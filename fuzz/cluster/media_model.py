@@ -161,7 +161,9 @@ class ClusterMediaModel:
                     raise ClusterViolation(f"node {n} has {file.path}, whose node is gone")
 
     def check_end(self, asks: ClusterPhone) -> None:
-        """Wait until all files of a shared storage have expired, and check that they are gone.
+        """Wait until all files of a shared storage have expired, and check that each node answers 404.
+
+        A bucket must have none of the files that were required until then.
 
         Do nothing if each node stores its own files.
         """

@@ -1,4 +1,4 @@
-"""`python -m fuzz.cluster.run --seeds 100`: a cluster under faults for a minute.
+"""`python -m fuzz.cluster.run --seeds 100`: a cluster with random actions and faults for about 40 s.
 
 Clients pair, send commands, transfer files, reconnect, are revoked and guess codes. Nodes, Redis, the store and clocks
 fail. `fuzz.cluster.invariants` checks the events. At the end, without faults, the nodes must agree.

@@ -127,13 +127,13 @@ PLACES = {
 
 
 def expected_access(table: Mapping[str, tuple[str, str]], caller: str) -> dict[str, str]:
-    """Return the expected result of a client kind on each route."""
+    """Return the expected result of a client kind on each route, or message type, of a matrix."""
     column = CLIENT_KINDS.index(caller)
     return {route.strip(): met.split()[column] for met, routes in table.values() for route in routes.split(",")}
 
 
 def example_path(route: str) -> tuple[str, str]:
-    """Return the method and an example path of a route, without an existing target."""
+    """Return the method and the path of a route, with example values for the parameters of the path."""
     method, _, path = route.partition(" ")
     for braces, named in PLACES.items():
         path = path.replace(braces, named)

@@ -104,7 +104,7 @@ def _gateways(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> l
 
 
 def _lives(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps that end sessions and reconnect phones; in scripts with faults, also steps that set the clock."""
+    """Return up to `STORIES` steps of `LIFE_WEIGHTS`; in scripts with faults, perhaps also steps that set the clock."""
     rng = Random(f"lives {seed}")
     peaceful = not any(isinstance(step, Fault) for step in others)
     weights = {kind: weight for kind, weight in LIFE_WEIGHTS.items() if not (peaceful and issubclass(kind, Fault))}
@@ -126,7 +126,10 @@ def _lives(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _media(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps that register a few media and fetch one of them repeatedly."""
+    """Return steps that register a few media and fetch one of them; none in some scripts.
+
+    A file may be changed, or more media registered, meanwhile; in scripts with faults, the relay may be killed.
+    """
     rng = Random(f"media {seed}")
     faulty = any(isinstance(step, Fault) for step in others)
     steps: list[Step] = []

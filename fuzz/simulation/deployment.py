@@ -242,7 +242,7 @@ class Deployment:
 
     @property
     def is_relay_up(self) -> bool:
-        """Report whether the relay runs and is not about to stop."""
+        """Report whether the relay runs and is not about to stop; after a restart, only once it has become ready."""
         return self.relay.alive and "relay" not in self._down
 
     @property
@@ -337,7 +337,7 @@ class Deployment:
         self.lines[line] = None
 
     def close_connections(self, *, but: WebSocketClient | None = None) -> None:
-        """Disconnect all clients except `but`."""
+        """Disconnect all registered clients and shared connections, except `but` and its connection."""
         self.left = True
         stays = () if but is None else (but, but.carrier)
         for line in [*self.lines, *self._shared]:

@@ -1,4 +1,4 @@
-"""Faults of a simulation: the steps that inject them."""
+"""Faults of a simulation: the handlers of the steps that inject one."""
 
 from __future__ import annotations
 

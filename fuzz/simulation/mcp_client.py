@@ -34,7 +34,7 @@ class McpEndpoint:
 
 @define(eq=False)
 class PendingMcpRequest:
-    """MCP request, and the messages received about it."""
+    """MCP request, its present reader, and how far its events and its response have been received."""
 
     number: int
     method: str
@@ -50,7 +50,7 @@ class PendingMcpRequest:
 
 
 class McpClientSession:
-    """MCP session of a simulated client, which sends requests and checks each message about them."""
+    """MCP session of a simulated client, which sends requests and checks their events, progress and responses."""
 
     def __init__(self, client: SimMcpClient, identity: str, server: SimProcess) -> None:
         self.client = client
@@ -96,7 +96,7 @@ class McpClientSession:
         return caller
 
     def end(self) -> None:
-        """End the session, and check that the server refuses its id afterwards."""
+        """End the session; after status 204, the server must not answer a request in it with 200."""
         self.ending = True
 
         def done(caller: RequestClient) -> None:

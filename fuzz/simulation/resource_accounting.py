@@ -30,9 +30,10 @@ OURS = "svc_proto."
 
 
 def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
-    """Check that no deadline of the relay is overdue, and that its tables of phones and uploads are consistent.
+    """Check that no command, medium or session is overdue, and that the tables of phones and uploads are consistent.
 
-    The numbers of terminals and gateways, and the stored bytes, must be within their limits.
+    Sessions are exempt after the clock was set. The terminals of a client, the gateways of a session and the stored
+    bytes of a device must be within their limits.
     """
     engine = relay.engine
     due = {

@@ -219,7 +219,7 @@ class _ScenarioRunner:
     # --- after the script ----------------------------------------------------------------------------------------
 
     def recover(self) -> None:
-        """End all faults, and check that all clients connect and work."""
+        """End all faults; check that each live session and a new device connect, and that phone and chats work."""
         world = self.world
         world.heal_all()
         self.wait_until(lambda: world.are_programs_up, 120.0, "the programs do not come back")
@@ -263,7 +263,10 @@ class _ScenarioRunner:
             self.check_listeners_stay()
 
     def check_listeners_stay(self) -> None:
-        """Check that an agent which only listens keeps its MCP session."""
+        """Check that an agent that only listens for longer than `IDLE` is not disconnected.
+
+        Do nothing without a session that surely has the bridge grant.
+        """
         able = [one for one in self.crowd.sessions if self.agents.is_able(one)]
         if not able:
             return

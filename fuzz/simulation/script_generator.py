@@ -161,7 +161,7 @@ LIFETIMES = (0.0, 0.0, 20.0, 60.0, 300.0, 3600.0)  # s that sessions live; 0: ne
 
 
 def generate_script(seed: int) -> Script:
-    """Return the script of a seed. It starts with two devices that pair."""
+    """Return the script of a seed. In its first seconds two devices pair."""
     rng, mine = Random(f"script {seed}"), swarm_config(seed, KINDS, ALWAYS)
     peaceful = rng.random() < PEACEFUL
     good, bad = mine.weights(WEIGHTS), mine.weights(FAULT_WEIGHTS)

@@ -21,7 +21,7 @@ Candidates: TypeAlias = Callable[[Script, int], Iterator[Script]]
 
 
 def smaller(failure: ScenarioFailure, tries: int) -> ScenarioFailure:
-    """Return the same failure with a smaller script, within the limits of tries and time."""
+    """Return a failure of the same invariant with a smaller script, or `failure` itself if none is found in time."""
     found = failure
 
     def fails(script: Script) -> bool:

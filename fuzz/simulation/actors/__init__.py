@@ -1,1 +1,1 @@
-"""Actors of the simulation, and the state and models that they share."""
+"""Actors of the simulation, and the state that several of them share."""

@@ -1,4 +1,4 @@
-"""State that all actors of a simulation share: codes, sessions, open sockets, and requests to the relay."""
+"""State that the actors at the relay share: codes, sessions, open sockets, and methods that send requests to it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SignedInDevice:
     left: float | None = None  # when its socket ended
 
     def send_result(self, request_id: str, mark: str, *, stray: bool = False) -> None:
-        """Answer a command with its mark; `stray`: the command was sent to another phone."""
+        """Answer a command with `mark` and this device's name; `stray`: the command was sent to another phone."""
         result = {"echo": mark, "by": f"stray {self.name}" if stray else self.name}
         self.talker.send_envelope(
             "bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": result}
@@ -86,7 +86,7 @@ class SignedInDevice:
 
 
 class ActorContext:
-    """State that all actors of a simulation share, and requests to the relay."""
+    """State that the actors at the relay share, and methods that send requests to the relay."""
 
     def __init__(self, world: Deployment) -> None:
         self.world = world
@@ -155,12 +155,18 @@ class ActorContext:
         return max(ended, stepped + RECHECK) if begun < stepped and ended - stepped < RECHECK else ended
 
     def seconds_past_end(self, session: SessionModel, slack: float, since: float = -inf) -> float:
-        """Return how many seconds ago a session ended; 0 until `slack` s after the later of its end and `since`."""
+        """Return the seconds since `latest_end`; 0 for a session that may live.
+
+        Also 0 until `slack` s after the later of that end and `since`.
+        """
         over = self.latest_end(session)
         return 0.0 if over is None or self.now <= max(over, since) + slack else self.now - over
 
     def check_invariants(self) -> None:
-        """Check that no observed socket of a device is open long after its session ended."""
+        """Check that no socket is open over `END_TIMEOUT` s after its session's end.
+
+        Sockets under a fault are exempt; while the relay does not run, all are.
+        """
         for device in self.open:
             late = self.seconds_past_end(device.session, END_TIMEOUT)
             if late and self._is_observed(device):
@@ -192,7 +198,9 @@ class ActorContext:
     def request_as_agent(
         self, method: str, path: str, body: object, session: SessionModel | None, done: Told, more: Pairs | None = None
     ) -> None:
-        """Send a request as a remote agent, with or without a session's token; check that an ended session is refused.
+        """Send a request as a remote agent, with or without a session's token.
+
+        A status 2xx for a session that had ended before the request is a violation. `done` gets the response.
 
         A body of bytes is sent as a form.
         """

@@ -1,6 +1,6 @@
 """Attackers: they guess credentials, send garbage, and request routes in many ways.
 
-The access matrix defines the expected responses.
+The access matrix defines which of the requests must be refused with 401 or 403.
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ class Attackers:
         self._guess_again(host, 3 + step.pace % 6, step.attacker, PATIENT.get(step.pace // 6 % 5, (0.2, 1.2)))
 
     def _suspect(self, step: GuessFromDevice) -> None:
-        """Guess from a device `BLOCKED_BY` times; let it reconnect after 4 s, and guess once more after 6 s."""
+        """Guess from the host of a session's device `BLOCKED_BY` times; reconnect after 4 s, guess again after 6 s.
+
+        Do nothing without sessions.
+        """
         if not self.crowd.sessions:
             return
         session, sim = self.crowd.pick_session(step.session), self.world.sim

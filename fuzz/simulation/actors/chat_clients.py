@@ -78,7 +78,10 @@ class ChatClients:
         self.request("POST", "/api/sessions", {"title": f"chat {self._asked}"}, done)
 
     def pick(self, who: int) -> ChatModel | None:
-        """Return one of the chats that are not being deleted, or None; for some numbers, also request a new chat."""
+        """Return one of the chats that are not being deleted, or None.
+
+        Request a new chat, up to `MAX_CHATS` in all, if there is none or `who` is a multiple of 4.
+        """
         if self._asked < MAX_CHATS and (not self.chats or who % 4 == 0):
             self.create()
         there = [chat for chat in self.chats if not chat.deleting]
@@ -247,7 +250,7 @@ class ChatClients:
     def check_invariants(self) -> None:
         """Check that no open event stream is silent for long, and that turns end after their model has disconnected.
 
-        Streams under a fault are not checked.
+        Nothing is checked of a stream under a fault, or whose client reads slowly.
         """
         broken, now = self.world.upstream.broken, self.world.sim.now
         for reader, when in self._heard.items():
@@ -271,7 +274,7 @@ class ChatClients:
     def compare(self) -> None:
         """Request the stored messages of each chat, and compare them with what the streams reported.
 
-        A deleted chat without later runs must be gone.
+        A deleted chat in which `/v1/runs` never started a run must be gone. Other chats being deleted are skipped.
         """
         for chat in self.chats:
             if chat.deleted and not chat.runs:  # a late run creates its session again

@@ -56,7 +56,7 @@ class DeviceControlActors:
             self.world.sim.after(step.patience / 20, lambda: caller.disconnect(reset=step.route % 2 == 1))
 
     def command(self, session: SessionModel, kind: int, selector: str, *, unheeded: bool = False) -> RequestClient:
-        """Call a Device Control route with a session's token; `unheeded`: no phone will answer."""
+        """Call a Device Control route with a session's token; `unheeded`: the simulated phone leaves it unanswered."""
         world = self.world
         mark = f"mark-{self.crowd.next_number()}"
         command = CommandModel(mark, session, self.crowd.now, selector, unheeded=unheeded, patched=session.patched)

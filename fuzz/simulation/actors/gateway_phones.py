@@ -117,9 +117,10 @@ class GatewayPhones:
             each.is_excused = True
 
     def settle(self) -> None:
-        """Check that each prompt is stored once, then stop the phones and the dashboard.
+        """Wait for unfinished prompts, check that each is stored once, and stop the phones and the dashboard.
 
-        A prompt may be missing after certain faults. The processes must exit with status 0.
+        A prompt may be missing after a fault of the store, or if one of the phone was refused, or a turn was stopped.
+        The processes must exit with status 0.
         """
         world = self.world
         self._wait(lambda: not any(phone.service.chat.unfinished for phone in self._phones))

@@ -1,4 +1,4 @@
-"""Simulated clients that send half of a request, or read a response slowly, until their session has ended."""
+"""Simulated clients that pause within a request or a response, during which their session may end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ LARGE, SIZE = "/tmp/shared/large.bin", 400_000  # path and size of a file of the
 
 
 class HalfRequestClients:
-    """Clients over HTTP/1.1 that send a request in two parts, or read a response slowly."""
+    """Clients over HTTP/1.1 that send a request in two parts, or read the response only after a pause."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
 
     def begin(self, session: SessionModel, which: int, after: float) -> None:
-        """Begin a request, send the rest after some seconds, and check that an ended session gets no result."""
+        """Begin a request, and send the rest after some seconds, if the connection is still open.
+
+        A session that had ended before the rest was sent must get no status 2xx.
+        """
         world, path = self.world, CALLS[which % len(CALLS)]
         body = json.dumps({"text": f"late-{self.crowd.next_number()}", "x": 1, "y": 1}).encode()
         head = f"POST {path} HTTP/1.1\r\nhost: {REMOTE.authority}\r\nauthorization: Bearer {session.token}\r\n"
@@ -50,7 +53,7 @@ class HalfRequestClients:
     def download(self, session: SessionModel, after: float) -> None:
         """Request a large file, and read the response after some seconds.
 
-        If the session has ended by then, the file must not arrive whole.
+        If the session has ended by then, a file that had not arrived whole before must not become complete.
         """
         world = self.world
         world.home.disk.put(LARGE, bytes(SIZE))

@@ -75,7 +75,10 @@ class McpPingers:
                 talk.request("tools/list", {}, lambda message: None)
 
     def listen(self, session: SessionModel, talk: McpClientSession) -> None:
-        """Listen for notifications, and check that an earlier listener of the MCP session is replaced."""
+        """Listen for notifications; an earlier listener of the MCP session must be replaced.
+
+        404 is a violation while the MCP session must exist.
+        """
         before = talk.listener
 
         def over(caller: RequestClient) -> None:

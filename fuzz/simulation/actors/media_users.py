@@ -138,7 +138,10 @@ class MediaUsers:
             violated(Invariant.MEDIA_LIFE, f"{data[:12]!r} was had: {over}")
 
     def check_inspector(self, caller: RequestClient, sent: float) -> None:
-        """Check that the media inspector lists the entries that must exist, and none that must have ended."""
+        """Check the unexpired entries that the media inspector lists.
+
+        They include all that must exist, none that must have ended, and no more than the limit.
+        """
         media_model = self._media_model
         live = {record["token"] for record in caller.answer.json["media"] if not record["is_expired"]}
         if len(live) > media_model.cap:
@@ -153,7 +156,7 @@ class MediaUsers:
     def check_spool(self) -> None:
         """Check that there are no more spooled files than uploads that may exist.
 
-        Do nothing after faults that leave files behind.
+        Do nothing while the relay is down, and after faults that leave files behind.
         """
         world, now = self.world, self.crowd.now
         if world.store_trouble or not world.is_relay_up or (self._media_model.outages and len(world.wall.steps) > 1):

@@ -23,7 +23,10 @@ class PhonePresence:
         self.world = crowd.world
 
     def refused(self, command: CommandModel, status: int, code: str) -> None:
-        """Check the relay's error response to a command: a missing grant at once, a missing phone a little later."""
+        """Check the relay's error response to a command.
+
+        403 for a missing grant is checked at once; 404, 502, 503 and 504 are checked `LATE` s later; others are not.
+        """
         if status == 403 and code == "grant_required":
             self._check_held(command)
         if status in (404, 502, 503, 504):

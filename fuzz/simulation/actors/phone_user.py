@@ -1,4 +1,4 @@
-"""User of the reference phone: answers confirmations at its keyboard, in time or too late."""
+"""User of the reference phone: answers confirmations at its keyboard, in time, too late or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ ACTION_TIMEOUT = 10.0  # s within which an allowed command is executed
 
 
 class PhoneUser:
-    """Steps of an agent that has the reference phone send messages, and the answers of the phone's user."""
+    """Steps of an agent that has the reference phone send messages, and the answers of the phone's user.
+
+    Meanwhile the phone may lose the relay, or its user may block all commands.
+    """
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

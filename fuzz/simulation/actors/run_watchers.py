@@ -31,7 +31,7 @@ class _WatchedRun:
 
 
 class RunWatchers:
-    """Handler of the steps in which clients start and watch runs; checks the events, the status and the stored rows."""
+    """Handler of the steps in which clients start and watch runs; checks the events and the status of each run."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats

@@ -1,4 +1,4 @@
-"""Steps on sessions and phones with several stages: each step schedules what follows."""
+"""Steps on sessions and phones with several stages: each but `AdvanceWallClock` schedules what follows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SPEAKS, TYPES = 6, 4  # actions for a gateway and a terminal, as in their actors
 
 
 class SessionLifecycles:
-    """Handler of steps with several stages on sessions and phones."""
+    """Handler of steps with several stages on sessions and phones; `ages` collects those of `AdvanceWallClock`."""
 
     def __init__(
         self,

@@ -56,7 +56,10 @@ class SessionOwners:
         self.extend(self.crowd.pick_session(step.session), RequestedTerms(ttl, grants))
 
     def extend(self, session: SessionModel, wish: RequestedTerms, changed: Callable[[], None] | None = None) -> None:
-        """Request other terms of a session, as the session itself; `changed` is called after success."""
+        """Request other terms of a session, as the session itself, and check the response.
+
+        `changed` is called after success.
+        """
         before, sent = session.sure, self.crowd.now
         session.terms.append(None)
         session.patches += 1
@@ -124,7 +127,10 @@ class SessionOwners:
         self.list_all(self.crowd.pick_session(step.caller) if self.crowd.sessions and step.caller % 3 else None)
 
     def list_all(self, asks: SessionModel | None) -> None:
-        """List all sessions, as a session or as the operator, and check the list."""
+        """Request the list of sessions, as a session or as the operator, and check it.
+
+        A session with withheld channels must see itself only, the others all sessions.
+        """
         crowd, sent = self.crowd, self.crowd.now
         seen_by = crowd.sessions if asks is None or not asks.withheld else [asks]  # others need the right `manage`
         known = {one.prefix: (one, one.patched, one.sure) for one in seen_by}

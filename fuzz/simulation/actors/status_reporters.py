@@ -81,7 +81,7 @@ class StatusReporters:
         }
 
     def check_all(self) -> None:
-        """Request every inspector once; the responses are checked when they arrive or a little later."""
+        """Request every inspector once; the responses for which there is a check are checked, most of them later."""
         for path in INSPECTORS:
             self._inspect(path)
 

@@ -52,7 +52,7 @@ class _TerminalSet:
 
 
 class _EchoShell(ScriptedProgram):
-    """Shell that prints its input; `flood` repeats the line, `exit` ends the shell."""
+    """Shell that prints each line of its input: `flood` many times, and `exit` not, since it ends the shell."""
 
     def __init__(self, child: SimChild, terminal_users: TerminalUsers) -> None:
         super().__init__(child)
@@ -83,7 +83,10 @@ class TerminalUsers:
         self.world.home.programs[SHELL] = lambda child: _EchoShell(child, self)
 
     def typed(self, line: str) -> None:
-        """Record a line that a shell received, and check that its device may use terminals."""
+        """Check that the device of a numbered line that a shell received may use terminals.
+
+        Record the line, unless it is `exit` or its terminal is uncertain.
+        """
         found = SAID.search(line)
         if found is None:
             return

@@ -32,7 +32,10 @@ class _TuiState:
 
 
 class _EchoGateway(ScriptedProgram):
-    """Gateway that answers each request; before that, `flood` sends events and `noise` no JSON; `die` exits instead."""
+    """Gateway that answers each request; before that, `flood` sends events and `noise` no JSON; `die` exits instead.
+
+    A share of the gateways ignores signals.
+    """
 
     def __init__(self, child: SimChild, gateways: TuiUsers) -> None:
         super().__init__(child)
@@ -91,7 +94,7 @@ class TuiUsers:
         self.world.home.programs[GATEWAY] = lambda child: _EchoGateway(child, self)
 
     def on_gateway_request(self, mark: int) -> None:
-        """Record a request that a gateway received, and check that its device may use the TUI channel."""
+        """Count a request that a gateway received; if it is one of these users, check that it may use the channel."""
         self.world.count("requests to gateways")
         if mark not in self._marks:
             return  # a request of another actor, which checks it

@@ -1,6 +1,6 @@
 """Context of a check: one client that acts alone in a simulated deployment after its script.
 
-All faults are over and all actors have disconnected, so each response is predictable.
+All faults are over and all actors but the reference phone have disconnected, so each response is predictable.
 """
 
 from __future__ import annotations

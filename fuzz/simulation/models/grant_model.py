@@ -50,7 +50,7 @@ class WallClockModel:
         return min((low for low, _ in self.spans(since, until)), default=inf)
 
     def highest(self, now: float) -> float:
-        """Return the highest reading so far."""
+        """Return a limit that no reading so far exceeds: the time `now` by the highest offset that the clock had."""
         return max(offset for _, offset in self.steps) + now
 
     def was_set(self, since: float) -> bool:

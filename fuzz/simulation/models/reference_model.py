@@ -1,4 +1,4 @@
-"""Reference model of permitted states, by requests and responses alone.
+"""Reference model of permitted states, by requests and responses, restarts, and the log's records of refused writes.
 
 Times are monotonic seconds of the simulation, except those whose name contains `wall`.
 """
@@ -310,7 +310,7 @@ class ChatModel:
     long: bool = False  # the chat has a long answer
 
     def allowed(self, manner: str) -> str:
-        """Return `manner`, but `plain` instead of `long` if the chat already has a long answer."""
+        """Return `manner`, but `plain` for each `long` after the first in this chat."""
         if manner != "long":
             return manner
         manner, self.long = ("plain" if self.long else manner), True

@@ -87,7 +87,10 @@ class DeviatingMcpConnection(ServerSideConnection):
         self._server = server
 
     def on_request(self, body: bytes) -> None:
-        """Answer an HTTP request: with an error if its session is unknown, with a redirect if the path has moved."""
+        """Answer an HTTP request: 202 to a notification, 405 to another request without an id, else as `how` selects.
+
+        Requests in an unknown session get 404 or 400, until `initialize`; those to a path that has moved get 307.
+        """
         server = self._server
         message = json.loads(body) if self.head.method == "POST" else {}
         how = message.get("params", {}).get("arguments", {}).get("how", "")

@@ -49,7 +49,10 @@ CALLS = (ModelBehavior.TOOL, ModelBehavior.LOSE)
 
 
 class SimModelServer:
-    """Listener of the simulated model; `trouble`, or else the question, selects the behavior of an answer."""
+    """Listener of the simulated model; `trouble`, or else the question, selects the behavior of an answer.
+
+    A model named in `deviations` gets the replies defined there instead.
+    """
 
     def __init__(self, host: SimHost) -> None:
         self.host = host

@@ -42,7 +42,10 @@ def _expect_soon(context: CheckContext, so: Callable[[], bool], about: str) -> N
 
 
 def deviating_tool_servers(context: CheckContext) -> None:
-    """Let the model call a tool of a deviating MCP server, as a child process and over HTTP; check the outcome."""
+    """Let the model call a tool of a deviating MCP server, with `DRAWN` drawn deviations; check each outcome.
+
+    The server runs as a child process and on another host over HTTP; a deviation belongs to one of them.
+    """
     server, host = DeviatingMcpServer(context.world.sim), context.new_host()
     context.world.home.programs[PROGRAM] = partial(DeviatingMcpProgram, server)
     close = listen(host, PORT, partial(DeviatingMcpConnection, server))
@@ -89,7 +92,10 @@ def deviating_phones(context: CheckContext) -> None:
 
 
 def leaving_clients(context: CheckContext) -> None:
-    """Disconnect a client of each protocol while the model is silent, and check that the model call ends soon."""
+    """Disconnect clients of completions and responses, plain and streamed, while the model is silent.
+
+    The model call must end soon.
+    """
     for protocol in ANSWERS:
         path, body_of, _ = PROTOCOLS[protocol]
         question = f"hang: {context.new_word()}"

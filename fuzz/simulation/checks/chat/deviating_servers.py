@@ -21,7 +21,7 @@ ANSWERS = ("completion", "completion chunks", "response", "response events")
 
 
 def deviating_model_servers(context: CheckContext) -> None:
-    """Send questions to models whose servers deviate, and compare answers and times."""
+    """Send questions to models with `DRAWN` drawn deviations, and compare answers and times."""
     names = context.rng.sample(sorted(DEVIATIONS), DRAWN)
     aliases = {f"{context.new_word()}": name for name in names}
     upstream = context.world.upstream

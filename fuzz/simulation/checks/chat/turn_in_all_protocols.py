@@ -1,4 +1,4 @@
-"""Check of one turn in every chat protocol: each reports the same turn, and the same rows are stored."""
+"""Check of one turn in every chat protocol: each report and the rows stored after status 200 are those of the turn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, fin
 
 
 def turn_in_all_protocols(context: CheckContext) -> None:
-    """Send each of two turns by every protocol, and compare the answers and rows with the model of the turn."""
+    """Send each of two turns by every protocol, in a chat each, and compare the answers with the script of the turn.
+
+    After an answer with status 200, the stored rows are compared too.
+    """
     for _ in range(2):
         turn = draw_turn(context.rng, context.new_word())
         for protocol in PROTOCOLS:

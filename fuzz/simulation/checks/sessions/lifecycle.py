@@ -1,4 +1,4 @@
-"""Check of a paired session's end: all that it opened ends soon, and stays ended after a restart (wire core 4)."""
+"""Check of a paired session's end: all that it opened ends soon, and a restart does not revive it (wire core 4)."""
 
 from __future__ import annotations
 
