@@ -211,7 +211,10 @@ class _World:
 
 
 def _held(scale: Scale, progress: Progress, contestants: Sequence[Contestant], model: Server, most: int) -> Table:
-    """Return the table of resident memory for each open silent stream; for the API, also for a run without a reader."""
+    """Return the table of resident memory for each open silent stream; for the API, also for a run without a reader.
+
+    `BARE`, which does not call the model, is left out.
+    """
     count = min(scale.held, most // 2)
     rows = []
     for one in contestants:

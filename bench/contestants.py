@@ -98,7 +98,7 @@ def missing(contestants: tuple[Contestant, ...]) -> list[str]:
 
 
 def placement() -> str:
-    """Return a line that names the CPUs of the servers and of the load."""
+    """Return a line on the CPUs of the servers and of the load: their numbers, if there are several CPUs."""
     if len(CPUS) > 1:
         return f"servers run on CPU {CPUS[0]}, the load on CPU {CPUS[-1]}"
     return "servers and load share a CPU, or go where the system puts them"

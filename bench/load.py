@@ -32,7 +32,7 @@ HEAD_END = b"\r\n\r\n"
 class Load:
     """Result of a load; latencies in seconds, from the send of a request to the last byte of its answer.
 
-    With a new connection for each request, the latency begins with the opening.
+    With a new connection for each request, the latency of all but each caller's first begins with the opening.
     """
 
     latencies: list[float] = field(factory=list)
@@ -167,7 +167,7 @@ class _Caller:
 
 
 class _FreshCaller(_Caller):
-    """A caller that opens a connection for each request. The latency includes the opening."""
+    """A caller with a new connection for each request. From its second request on, the latency includes the opening."""
 
     def __init__(self, address: Address, asked: bytes, load: Load, selector: selectors.BaseSelector) -> None:
         super().__init__(address, asked, load)

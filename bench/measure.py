@@ -19,7 +19,7 @@ Cycles = Callable[[int], None]
 
 
 class BenchError(Exception):
-    """A contestant failed in the measured task: one line for the person that runs the benchmark."""
+    """A contestant failed, or a benchmark cannot run here: one line for the person that runs the benchmark."""
 
 
 @frozen(kw_only=True)
@@ -90,7 +90,7 @@ QUICK = Scale(
 
 
 class Progress:
-    """Reporter of the current step on standard error, once the run takes longer than a second."""
+    """Reporter of the current step on standard error: not in the first second of a run, then at most every 2 s."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self._began = time.monotonic()

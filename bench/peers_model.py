@@ -1,8 +1,8 @@
 """A model endpoint with scripted answers: `python -m bench.peers_model`, compatible with OpenAI.
 
 The last message of a request is its script, `DELTAS PAUSE`. Without a pause all chunks are written at once. With a
-pause each chunk is written separately after so many seconds; its text is two times in nanoseconds: arrival of the
-request, and write of the chunk.
+pause the deltas are written one by one, so many seconds apart. The text of each is two times in nanoseconds: arrival of
+the request, and write of the chunk.
 """
 
 from __future__ import annotations

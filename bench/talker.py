@@ -1,7 +1,7 @@
 """Program in the terminals: for each line that it reads, it writes a number of bytes and a mark.
 
-`python -I bench/talker.py BYTES CPU`. It runs in the shell of a relay without this project's modules, on the CPU `CPU`
-(-1: any).
+`python -I bench/talker.py BYTES CPU`. It runs in the shell of a relay, or below `bench.pty_loop`, without this
+project's modules, on the CPU `CPU` (-1: any).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ NOTES = (
 
 
 def tokens_section(scale: Scale, progress: Progress) -> list[Table]:
-    """Return the table of the tokens of tools, of screens, and of a work of ten steps."""
+    """Return the table of the tokens of tools, of screens, of a match of a search, and of a work of ten steps."""
     rows = [
         Row("tools", {"tokens": tool_tokens(few=False)}),
         Row("tools, few", {"tokens": tool_tokens(few=True)}),

@@ -113,7 +113,7 @@ def _tries(scale: Scale) -> int:
 
 
 def _first(address: Address, token: str, provider: str) -> float:
-    """Return the seconds to the first samples of a new session."""
+    """Return the seconds from the request for speech to its first samples, on the open socket of a new session."""
     client = _Client(address, token, provider)
     try:
         client.say(SENTENCE)

@@ -157,7 +157,8 @@ class Demo:
     ) -> Flow[JsonObject | None]:
         """Send a request; return the answer's object, {} for a picture, or None for a failure, which is printed.
 
-        The request goes to the relay, or to the API with `api`. `name` is printed in place of a path with a secret.
+        The request goes to the relay, or to the API with `api`. `name` is printed in place of the path of an answered
+        request.
         """
         engine = self.engine
         began = engine.now.mono

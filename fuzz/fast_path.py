@@ -1,8 +1,8 @@
 """`python -m fuzz.fast_path --scripts 100000`: fast paths against reference implementations on nearly plain traffic.
 
-Each script is a seed: requests, a response, or frames of a WebSocket, split anywhere. Most of them are plain or one
-change away from that, with our own events in between. The fuzz targets `fast_path`, `call` and `frames` compare the two
-implementations; this program adds inputs that only a grammar finds.
+Each script is a seed for three comparisons: requests to a server, a response to a client, and frames of a WebSocket,
+split anywhere. Most are plain or one change away from that, with our own events in between. The fuzz targets
+`fast_path`, `call` and `frames` compare the two implementations; this program adds inputs that only a grammar finds.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _one_flaw(rng: Random) -> bytes:
 
 
 def compare_server(seed: int) -> int:
-    """Compare the server sides on one connection; return the number of messages that the fast path handled alone."""
+    """Compare the server sides on one connection; return the number of responses that the fast path sent alone."""
     rng = Random(seed)
     return compare(traffic(rng), rng)
 

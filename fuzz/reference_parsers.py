@@ -1,4 +1,4 @@
-"""Reference implementations without fast paths, for tests that compare the two.
+"""Reference implementations without fast paths, for fuzzers, simulations and benchmarks that compare the two.
 
 `disable_fast_paths()` disables the fast paths for a whole process. The product has no switch for this, since no
 operator needs one.

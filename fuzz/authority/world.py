@@ -317,7 +317,10 @@ class World:
                 self._expect(not phone.is_open, f"an open socket of {who}")
 
     def _end(self) -> None:
-        """Revoke all principals, and check that their sockets, runs, routes and API keys have ended."""
+        """Revoke all principals, and check that their sockets, routes and API keys have ended.
+
+        The runs that they started with an API key must be cancelled too.
+        """
         for who in self.principals:
             if who.is_active(self._now):
                 self.book.at(self._node())

@@ -205,7 +205,7 @@ class CoreDriver(CoreHarness):
             self.feed(Failed(op, Failure(kind)))
 
     def answer_all(self) -> None:
-        """Execute pending operations until none is left. Raise `AssertionError` if that never happens."""
+        """Execute pending operations until none is left. Raise `AssertionError` after `MAX_OPERATIONS` of them."""
         for _ in range(MAX_OPERATIONS):
             if not self.pending:
                 return

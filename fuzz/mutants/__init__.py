@@ -1,1 +1,1 @@
-"""Mutants: small wrong changes to the core, one at a time, each of which a test must detect."""
+"""Mutants: small wrong changes to the core, one at a time, which a test, mypy or a simulation has to detect."""

@@ -57,7 +57,8 @@ class Judge:
     def judge(self, mutant: Mutant) -> Verdict:
         """Run tests and mypy in steps until one of them fails; return the verdict.
 
-        Raise `FailsWithoutMutantError` if a test fails without the mutant.
+        Without `collected`, a failing test is repeated without the mutant: raise `FailsWithoutMutantError` if it fails
+        again. `collected` leaves such tests out.
         """
         module = mutant.module
         text = mutant.text(self.tree.path(module).read_bytes())

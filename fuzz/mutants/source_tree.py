@@ -78,7 +78,7 @@ class SourceTree:
         ]
 
     def scenario_tests(self) -> list[Path]:
-        """Return the test files of whole programs, and the files of rules that hold for all modules."""
+        """Return those that exist of two test files of general rules, the tests on the loops, and the simulations."""
         paths = (
             "tests/test_constants.py",
             "tests/test_core_classes.py",
@@ -88,7 +88,7 @@ class SourceTree:
         return [self.root / path for path in paths if (self.root / path).exists()]
 
     def tests(self) -> list[Path]:
-        """Return the test files of all subpackages, and those of whole programs."""
+        """Return the test files of all modules and subpackages, and `scenario_tests`."""
         packages = {_package_of(module) for module in self.modules()}
         return (
             sorted(path for package in packages for path in self._tests_of(package) if path.exists())

@@ -32,7 +32,7 @@ FORKSERVER.set_forkserver_preload(["pytest", "hypothesis.stateful", "h11", "h2.c
 
 
 class FailsWithoutMutantError(Exception):
-    """A test fails without the mutant as well, so it proves nothing."""
+    """A test fails without the mutant as well, so it proves nothing; or the tests cannot be collected."""
 
 
 @frozen

@@ -2,13 +2,13 @@
 
 The first byte of an input chooses the kind of session: output, lab or agent. Then each line is an action:
 
-    ~1      the socket that owns the session is lost, with the code selected by the digit
+    ~1      the speaker's socket is lost, with the code selected by the digit
     +       another socket connects, and becomes the speaker
     -       the first open socket becomes the speaker
     |  and  /    the speaker stops reading, and reads again
     .2      time passes, as selected by the digit
     ?       the disk fails from now on
-    else    the speaker sends this line; `{token}` stands for the resume token
+    else    the speaker sends this line; `{token}` stands for the resume token (without a speaker, `+`)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A small PNG of the screen: one rectangle per node, one tenth of the real size (PNG specification, third edition)."""
+"""A small PNG of the screen, one tenth of the real size, with a rectangle per interesting node (PNG, third edition)."""
 
 from __future__ import annotations
 
