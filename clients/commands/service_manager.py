@@ -82,7 +82,7 @@ def install(
 def remove(*, system: bool) -> None:
     """Stop the servers and delete the service's files, or print that there are none.
 
-    Raises `CliError` if a file cannot be deleted.
+    Raises `CliError` if a file cannot be read or deleted.
     """
     folder = _folder(system=system)
     names = [f"{LABEL}.plist"] if sys.platform == "darwin" else [f"{UNIT}{end}" for end in _UNITS]

@@ -36,7 +36,10 @@ def run_flow(
     client_tls: ssl.SSLContext | PinnedTrust | None = None,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Run a flow on an event loop and return its result. Raises `CliError`, and `KeyboardInterrupt` after Ctrl-C."""
+    """Run a flow on an event loop and return its result.
+
+    Raises `CliError`, an exception of `on_tell`, and `KeyboardInterrupt` after Ctrl-C.
+    """
     service = OneShotService(plan, watched=sys.stderr.isatty())
     return run_service(service, runtime, home=home, compute=compute, client_tls=client_tls, on_tell=on_tell)
 
@@ -94,8 +97,8 @@ def run_service(
 class ProgressLine:
     """Progress line on standard error, for a `OneShotService(watched=True)` that waits for more than a second.
 
-    Any notification but `doing` and `waiting` removes the line until the next `doing`. If a notification cannot be
-    shown, mostly because the output is closed, `on_broken` is called.
+    Any notification but `doing` and `waiting` removes the line until the next `doing`. If `on_tell` raises, mostly
+    because the output is closed, `broken` is the exception, and `on_broken` is called.
     """
 
     def __init__(self, on_tell: Callable[[Notify], None] | None, on_broken: Callable[[], None] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`python -m fuzz.authority.run`: random worlds of authority; exit code 1 if a principal exceeds its authority."""
+"""`python -m fuzz.authority.run`: random worlds of authority; exit code 1 if a result differs from the model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _run_one(seed: int) -> Counter[str] | str:
 @click.option("--first", type=int, default=0, show_default=True)
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
 def main(worlds: int, first: int, jobs: int | None) -> None:
-    """Run random worlds of authority; exit code 1 when a principal exceeds its authority."""
+    """Run random worlds of authority; exit code 1 when a result differs from the model."""
     began, total, failed = time.monotonic(), Counter[str](), 0
     with ProcessPoolExecutor(jobs or multiprocessing.cpu_count()) as pool:
         for done, result in enumerate(pool.map(_run_one, range(first, first + worlds), chunksize=CHUNK), start=1):

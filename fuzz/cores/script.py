@@ -38,7 +38,7 @@ class ServiceKind(Enum):
 
 @frozen
 class RequestTemplate:
-    """HTTP request of a script; in its path, `{prefix}` is replaced by the start of the token that is sent."""
+    """HTTP request of a script; `{prefix}` in its path stands for the start of the token chosen for the request."""
 
     method: str
     path: str
@@ -138,7 +138,7 @@ class CoreScriptRun:
         self.driver.connect_client(client, local=what % 2 == 0)
 
     def send_request(self, who: int, what: int) -> None:
-        """Send a request of a client, with a known token for most variants."""
+        """Send a request of a client; one that needs a token has a known one for most variants, or `none`."""
         peer = self._pick_accepted(who)
         if peer is None or peer.client is None:
             return

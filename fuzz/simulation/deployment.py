@@ -333,7 +333,7 @@ class Deployment:
             self.sim.after(seconds, lambda: party.disconnect(reset=reset))
 
     def add_client(self, line: SimClient) -> None:
-        """Register an open client connection."""
+        """Register a client, so that `close_connections`, `heal_all` and faults of clients apply to it."""
         self.lines[line] = None
 
     def close_connections(self, *, but: WebSocketClient | None = None) -> None:
@@ -379,7 +379,7 @@ class Deployment:
         self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
 
     def blackhole(self, connection: SimConnection, seconds: float) -> None:
-        """Drop all packets of a connection for `seconds`."""
+        """Drop all packets of a connection for `seconds`, or until a partition of the network ends before that."""
         connection.hang()
         self.hurt[connection] = None
         self.note_network_fault(seconds)

@@ -42,7 +42,7 @@ Examples:
 
 @define
 class RunSummary:
-    """Statistics of many simulations."""
+    """Sums of the reports of many simulations; those that failed have none."""
 
     worlds: int = 0
     seconds: float = 0.0

@@ -37,7 +37,7 @@ class ShowScreen:
 
 @frozen
 class GoBack:
-    """Go back one screen."""
+    """Do what the back key does: mostly, go back one screen."""
 
 
 @frozen
@@ -108,7 +108,7 @@ class EditText:
 
 @frozen
 class PressKey:
-    """Press a key of the on-screen keyboard: a letter, `Enter` or `Delete`."""
+    """Press a key of the on-screen keyboard: a letter, a space, `Enter` or `Delete`."""
 
     key: str
 
