@@ -25,7 +25,7 @@ class Column:
 
 @frozen
 class Row:
-    """A contestant and its figures; a missing key was not measured."""
+    """A contestant, or a variant of a measurement, and its figures; a missing key was not measured."""
 
     name: str
     values: dict[str, float]
@@ -33,7 +33,7 @@ class Row:
 
 @frozen
 class Table:
-    """Contestants that ran side by side. `notes` are needed to interpret the figures."""
+    """Figures of one benchmark, a row for each contestant or variant. `notes` are needed to interpret the figures."""
 
     section: str
     title: str

@@ -1,4 +1,7 @@
-"""Users whose agent requests approval of two notes, one after the other: each answer must apply to its call only."""
+"""Users whose agent stores two notes, one after the other, each after an approval.
+
+An answer must apply to its call only; `session` also to later calls with the same note in that chat.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents that call Device Control, and phones that answer: late, twice, not at all, or with another phone's id."""
+"""Agents that call Device Control, and phones that answer late, twice or not at all, or answer another's command."""
 
 from __future__ import annotations
 

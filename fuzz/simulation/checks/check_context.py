@@ -194,13 +194,13 @@ class CheckContext:
         return self.world.local_headers()
 
     def request(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
-        """Send a remote agent's request to the relay with a token, wait for its response, and return the request."""
+        """Send a remote agent's request to the relay with a token, if any, await its response, and return the request."""
         return self.wait_response(self.start_request_as(token, method, path, body, **headers))
 
     def start_request_as(
         self, token: str, method: str, path: str, body: object = None, **headers: str
     ) -> RequestClient:
-        """Send a remote agent's request to the relay without waiting for its response, and return the request."""
+        """Send a remote agent's request to the relay with a token, if any, without waiting; return the request."""
         fields = {**({"authorization": f"Bearer {token}"} if token else {}), **_fields(headers)}
         return self.start_request((self.world.agent, REMOTE), method, path, body, fields)
 

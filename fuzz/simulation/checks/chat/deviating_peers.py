@@ -44,7 +44,7 @@ def _expect_soon(context: CheckContext, so: Callable[[], bool], about: str) -> N
 def deviating_tool_servers(context: CheckContext) -> None:
     """Let the model call a tool of a deviating MCP server, with `DRAWN` drawn deviations; check each outcome.
 
-    The server runs as a child process and on another host over HTTP; a deviation belongs to one of them.
+    The server runs as a child process and on another host over HTTP; each drawn call goes to one of these.
     """
     server, host = DeviatingMcpServer(context.world.sim), context.new_host()
     context.world.home.programs[PROGRAM] = partial(DeviatingMcpProgram, server)
