@@ -61,7 +61,7 @@ def untaken(walked: Rows) -> tuple[str, ...]:
 
 
 def format_report(walked: Rows) -> str:
-    """Return a report: for each table, the number of its used rows, followed by its unused rows."""
+    """Return a report: the number of used rows in all; for each table that of its own, followed by its unused rows."""
     missing = dict.fromkeys(untaken(walked))
     lines = [f"rows walked: {len(all_rows()) - len(missing)} of {len(all_rows())}"]
     for name, table, _ in _tables():

@@ -100,7 +100,10 @@ class OpenPicker:
 
 @frozen
 class EditText:
-    """Copy, cut or select the text of a field, or paste into it; an empty `command` opens the menu of these."""
+    """Copy or cut the text of a field, or paste into it; an empty `command` opens the menu of these.
+
+    The menu also has `Select all`, which changes nothing here.
+    """
 
     key: str
     command: str = ""

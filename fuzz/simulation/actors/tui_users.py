@@ -34,7 +34,7 @@ class _TuiState:
 class _EchoGateway(ScriptedProgram):
     """Gateway that answers each request; before that, `flood` sends events and `noise` no JSON; `die` exits instead.
 
-    A share of the gateways ignores signals.
+    A share of the gateways ignores signals other than SIGKILL.
     """
 
     def __init__(self, child: SimChild, gateways: TuiUsers) -> None:

@@ -194,7 +194,7 @@ class CheckContext:
         return self.world.local_headers()
 
     def request(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
-        """Send a remote agent's request to the relay with a token, if any, await its response, and return the request."""
+        """Send a remote agent's request to the relay, with a token unless it is empty; return the answered request."""
         return self.wait_response(self.start_request_as(token, method, path, body, **headers))
 
     def start_request_as(
