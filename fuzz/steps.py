@@ -247,7 +247,7 @@ class UseGateway(Step):
 @kind("cut short")
 @frozen
 class EndWaitingSession(Step):
-    """Session {session} waits for phone {phone}, and ends after {seconds:g} s."""
+    """Session {session} waits for phone {phone}, and ends after {seconds:g} s or more."""
 
     session: int = index()
     phone: int = choice()
@@ -563,7 +563,7 @@ class SetWallClock(Fault):
 @kind("refuse")
 @frozen
 class RefuseSessionRecord(Fault):
-    """The store refuses request {request} for session {session}; perhaps a restart {seconds:g} s later."""
+    """The store refuses request {request} for session {session}; perhaps a restart {seconds:g} s later, or more."""
 
     session: int = index()
     request: int = choice()

@@ -1,4 +1,4 @@
-"""Users whose agent stores two notes, one after the other, each after an approval.
+"""Users whose agent wants to store two notes, one after the other, and requests approval of each if none lasts.
 
 An answer must apply to its call only; `session` also to later calls with the same note in that chat.
 """
