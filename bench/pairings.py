@@ -1,4 +1,4 @@
-"""Benchmark of concurrent pairings: a code, a socket, and a durable token; one row for each store."""
+"""Benchmark of concurrent pairings: a code, a socket, and a stored token; one row for each store."""
 
 from __future__ import annotations
 

@@ -49,7 +49,8 @@ def split_randomly(data: bytes, rng: Random) -> list[bytes]:
 def read_dictionary(path: Path) -> list[bytes]:
     r"""Return the words of a dictionary.
 
-    The format is one word a line, in quotes, with `\xNN` for a byte. Empty lines and comments with `#` are skipped.
+    The format is one word a line, in quotes, with `\xNN` for a byte, perhaps after a name and `=`. Empty lines and
+    comments with `#` are skipped.
     Raise ValueError for any other line.
     """
     words: list[bytes] = []
