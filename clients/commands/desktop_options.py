@@ -86,7 +86,7 @@ def run_on_relay(
 ) -> T:
     """Run a flow with a relay's HTTP client, and return its result.
 
-    The client uses the best route of the session that `who` names or that is stored.
+    The client uses the best route of the session that `who` names, or else of the only stored one.
     """
     from svc_proto.cli.desktop_sessions import relay_client_for
 
@@ -103,7 +103,10 @@ def run_on_session(
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Run a flow with a relay's session, the stored one or the one that `who` names, and return its result."""
+    """Run a flow with a relay's session, the one that `who` names or else the only stored one; return its result.
+
+    Raises `CliError` if there is no such session, or several are stored and none is named.
+    """
     from svc_proto.cli.desktop_sessions import find_stored_session
 
     def plan(engine: Engine) -> Flow[T]:

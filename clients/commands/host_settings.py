@@ -23,7 +23,7 @@ def service_home() -> Path:
 
 
 def read_relay_config(*, named: bool = False, lenient: bool = False, **options: object) -> RelayConfig:
-    """Return the relay's configuration, with the settings of the running relay unless `named`.
+    """Return the relay's configuration; unless `named`, with settings of the running relay and API in place of its own.
 
     The environment alone counts where `.env` cannot be read, and with `lenient` also where it has an error. Raises
     `CliError` if the configuration is invalid.

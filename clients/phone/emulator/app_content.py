@@ -147,7 +147,10 @@ class AppContent:
         return Outcome(_filled(action.then, texts), _filled(action.toast, texts))
 
     def fill(self, screen: Screen, package: str) -> Screen:
-        """Return a screen whose names in braces are replaced by the app's texts, with a row for each record."""
+        """Return a screen with the app's texts in place of names in braces, empty where the app has no such text.
+
+        A row of kind `RECORDS` becomes a row for each record that matches its `where` and the searched text.
+        """
         texts = self.texts_of(package)
         return evolve(
             screen,

@@ -54,8 +54,8 @@ def find_touch_target(windows: Sequence[Window], needle: str, *, exact_only: boo
 def texts_at_target(device: EmulatedDevice, command: PhoneCommand) -> tuple[str, ...]:
     """Return texts and descriptions of the node that a tap or long press names or presses, and of its descendants.
 
-    A tap on a named node may press another one, in a window above: then the texts of both are returned. Empty for any
-    other command, and without a node.
+    A tap on a named node acts at its centre, where another node may react: then the texts of both are returned. Empty
+    for any other command, and without a node.
     """
     args, windows = CommandArguments(command.body), device.windows()
     if not windows:
