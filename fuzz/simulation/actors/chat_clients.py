@@ -274,7 +274,7 @@ class ChatClients:
     def compare(self) -> None:
         """Request the stored messages of each chat, and compare them with what the streams reported.
 
-        A deleted chat in which `/v1/runs` never started a run must be gone. Other chats being deleted are skipped.
+        A deleted chat for which no run was ever requested must be gone. Other chats being deleted are skipped.
         """
         for chat in self.chats:
             if chat.deleted and not chat.runs:  # a late run creates its session again

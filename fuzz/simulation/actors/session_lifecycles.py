@@ -47,7 +47,7 @@ SPEAKS, TYPES = 6, 4  # actions for a gateway and a terminal, as in their actors
 
 
 class SessionLifecycles:
-    """Handler of steps with several stages on sessions and phones; `ages` collects those of `AdvanceWallClock`."""
+    """Handler of steps with several stages on sessions and phones; `ages` has the seconds of `AdvanceWallClock`."""
 
     def __init__(
         self,
