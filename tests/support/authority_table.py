@@ -1,7 +1,8 @@
 """Table of authority: which credential reaches which route, channel, tool, setting and approval.
 
-`tests/test_authority_table.py` compares it with the services: a route or tool without a row fails there. The page
-docs/reference/authority.md is written from it by `python -m tests.support.authority_table`.
+`tests/test_authority_table.py` compares routes, channels and tools with the services: one without a row fails there.
+The rows of settings and approvals, `OTHERS`, are compared with nothing. `python -m tests.support.authority_table`
+writes docs/reference/authority.md from the table.
 """
 
 from __future__ import annotations

@@ -125,12 +125,12 @@ class HarnessChild(PassiveEnd):
         self.vanish(f"exit status {status}", status)
 
     def vanish(self, why: str, status: int | None = None) -> None:
-        """Close standard error and the child's channel with the reason `why`, and run until idle."""
+        """Close standard error, then the child's channel with `why` and `status`, and run until idle."""
         self.end(why, status)
         self.node.book.run_until_idle()
 
     def end(self, why: str = "", status: int | None = None) -> None:
-        """Close standard error and the child's channel with the reason `why`; the facts are queued."""
+        """Close standard error, then the child's channel with `why` and `status`; the facts are queued."""
         if self.errors is not None:
             self.errors.finish()
         self.finish(why, status)

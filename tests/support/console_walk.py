@@ -49,7 +49,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @frozen
 class Line:
-    """A typed line of a console block, and the first word of each line that the page shows as its output."""
+    """A typed line of a console block, and the first words of those lines of its output that begin with a word."""
 
     typed: str
     shows: list[str]
@@ -72,7 +72,7 @@ def lines_of(page: str) -> list[Line]:
 
 
 def fresh_clone(into: Path, env: dict[str, str]) -> None:
-    """Clone the repository to `into` and copy the changes of the working tree onto the clone.
+    """Clone the repository to `into`, with the unstaged changes and untracked files of the working tree.
 
     Unless `FRESH` is set, the clone also gets bytecode and a venv with the packages of this one.
     """
@@ -92,7 +92,8 @@ def fresh_clone(into: Path, env: dict[str, str]) -> None:
 def environment(home: Path) -> dict[str, str]:
     """Create the folder `home` and return the environment of a user with it.
 
-    Variables of the product and of this test run are removed; the XDG folders stay those of the current user.
+    Variables of the product and of this test run are removed. The XDG folders of configuration and cache stay those of
+    the current user; this venv is removed from `PATH`.
     """
     home.mkdir(parents=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
@@ -201,7 +202,7 @@ class Walk:
         return Line(typed, line.shows)
 
     def run(self, beginning: str) -> str:
-        """Type the next line in the second terminal; check its output against the page, and return it."""
+        """Type the next line in the second terminal, check its output by `shown_in`, and return it."""
         line = self.next(beginning)
         return shown_in(self.shell.run(line.typed), line)
 
@@ -240,7 +241,7 @@ def _files(env: dict[str, str], *which: str) -> list[str]:
 
 
 def _borrow_bytecode(into: Path, env: dict[str, str]) -> None:
-    """Copy the bytecode of the Python packages to the clone, with the modification times of all its Python sources."""
+    """Copy the bytecode of the packages `PACKAGES` to the clone, and the modification times of their sources."""
     for file in _files(env, "--cached", "--others", "--exclude-standard"):
         if file.endswith(".py") and file.startswith(PACKAGES) and (into / file).exists():
             shutil.copystat(ROOT / file, into / file)  # the modification time decides whether bytecode is up to date
@@ -250,9 +251,9 @@ def _borrow_bytecode(into: Path, env: dict[str, str]) -> None:
 
 
 def _borrow_packages(into: Path) -> None:
-    """Create a venv in the clone with the packages of this venv and scripts for the clone's programs.
+    """Create a venv in the clone, with scripts for the clone's programs.
 
-    Stamp files make it look up to date to `make`.
+    A `.pth` file lets it import the packages of this venv; stamp files make it look up to date to `make`.
     """
     folder = into / ".venv"
     venv.create(folder, symlinks=True)

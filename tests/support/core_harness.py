@@ -257,7 +257,8 @@ class CoreHarness:
     def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
         """Execute an operation, or hold or refuse it if its type is in `hold` or `refuse`.
 
-        A query waits behind a held query. Operations of other nodes than `node` are always executed.
+        For a `Query`, the type of its request counts, and it waits behind a held query. Operations of other nodes than
+        `node` are always executed.
         """
         subject = operation.request if isinstance(operation, Query) else operation
         # Queries are executed in order.

@@ -14,7 +14,7 @@ COMPOSED = re.compile(r"RELAY_(?:VOICE_OUTPUT|REALTIME_VOICE)_[A-Z_]+|[A-Z]+_(?:
 
 
 class _Asked(dict[str, str]):
-    """Empty environment that records the names of the variables that a program gets from it."""
+    """Empty environment that records the names with which `get` is called."""
 
     def __init__(self) -> None:
         super().__init__()

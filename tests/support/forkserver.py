@@ -1,7 +1,8 @@
 """Programs as child processes forked from a process that has imported them, which saves the start of Python.
 
 `Popen`, `run` and `ForkedTerminal` have the interfaces of `subprocess` and `pexpect.spawn`. Where a fork would differ
-from a new interpreter, and always with `FORKSERVER=0`, a new interpreter is started.
+from a new interpreter, for other commands than `python(...)`, with `FORKSERVER=0` and outside Linux, they start the
+command as those do.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def python(*words: str) -> list[str]:
 
 
 class Popen(subprocess.Popen[Any]):
-    """`subprocess.Popen` that forks the server process if the result is the same, and else starts a new interpreter."""
+    """`subprocess.Popen` that forks the server process where the result is the same, and else works as usual."""
 
     def _execute_child(
         self, args: Sequence[str], executable: object, preexec_fn: object, close_fds: object, *rest: Any
@@ -95,7 +96,7 @@ def run(
 
 
 class ForkedTerminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic class when it runs
-    """`pexpect.spawn` that forks the server process if the result is the same, and else starts a new interpreter."""
+    """`pexpect.spawn` that forks the server process where the result is the same, and else works as usual."""
 
     def _spawnpty(self, args: Sequence[bytes], **options: Any) -> PtyProcess:
         env, cwd = options.get("env"), options.get("cwd")

@@ -146,7 +146,10 @@ class HttpCodec(ABC):
 
     @abstractmethod
     def send(self, event: Event) -> None:
-        """Queue an event. Raise `LocalProtocolError` if the protocol does not allow it now."""
+        """Queue an event. Raise `LocalProtocolError` if the protocol does not allow it now.
+
+        `Http2Client` checks later what it queues until the server's settings have arrived.
+        """
 
     @abstractmethod
     def receive_data(self, data: bytes) -> None:
@@ -416,7 +419,7 @@ class Http2Client(HttpCodec):
 
     @property
     def must_close(self) -> bool:
-        """Report whether no stream is open and the peer has closed the connection or sent GOAWAY."""
+        """Report whether no stream is open, and the peer has closed, sent GOAWAY or violated the protocol."""
         return not self._streams and (self._eof or self._left)
 
     def open_stream(self) -> StreamId:
@@ -659,7 +662,7 @@ class _WebSocket:
     def send(self, event: Event) -> None:
         """Queue a message or a part, a ping, a pong or a close frame; raise LocalProtocolError for any other event.
 
-        A close frame is dropped if the WebSocket is closing.
+        A close frame is dropped if the WebSocket is closing or closed; the other events are then errors too.
         """
         match event:
             case CloseWebSocket(code=code, reason=reason):
@@ -681,7 +684,8 @@ class _WebSocket:
     def receive_data(self, data: bytes) -> Iterator[Event]:
         """Yield the events in bytes of the peer, which are empty for their end; nothing once the WebSocket is closed.
 
-        Close frames are answered, and pings unless this side has sent a close frame.
+        Unless this side has sent a close frame, close frames, pings and violations are answered; else only the end and
+        the peer's close frame give an event.
         """
         if self.is_closed:
             return

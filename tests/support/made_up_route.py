@@ -45,7 +45,7 @@ def reply(answer: object) -> CommandReply:
 
 
 def find_places() -> dict[str, object]:
-    """Return what each part of the project that reads the table shows of the made-up route."""
+    """Add the made-up route to the table, and return what each part of the project that reads the table shows of it."""
     DEVICE_CONTROL[ROUTE.method, ROUTE.path] = ROUTE
     HANDLERS["vibrate"] = vibrate
     from fuzz.simulation.access_matrix import RELAY_ACCESS, expected_access

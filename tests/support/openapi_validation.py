@@ -1,4 +1,7 @@
-"""Validator of responses against a server's OpenAPI document; members that it does not name are errors.
+"""Validator of responses against a server's OpenAPI document.
+
+Members that a schema does not name are errors, except in the schemas of `OPEN` and in objects without a schema of
+their own.
 
 documented = OpenApiValidator.of(book.request("GET", "/openapi.json").body)
 documented.check("GET /health", answer)
@@ -96,7 +99,7 @@ class OpenApiValidator:
     def misfits(self, schema: Mapping[str, Any], value: object) -> list[str]:
         """Return the errors of a value against a schema of this document.
 
-        Unknown members are errors, except in the schemas of `OPEN`.
+        Members that `schema`, or a component with properties, does not name are errors, unless `OPEN` has the component.
         """
         key = json.dumps(schema)
         if key not in self._validators:

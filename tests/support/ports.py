@@ -19,7 +19,7 @@ _ports = cycle((*_OURS[_BEGIN:], *_OURS[:_BEGIN]))
 def free_port() -> int:
     """Return a free port of 127.0.0.1.
 
-    All other ports of the function's range come before a returned port comes again.
+    A port is returned again only after all other ports of this test process's range have been tried.
     """
     while True:
         port: int = next(_ports)

@@ -3,15 +3,17 @@
 Rules
   async        no `async def`, `await`, `async for`, `async with`, asynchronous comprehension
   builtin      no call of a builtin that does IO, depends on an address or a hash seed, or runs text as code
-  import       no import of a module that reaches the outside (those of the `forbidden` contract over `svc_proto`)
+  import       no import of a module that reaches the outside (those of the `forbidden` contract over `svc_proto`), and
+               no `__import__` or `import_module`
   clock        no `now`, `utcnow` or `today` of the datetime types, and no time zone of the host
-  global       no `global` statement, no logger made at module level
-  unordered    no iteration over a set, in any form whose result depends on the order: the same facts have to give the
-               same commands on every run. Lengths, membership, `sorted`, sums and set algebra are fine.
+  global       no `global` statement, no call of `getLogger`
+  unordered    no iteration over a set whose result depends on the order: the same facts have to give the same
+               commands on every run. Lengths, membership, `sorted`, sums and set algebra are fine.
 
 Types are not inferred. A set is recognized within one module: displays, comprehensions, `set(...)`
-and `frozenset(...)`, algebra on those, names bound to one, and names and attributes annotated as one. Names differ
-by function; attributes (and the mappings whose values are sets) by name, over the whole module.
+and `frozenset(...)`, algebra on those, names bound to one, names and attributes annotated as one, and calls of
+functions annotated to return one. Names differ by function; attributes (and the mappings whose values are sets) by
+name, over the whole module.
 """
 
 from __future__ import annotations
@@ -323,7 +325,7 @@ def _bind_parameters(arguments: ast.arguments, bind: Callable[[str, str], None])
 
 
 def _bind_loop(target: ast.expr, iterated: ast.expr, known: _Sets, bind: Callable[[str, str], None]) -> None:
-    """Bind the loop variables over a mapping of sets: `for v in m.values()`, `for k, v in m.items()`."""
+    """Bind `v` of `for v in m.values()` and `for k, v in m.items()`: as a set, if `m` is a mapping of sets."""
     match iterated, target:
         case ast.Call(func=ast.Attribute(value=owner, attr="values")), ast.Name(id=name):
             bind(name, "set" if known.is_mapping_of_sets(owner) else "other")

@@ -32,7 +32,7 @@ class ScenarioEnvironments(Enum):
 class AsNodes(Enum):
     """Choice of when a simulator test also runs with three nodes.
 
-    A test without a row always does, and each of its connections goes to another node.
+    A test without a row always does, and each of its connections goes to the next node.
     """
 
     KEPT = "always; a client keeps to the node that it found first"

@@ -190,9 +190,10 @@ class HttpClientConnection(TcpClient):
         return stream
 
     def close_stream(self, stream: StreamId, *, reset: bool) -> None:
-        """End a stream: at once with `reset`, else after its sent bytes; over HTTP/1.1, end the connection.
+        """End a stream; over HTTP/1.1, end the connection.
 
-        Disconnect an HTTP/2 connection that has no more streams and takes no new ones.
+        Over HTTP/2 the stream is reset: at once with `reset`, else after the rest of a complete request. Disconnect an
+        HTTP/2 connection that has no more streams and takes no new ones.
         """
         self._clients.pop(stream, None)
         self._unconsumed.pop(stream, None)
@@ -210,7 +211,7 @@ class HttpClientConnection(TcpClient):
             self.disconnect()
 
     def send_events(self, *events: Event) -> bool:
-        """Send events; return False if the connection no longer accepts them."""
+        """Send events; return False at the first that the protocol does not allow now."""
         try:
             for event in events:
                 self._codec.send(event)
@@ -308,14 +309,14 @@ class StreamClient:
         return self.carrier.has_connection
 
     def disconnect(self, *, reset: bool = False) -> None:
-        """End the stream: at once with `reset`, else after its sent bytes."""
+        """Unless the stream is closed, close it as `HttpClientConnection.close_stream` does, and call `on_end`."""
         if not self.is_closed:
             self.is_closed = True
             self.carrier.close_stream(self.stream, reset=reset)
             self.on_end()
 
     def set_slow_reading(self, slow: bool) -> None:
-        """Stop or resume reading: of the stream over HTTP/2, of the connection over HTTP/1.1."""
+        """Stop or resume reading from an HTTP/1.1 connection; over HTTP/2, withhold or grant the stream's window."""
         self.slow = slow
         if self.carrier.http2 is None:
             self.carrier.set_slow_reading(slow)
@@ -323,7 +324,7 @@ class StreamClient:
             self.carrier.read_all(self.stream)
 
     def send_events(self, *events: Event) -> bool:
-        """Send events; return False if the stream is closed or the connection no longer accepts them."""
+        """Send events; return False if the stream is closed, or at the first that the protocol does not allow now."""
         return not self.is_closed and self.carrier.send_events(*events)
 
     def on_connection_lost(self, problem: str) -> None:
@@ -436,7 +437,7 @@ class WebSocketClient(StreamClient):
         return self.send_events(TextMessage(self.stream, json.dumps(message)))
 
     def close(self, code: int) -> bool:
-        """Begin the closing handshake; return False if the WebSocket or its connection accepts no close now."""
+        """Begin the closing handshake, unless it has begun; return False if the stream is closed or no WebSocket yet."""
         return self.send_events(CloseWebSocket(self.stream, code))
 
     def on_event(self, event: Event) -> None:

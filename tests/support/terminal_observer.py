@@ -1,7 +1,7 @@
 """Shell substitute that runs a command and observes its terminal: `python -m tests.support.terminal_observer WORDS`.
 
 The program prints the command's process id and status, and whether the terminal is unchanged: its modes, and the
-blocking mode of its descriptors. Python modules run in a fork, which has their imports already.
+blocking mode of its descriptors. A module run by `python -W error -m` runs in the fork, without a new interpreter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules for texts: error texts for users are sentences, codes for programs are known words.
+"""Rules for texts: an error's text has more than one word, its code is a known word, a metric has name and help text.
 
 `hold_sentences` checks errors, log records and metrics that the core creates.
 """

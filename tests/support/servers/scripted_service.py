@@ -1,4 +1,4 @@
-"""Base class of scripted servers: a service with routes that every client may use."""
+"""Base class of scripted servers: a service whose routes are open to every client, unless `authorize` is overridden."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class PacedAnswer:
 
 
 def row(method: str, pattern: str, handler: Any, **more: Any) -> Route:
-    """Return a route without access control."""
+    """Return a route with the only access of scripted servers, `PUBLIC`."""
     return Route(method=method, pattern=pattern, access=ScriptedAccess.PUBLIC, handler=handler, **more)
 
 
 class ScriptedService(IdleService):
-    """HTTP service whose routes are open to every client. `channels` are the connections so far, the newest last."""
+    """HTTP service that allows every request to its routes. `channels` are the connections so far, the newest last."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.router = Router(routes)

@@ -3,7 +3,7 @@
     vendor = ElevenLabsServer([Sound(pcm), Refusal(429, retry_after="7")])
     url = world.peer(vendor)
 
-`seen` are the requests.
+`seen` are the requests. After the last answer, the vendor answers 500.
 """
 
 from __future__ import annotations
