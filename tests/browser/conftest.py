@@ -1,7 +1,7 @@
 """Fixtures with a real browser on the real page. Without Chromium these tests are skipped with a message.
 
-`site` is a real environment with a dashboard, and the test starts relay, API server and phones. `visit` opens the
-page. A page may request no other host, throw nothing, and log only what a test tolerates; the end of a test checks it.
+`site` is a real environment, in which a test starts the dashboard, other servers and phones. `visit` opens the page. A
+page may request no other host, throw nothing, and log only what a test tolerates; the end of a test checks it.
 
 With `--full` or `--rest`, tests with the marker `firefox` run in Firefox, too.
 """
@@ -130,7 +130,7 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
 
 
 class PageOpener:
-    """Opens pages and records their errors. `tolerated` has beginnings of console messages that the test permits."""
+    """Opener of pages, which records their errors; a message that begins with one of `tolerated` is none."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser

@@ -79,7 +79,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
         return service.result
 
     def fails(self) -> Exit:
-        """Run the service to its end, and return its exit, whose code must not be 0."""
+        """Run the service to its end, and return its exit; assert that its code is not 0."""
         self.advance()
         assert self.exit is not None
         assert self.exit.code

@@ -104,7 +104,7 @@ def test_plain() -> None:
 
 
 class Watched:
-    """A safety gate and its terminal view, which is drawn after each act."""
+    """A safety gate and its terminal view, which `look` draws."""
 
     def __init__(self, build: str = "sideload") -> None:
         self.out = io.StringIO()

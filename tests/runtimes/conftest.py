@@ -21,7 +21,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def nothing_is_left(runtime: str) -> Iterator[None]:
-    """Check that the test leaves neither children nor descriptors."""
+    """Check that the test changes the children of this process in no way, and leaves no more descriptors open."""
     with running(runtime):
         pass  # the first run of a loop opens lasting descriptors
     before = children()

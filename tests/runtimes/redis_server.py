@@ -1,4 +1,4 @@
-"""Redis servers of the tests: processes on ports of their own, without persistence, which end with the test."""
+"""Redis servers of the tests: processes on ports of their own, without persistence, killed at the end of `with`."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ class RedisServer:
 class RedisWithSentinels:
     """A Redis master, its replica, and three Sentinels that watch them, as a context manager.
 
-    The first Sentinel notices the loss of the master long before the others and needs no second opinion (quorum 1), so
-    the three never split their votes, which would cost another 6 s each time.
+    The quorum is 1, and the first Sentinel notices the loss of the master long before the others (`DOWN_AFTER`). So
+    they do not split their votes, which would delay the failover.
     """
 
     def __init__(self, folder: Path) -> None:

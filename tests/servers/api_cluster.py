@@ -19,7 +19,10 @@ KEY = "sk-nodes-4f0b81-77aa"
 
 
 class _Model(BaseHTTPRequestHandler):
-    """Model server that repeats the user's last message. `slow` never ends; `ask` calls a tool that needs approval."""
+    """Model server that repeats the last message, or answers `done` to a tool's result.
+
+    The message `slow` gets text until the server ends; `ask` gets a call of a tool that needs approval.
+    """
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))

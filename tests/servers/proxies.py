@@ -1,4 +1,4 @@
-"""nginx and Caddy in front of servers of a test, on a port of their own, on loopback only."""
+"""nginx (on loopback only) or Caddy in front of servers of a test, on a port of its own."""
 
 from __future__ import annotations
 

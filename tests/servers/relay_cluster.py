@@ -82,7 +82,7 @@ class BackgroundLoad(Generic[T]):
 
 
 class NodePhone:
-    """A phone on a thread that answers commands, and reconnects with its token until a sign-in is refused."""
+    """A phone on a thread that answers commands, and reconnects until it is closed or a sign-in is refused."""
 
     def __init__(self, name: str, port: int, code: str) -> None:
         self.name = name

@@ -177,7 +177,7 @@ def gateway_asks(home: Path, url: str, **env: str) -> dict[str, Any]:
 
 
 def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """Invites name the TLS URL; the relay's gateway reaches the API, others need the pin or a trusted certificate."""
+    """An invite has TLS and the API's port; the relay's gateway reaches the API, others need its pin or to trust it."""
     env = {"API_SERVER_SSL_CERT": str(certificate[0]), "API_SERVER_SSL_KEY": str(certificate[1])}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
         ports = {}
@@ -276,7 +276,7 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
 
 
 def test_a_desktop_that_was_paired_by_an_invite_chats(tmp_path: Path) -> None:
-    """A desktop with another home gets the API's URL and key from the invite, and uses the chat."""
+    """A desktop with another home gets the API's port and key from the invite, and lists the commands of the chat."""
     there = tmp_path / "desk"
     there.mkdir()
     with running(tmp_path, "servers", *LOCAL, "--no-qr", env={"API_SERVER_KEY": "sk-all-5d1c"}) as servers:

@@ -41,7 +41,7 @@ def chatting(cluster: ApiCluster, sessions: list[str]) -> BackgroundLoad[Told]:
 
 
 def check(cluster: ApiCluster, load: BackgroundLoad[Told]) -> None:
-    """Check that all nodes list the same rows, no message is stored twice, and each answer follows its message."""
+    """Check that all nodes list the same rows, no user's message twice, and an answer with 200 behind its message."""
     assert {answer[0] for _, _, answer in load.told} <= ANSWERS
     for session in dict.fromkeys(session for session, _, _ in load.told):
         rows = cluster.rows(0, session)

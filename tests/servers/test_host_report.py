@@ -15,7 +15,7 @@ from tests.servers.program_process import FOREIGN
 
 
 class Reporter:
-    """Builds the host report of a home; arguments set environment variables."""
+    """Builder of host reports of a home, after it has set the environment variables in its arguments."""
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.home = home

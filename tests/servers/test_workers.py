@@ -195,7 +195,7 @@ def test_two_processes_are_one_relay(tmp_path: Path) -> None:
 @needs_redis
 @pytest.mark.skipif(which("nginx", path=SYSTEM_PATH) is None, reason="nginx is not installed")
 def test_behind_a_proxy_on_this_host(tmp_path: Path) -> None:
-    """Check that the nginx block of the how-to sends each address to one worker, and some addresses to either."""
+    """Check that the nginx block of the how-to sends each address to one worker, and that it uses both workers."""
     page = (ROOT / "docs/howto/cluster.md").read_text()
     (block,) = re.findall(r"^  (split_clients .*)\n  (proxy_bind .*)$", page, re.MULTILINE)
     proxied = (

@@ -99,7 +99,7 @@ class OpenApiValidator:
     def misfits(self, schema: Mapping[str, Any], value: object) -> list[str]:
         """Return the errors of a value against a schema of this document.
 
-        Members that `schema`, or a component with properties, does not name are errors, unless `OPEN` has the component.
+        Members that `schema` or a component with properties does not name are errors, unless `OPEN` has the component.
         """
         key = json.dumps(schema)
         if key not in self._validators:

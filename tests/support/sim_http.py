@@ -437,7 +437,7 @@ class WebSocketClient(StreamClient):
         return self.send_events(TextMessage(self.stream, json.dumps(message)))
 
     def close(self, code: int) -> bool:
-        """Begin the closing handshake, unless it has begun; return False if the stream is closed or no WebSocket yet."""
+        """Begin the closing handshake, unless it has begun; return False if the stream is closed or not accepted."""
         return self.send_events(CloseWebSocket(self.stream, code))
 
     def on_event(self, event: Event) -> None:

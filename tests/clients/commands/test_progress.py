@@ -37,7 +37,7 @@ class Slow(BaseHTTPRequestHandler):
         self.wfile.write(self.body[1500:])
 
     def do_POST(self) -> None:
-        """Create a session, stop a turn, or stream a turn that is incomplete until `go` is set and then ends."""
+        """Create a session, set `go` to stop a turn, or stream the beginning of a turn and end it once `go` is set."""
         self.seen.append(self.path)
         self.rfile.read(int(self.headers.get("content-length", "0")))
         if self.path.endswith("/stop"):

@@ -1,4 +1,4 @@
-"""Tests of `svc-relay voice` with a real relay and the host's own speech engines."""
+"""Tests of `svc-relay voice` with real relays, some of which use the host's own speech engines."""
 
 from __future__ import annotations
 

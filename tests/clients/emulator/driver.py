@@ -15,7 +15,10 @@ STATUSES = (200, 400, 403, 404, 405, 423, 500, 503)  # 1.2
 
 
 class EmulatorDriver:
-    """Sends commands to an emulated phone, each one second after the one before, and checks replies."""
+    """Driver that sends commands to an emulated phone, each one second after the one before, and checks replies.
+
+    `perform` alone returns a reply unchecked.
+    """
 
     def __init__(self, apps: Iterable[App] = SAMPLE_APPS) -> None:
         self.backend = EmulatedPhone(seed_apps=apps)
@@ -73,7 +76,7 @@ class EmulatorDriver:
 def check(outcome: CommandResponse) -> None:
     """Assert that an answer has an allowed status, survives JSON in UTF-8, and has an error text exactly if refused.
 
-    An upload must only be a PNG file.
+    Of an upload, only the file name is checked: it must end with `.png`.
     """
     if isinstance(outcome, UploadReply):
         assert outcome.file_name.endswith(".png")

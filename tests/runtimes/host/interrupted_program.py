@@ -1,7 +1,7 @@
-"""Program that runs a core repeatedly; each time a signal comes at another line of the loop's shutdown.
+"""Program that runs a core repeatedly; each time a signal comes at a later line of the loop's shutdown.
 
-Every line of the shutdown is a place for a signal, until the signal handlers are Python's again. Arguments: a
-runtime, and the number of lines from one place to the next.
+The lines are counted from the end of `Host.close` until the signal handlers are Python's again. Arguments: a runtime,
+and the number of lines from one signal's place to the next.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Test of the soft limit of descriptors, which is raised to the hard one."""
+"""Test of the soft limit of descriptors, which is raised to the hard one, but to `MAX_DESCRIPTORS` at most."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tests.support.background_program import BackgroundProgram
 
 
 class TimerCore:
-    """Core with a timer every 20 ms, whose deadline is first an hour away; it exits after five calls."""
+    """Core whose deadline is an hour away, 50 ms after a connection, then 20 ms after each call; the fifth exits."""
 
     def __init__(self) -> None:
         self.times: list[float] = []

@@ -13,7 +13,7 @@ PATIENCE = 20.0  # s
 
 
 class Listener(ServiceListener):
-    """Records the services that a client finds by mDNS."""
+    """Listener that records whether the dashboard of the test is found by mDNS, and whether it is removed again."""
 
     def __init__(self) -> None:
         self.found = Event()

@@ -9,7 +9,7 @@ from runtimes.net.outbox import Outbox
 
 
 class Kernel:
-    """Fake of a descriptor that accepts `room` bytes at a time."""
+    """Fake of a descriptor that accepts `room` bytes, and no more until a test sets `room` again."""
 
     def __init__(self, room: int) -> None:
         self.room = room

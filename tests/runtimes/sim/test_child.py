@@ -38,7 +38,7 @@ class Cat(ScriptedProgram):
 
 
 class Shell(ScriptedProgram):
-    """Scripted shell that greets, reports a changed size, and ignores an interrupt."""
+    """Scripted shell that writes a prompt and an error at its start, prints a changed size, and ignores SIGINT."""
 
     def on_start(self) -> None:
         self.child.emit(b"$ ")

@@ -1,4 +1,4 @@
-"""Tests of the simulated object store: access control, and refusals as those of S3."""
+"""Tests of the simulated object store: one object's requests, refused signatures, and the paths of a bucket."""
 
 from __future__ import annotations
 

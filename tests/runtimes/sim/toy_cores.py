@@ -143,7 +143,7 @@ class ToyNetwork:
 
 
 def connected(bench: ToyNetwork) -> RawPeer:
-    """Connect from the phone, run until the toy core has accepted, and return the phone's end."""
+    """Connect from the phone, run until the toy core has accepted a connection, and return the phone's end."""
     wire = bench.world.connect(bench.phone, "relay", 80)
     bench.world.run_until(lambda: bool(bench.toy.of(Accepted)))
     return wire

@@ -255,7 +255,6 @@ def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     ids=["clear", "plain"],
 )
 def test_speech_is_transcribed(answer: Answer, text: str, voice: str) -> None:
-    """Speech of synthetic voices, which are silent between words, is transcribed."""
     assert understood(answer(spoken(text, voice))["text"], text)
 
 
@@ -286,7 +285,7 @@ def test_errors_of_the_transcription(answer: Answer, monkeypatch: pytest.MonkeyP
 
 
 class Whisper:
-    """Fake of a faster-whisper model that returns its arguments as a transcript."""
+    """Fake of a faster-whisper model that checks its sound and returns a transcript with the given language."""
 
     multilingual = False
 
