@@ -27,7 +27,7 @@ Place = tuple[str, proto.ChannelId]  # a core and one of its channels
 
 
 class InMemory:
-    """Relay and phone as two connected cores; `call` sends the relay an HTTP request, which the phone answers."""
+    """Relay and phone as two connected cores; `call` sends the relay an HTTP request, such as one for the phone."""
 
     def __init__(self, code: str = "ABC123") -> None:
         phone = Phone(PhoneConfig(remote="ws://relay", code=code), EmulatedPhone(), SafetySettings(armed=True))

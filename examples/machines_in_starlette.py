@@ -77,7 +77,10 @@ async def make_code(request: Request) -> Response:
 
 
 async def command(request: Request) -> Response:
-    """Send a GET to the phone, and return its answer, or an error after its disconnection or a timeout."""
+    """Send a GET to the phone, and return its answer, or an error after its disconnection or a timeout.
+
+    Raises `HTTPException` for a caller without a session that may control phones, and when no phone can be chosen.
+    """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     session = sessions.lookup(token, now()) if scheme.lower() == "bearer" else None
     if session is None or not session.holds("bridge", now().wall):

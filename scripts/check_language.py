@@ -126,7 +126,8 @@ def check_prose(number: int, line: str) -> Iterator[Finding]:
 def check_commits() -> Iterator[str]:
     """Yield each commit since the base whose subject breaks a rule.
 
-    A subject begins with a capitalized imperative verb, has a limited length, and does not end with a full stop.
+    A subject begins with a capitalized word that looks like an imperative verb, has a limited length, and does not end
+    with a full stop.
     """
     log = _git("log", "--no-merges", "--format=%h %s", f"{CONFIG['base']}..HEAD")  # empty without a clone or its base
     for commit, _, subject in (line.partition(" ") for line in log.splitlines()):

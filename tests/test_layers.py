@@ -86,7 +86,7 @@ OWNED = {f"{module}.{name}" for module, names in OWNERS.items() for name in name
 
 
 def imported(tree: ast.AST, *, types: bool = False) -> Iterator[str]:
-    """Yield the names of the modules that a module imports, also in functions.
+    """Yield the names that a module imports, also in functions: for `from m import n`, both `m.n` and `m`.
 
     With `types`, also those for type checkers, except statements that import only names which `OWNERS` permits.
     """

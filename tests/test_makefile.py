@@ -1,4 +1,4 @@
-"""The Makefile's reaction to a failed installation: only a missing wheel is tolerated.
+"""The Makefile's reaction to a failed installation of the voice engines: only a missing wheel is tolerated.
 
 And the completeness of the lock files, the versions that are excluded, and what the container file installs.
 """

@@ -47,7 +47,7 @@ def retired_words(identifier: str) -> set[str]:
 
 
 def doubled(modules: Iterable[str]) -> set[str]:
-    """Return the public class names that several sources define."""
+    """Return the names of public classes at module level that are defined more than once in the sources."""
     names = Counter(name for source in modules for name in re.findall(r"^class ([A-Za-z]\w*)", source, re.MULTILINE))
     return {name for name, count in names.items() if count > 1}
 

@@ -11,7 +11,7 @@ ONE = OperationId(1)
 
 
 class Parrot:
-    """Core that sends back received bytes and has two deadlines."""
+    """Core that creates a blob at its start, logs and sends back received bytes, and aborts `CH` at two deadlines."""
 
     def __init__(self) -> None:
         self.deadlines = [START.mono + 1.0, START.mono + 2.0]

@@ -1,7 +1,7 @@
-"""Contents of the wheel and its use in an empty environment with only the core's four packages; the container file.
+"""Contents of the wheel and its use in new environments; the container file and the files that it copies.
 
-The environment is filled without a network: pip installs the wheel, and its dependencies are copied from the
-environment of the tests. pip checks that it needs no more.
+`core_alone` is filled without a network: pip installs the wheel, and the core's four dependencies are copied from the
+environment of the tests. pip checks that it needs no more. The servers run with all packages of that environment.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Tests of the benchmarks: they run and give figures; the values are not tested."""
+"""Tests of the benchmarks: they run and give plausible figures."""

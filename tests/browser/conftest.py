@@ -142,7 +142,7 @@ class PageOpener:
     def __call__(self, url: str, *, clock: float | None = None, **options: Any) -> Page:
         """Open a page in a new profile, and return it; only the test advances the page's clock.
 
-        The clock starts at `clock`, epoch s, or at the present (`static_files.clock`).
+        The clock starts at `clock`, epoch s, or at the present.
         """
         options.setdefault("service_workers", "block")  # requests of a worker are invisible to `page.route`
         context = self._browser.new_context(**options)

@@ -1,4 +1,4 @@
-"""Test that a foreign page in a browser on the relay's host registers no code and opens no WebSocket."""
+"""Test that a script of a foreign page, in a browser on the relay's host, registers no code and opens no WebSocket."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[int]:
-    """Run another web server on this host, with a page that attacks the relay, and yield its port."""
+    """Run another web server on this host, with an empty page, and yield its port."""
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "index.html").write_text(PAGE)

@@ -33,7 +33,7 @@ class ScreenReader:
         return nodes
 
     def focus(self) -> list[str]:
-        """Return role, name and description of the focused element and of the named elements that contain it."""
+        """Return role, name and description of the focused element and of those around it, if they have a name."""
         nodes = self._nodes()
         by_id = {node["nodeId"]: node for node in nodes}
         focused = [node for node in nodes if {"focused"} & {each["name"] for each in node.get("properties", ())}]

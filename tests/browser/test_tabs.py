@@ -77,7 +77,7 @@ def test_only_the_visible_tab_sends_requests(site: Site, visit: PageOpener, tab:
     stop_clock(page)
 
     def pass_time(seconds: float) -> int:
-        """Advance the page's clock; return the number of requests that the page sent meanwhile."""
+        """Advance the page's clock; return the number of requests for `/api/plugins/` that the page sent meanwhile."""
         before = calls(visit)
         page.clock.fast_forward(int(seconds * 1000))
         with page.expect_response("**/page/icon.svg"):

@@ -26,7 +26,7 @@ NO_ANSWER = "ws://h:8767 does not answer: no reply to sign-in in 15 s"
 
 
 def signing_in(answer: object = (), credentials: Mapping[str, object] = CODE, **more: Any) -> OneShotHarness[Any]:
-    """Return a harness of a connection to a relay that answers `system/auth` with `answer`, or disconnects for None."""
+    """Return a harness of a connection to a relay that answers each message with `answer`, or disconnects for None."""
     said = answer if answer is None else [{"channel": "system", "id": "1", **each} for each in answer]  # type: ignore[attr-defined]
     opening = lambda engine: connect_desktop(engine, "ws://h:8767", credentials, ME)  # noqa: E731
     return OneShotHarness(opening, **{"socket": lambda message: said, **more})

@@ -10,7 +10,7 @@ from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 
 class Echo(LineService):
-    """Service that repeats each line and records other events in `heard`."""
+    """Service that repeats each line; `heard` has the problems of closed clients, and `writable` after each pause."""
 
     is_busy = True
 

@@ -9,7 +9,7 @@ from tests.loops.simulated_environment import SimulatedEnvironment
 
 @pytest.fixture
 def virtual() -> Iterator[SimulatedEnvironment]:
-    """Return a simulated world whose time passes only on request."""
+    """Yield a simulated world whose time passes only on request."""
     world = SimulatedEnvironment()
     yield world
     world.close()

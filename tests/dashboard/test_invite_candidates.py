@@ -53,7 +53,7 @@ def mesh_of(world: SimulatedEnvironment, program: Any = Tailscale) -> None:
 
 
 class Minting:
-    """Dashboard before a relay that mints any invite."""
+    """Dashboard before a scripted relay that records requests and answers each with 200."""
 
     def __init__(self, world: SimulatedEnvironment, **config: Any) -> None:
         self._relay = CannedServer(http(200, b'{"ok":true}'))

@@ -69,7 +69,7 @@ class Phone:
 
 
 async def paired() -> tuple[Phone, str]:
-    """Return a phone that is paired and accepts commands, and its session token."""
+    """Return a phone that has paired and is connected, and its session token."""
     _, answer = await call("POST", "/code")
     phone = Phone()
     phone.say("system", "auth", pairing_code=answer["code"], device_name="Pixel", device_id="p1")

@@ -1,4 +1,4 @@
-"""Tests of the checks: each one passes, finds wrong states, and compares values completely."""
+"""Tests of the checks: each one passes, a failed one reports both values, and each round of worlds runs each check."""
 
 from __future__ import annotations
 

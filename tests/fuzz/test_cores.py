@@ -1,4 +1,4 @@
-"""Tests of the driver of whole cores: its scripts reach all parts, and each rule finds a seeded bug."""
+"""Tests of the driver of whole cores: what its scripts reach, and faults that its rules notice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the fuzzers: seeds pass, a short run finds nothing and is reproducible, failures are detected and saved."""
+"""Tests of the fuzzers: seeds pass, a short run finds nothing, failures are saved and can be replayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test that simulations with and without fast paths have equal facts and commands."""
+"""Test that simulations with and without fast paths have equal facts, commands and counts."""
 
 from __future__ import annotations
 

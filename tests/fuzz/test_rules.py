@@ -1,4 +1,7 @@
-"""Tests of the list of seeded bugs: each is found by the test or the seed that it names."""
+"""Tests of the list of seeded bugs: each is found by the test or the seed that it names.
+
+`make test` tries only those of `TRIED`.
+"""
 
 from __future__ import annotations
 

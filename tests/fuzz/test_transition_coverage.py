@@ -1,4 +1,4 @@
-"""Tests of transition coverage: rows are counted only in processes that request this."""
+"""Tests of transition coverage: counted rows, names of tables, the report, and the list of unreachable rows."""
 
 from __future__ import annotations
 

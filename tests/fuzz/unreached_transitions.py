@@ -1,4 +1,4 @@
-"""Rows of transition tables that no simulation uses: unreachable ones with the reason, and the number of others."""
+"""Rows of transition tables that no simulation uses: unreachable ones with the reason, and a limit for the others."""
 
 from __future__ import annotations
 
