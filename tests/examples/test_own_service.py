@@ -1,4 +1,4 @@
-"""Tests of a custom service: over a real socket on a minimal loop, and in virtual time."""
+"""Tests of a custom service: over real sockets with the runtime `threads`, and in virtual time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of a relay in a loop that another program owns: Starlette's, and task groups of anyio, asyncio or trio."""
+"""Tests of a relay in a loop that another program owns: Starlette's, that of an anyio task group, or trio's."""
 
 from __future__ import annotations
 

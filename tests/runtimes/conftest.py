@@ -21,7 +21,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def nothing_is_left(runtime: str) -> Iterator[None]:
-    """Check that the test changes the children of this process in no way, and leaves no more descriptors open."""
+    """Check that there are the same child processes after the test as before it, and no more open descriptors."""
     with running(runtime):
         pass  # the first run of a loop opens lasting descriptors
     before = children()

@@ -1,4 +1,4 @@
-"""Tests of the simulator's Redis, compared with a real one."""
+"""Tests of the simulator's Redis: answers compared with those of a real one, fences, expiry, and invalid commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test of chunked uploads that the server refuses early, behind proxies that share their connections to it."""
+"""Test of chunked uploads that the server refuses early, behind Caddy, nginx, and nginx with kept connections to it."""
 
 from __future__ import annotations
 

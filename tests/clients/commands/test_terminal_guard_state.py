@@ -153,7 +153,7 @@ def test_at_a_prompt(linked: CommandHome, stop: Callable[[pexpect.spawn[str]], N
 
 
 def is_awake(pid: int) -> bool:
-    """Report whether a process is in another state than `S`, interruptible sleep."""
+    """Report whether a process is gone, or in another state than `S`, interruptible sleep."""
     state: str = run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
     return state != "S"
 

@@ -1,4 +1,4 @@
-"""Tests of the text of PDF files, read by the child program: pages, limits, and files that are no PDF."""
+"""Tests of the text of PDF files: pages, limits, damaged files, and failures of the child program that reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test that asyncio's callbacks run, while asyncio waits for the poller that contains our sockets."""
+"""Test that callbacks, readers, threads' calls and tasks of asyncio run on the loop that runs a core."""
 
 from __future__ import annotations
 

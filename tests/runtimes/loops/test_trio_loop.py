@@ -1,4 +1,4 @@
-"""Tests that trio's callbacks run beside the task that contains our sockets, and sockets are served meanwhile."""
+"""Tests that trio's callbacks and tasks run on the loop that runs a core, and that a busy task delays no stop."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_session_counts_are_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 class Slow:
-    """Fake store that is busy until the test releases it."""
+    """Fake store whose `execute` waits for `go`; `groups` has the number of requests of each call."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()

@@ -1,1 +1,1 @@
-"""Scripted servers that take the part of real ones in tests of our clients."""
+"""Scripted servers, and a scripted MCP program, which take the part of real ones in tests."""
