@@ -1,9 +1,9 @@
 """Checker for the language of docstrings, comments, documents and commit subjects.
 
-    python scripts/check_language.py            # check all files and the commits since the base; exit code 1
+    python scripts/check_language.py            # check all files and the commits since the base
     python scripts/check_language.py FILE...    # check these files
 
-The rules are in `language.toml`.
+The rules are in `language.toml`. The exit code is 1 if there are findings.
 """
 
 from __future__ import annotations

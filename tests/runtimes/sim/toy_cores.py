@@ -96,7 +96,7 @@ def echo(toy: ToyCore, fact: Fact | None) -> None:
 
 
 class ToyNetwork:
-    """Two simulated hosts, `relay` and `phone`; a toy core runs on the relay at port 80."""
+    """Two simulated hosts, `relay` and `phone`; a toy core runs on the relay, by default at port 80."""
 
     def __init__(
         self,

@@ -86,7 +86,7 @@ class OpenAiRealtimeServer(SpeechServer):
         return self.sessions[-1]
 
     def understanding(self) -> Iterable[tuple[str, Event]]:
-        """Return type and members of the events that precede a final transcript."""
+        """Return the last word of the type, and the members, of each event that precedes a final transcript."""
         return [("delta", {"content_index": 0, "delta": HEARD})]
 
 
@@ -97,7 +97,7 @@ class XaiRealtimeServer(OpenAiRealtimeServer):
     greeting = "conversation.created"
 
     def understanding(self) -> Iterable[tuple[str, Event]]:
-        """Return type and members of events that each have the whole transcript so far, as xAI sends it."""
+        """Return the same for events that each have the whole transcript so far, as xAI sends it."""
         return [("updated", {"transcript": words}) for words in (HEARD[:4], HEARD)]
 
 
