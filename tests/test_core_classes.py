@@ -1,4 +1,4 @@
-"""Properties of every class of the core: no secret in `repr`, and the compared fields."""
+"""Fields of the core's attrs classes: those that `repr` hides, secrets among them, and those that are not compared."""
 
 from __future__ import annotations
 

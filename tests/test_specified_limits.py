@@ -1,4 +1,4 @@
-"""Limits that the specification states, with the place that states them. All other constants are in the snapshot."""
+"""Limits that the specification states, with the place that states them. Most other constants are in the snapshot."""
 
 from __future__ import annotations
 

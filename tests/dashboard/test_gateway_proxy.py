@@ -165,7 +165,7 @@ def test_an_api_server_that_closes_at_once() -> None:
 
 
 class _Client:
-    """A WebSocket that records what it is to send."""
+    """Fake of a WebSocket that records the texts to send and the codes of its closes."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []

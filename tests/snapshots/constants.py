@@ -1,4 +1,6 @@
-"""Snapshot of the constants and enums of the core: one line for each module, so that every change shows in a diff.
+"""Snapshot of the constants and enums of the core: one line for each module, so that changes show in a diff.
+
+Constants with a text of more than `MAX_TEXT` characters, or with values that are no data, are left out.
 
 After an intended change run `python -m tests.snapshots.constants` and review the diff of `constants.json`.
 """

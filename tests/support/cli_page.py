@@ -1,4 +1,4 @@
-"""Generator of docs/reference/cli.md: the help texts of all programs, as click prints them.
+"""Generator of docs/reference/cli.md: the help texts of the programs of `PROGRAMS`, as click prints them.
 
 After a change: `python -m tests.support.cli_page` writes the page.
 """

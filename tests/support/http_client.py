@@ -684,8 +684,8 @@ class _WebSocket:
     def receive_data(self, data: bytes) -> Iterator[Event]:
         """Yield the events in bytes of the peer, which are empty for their end; nothing once the WebSocket is closed.
 
-        Unless this side has sent a close frame, close frames, pings and violations are answered; else only the end and
-        the peer's close frame give an event.
+        Unless this side has sent a close frame, close frames, pings and violations are answered. Afterwards messages,
+        pings and pongs are dropped.
         """
         if self.is_closed:
             return

@@ -80,7 +80,7 @@ class TcpClient:
             self._end.send(data)
 
     def disconnect(self, *, reset: bool = False) -> None:
-        """Close with a reset, or with a FIN after which nothing is read; an attempt to connect is cancelled."""
+        """Close with a FIN, or a reset if `reset` or received data is unread; an attempt to connect is cancelled."""
         if self._end is None:
             self._attempt.cancel()
         elif reset:

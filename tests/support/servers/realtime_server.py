@@ -97,7 +97,7 @@ class XaiRealtimeServer(OpenAiRealtimeServer):
     greeting = "conversation.created"
 
     def understanding(self) -> Iterable[tuple[str, Event]]:
-        """Return the same for events that each have the whole transcript so far, as xAI sends it."""
+        """Return the last word of the type, and the members, of two events with the whole transcript so far."""
         return [("updated", {"transcript": words}) for words in (HEARD[:4], HEARD)]
 
 
