@@ -1,4 +1,7 @@
-"""The vocabulary: no identifier has a retired word, and each public class name stands for one class."""
+"""The vocabulary: no identifier has a retired word, and each public class name stands for one class.
+
+`names.toml` lists the retired words, and the exceptions from both rules.
+"""
 
 from __future__ import annotations
 

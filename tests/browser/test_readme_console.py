@@ -1,4 +1,4 @@
-"""Test of a new user's walk: a fresh clone, a terminal of 80 x 24, and the console lines of the documentation."""
+"""Test of a new user's walk: a fresh clone, a terminal of 80 x 24, and the console lines of `PAGES`."""
 
 from __future__ import annotations
 
