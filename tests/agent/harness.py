@@ -137,7 +137,7 @@ class RecordingAgentHost:
 
     @property
     def event_names(self) -> list[str]:
-        """Return the names of the events; deltas in a row count as one."""
+        """Return the names of the events; text deltas in a row count as one, and so do reasoning deltas."""
         short: list[str] = []
         for event in self.events:
             word = _short(event)

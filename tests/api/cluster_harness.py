@@ -33,7 +33,7 @@ VIA = ((b"via", VIA_NAME),)
 
 
 def node_entropy(number: int) -> Callable[[int], bytes]:
-    """Return an entropy function whose results of two or more bytes begin with the node's number."""
+    """Return an entropy function whose results of two or more bytes begin with the byte `number`."""
     count = counting_entropy()
     return lambda size: (bytes([number]) + count(size))[:size] if size > 1 else count(size)
 

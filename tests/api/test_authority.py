@@ -35,7 +35,7 @@ CHANGES: tuple[tuple[str, str, dict[str, object]], ...] = (
 
 
 class KeyHolder:
-    """API server with pairing keys, and the key of one pairing with these grants."""
+    """API server with pairing keys, and the key of a code with these grants, whose pairing is completed if `paired`."""
 
     def __init__(self, preset: dict[str, float | None] | None, *, paired: bool = True) -> None:
         self.keys = PairingApiKeys()

@@ -97,7 +97,7 @@ def test_routes_with_and_without_body() -> None:
 @pytest.mark.parametrize("path", sorted({path_of(route) for route in ROUTES}))
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW"])
 def test_wrong_methods(book: ApiHarness, path: str, method: str) -> None:
-    """Expect 405 with `Allow` before the session is looked up or a body is read."""
+    """Expect 405 with `Allow` and no query of the store, although the body is not JSON."""
     allowed = {route.method for route in ROUTES if path_of(route) == path}
     allowed |= {"HEAD"} if "GET" in allowed else set()
     if method in allowed:
@@ -249,7 +249,7 @@ display: {{skin: default, token: {SECRETS[3]}}}
 
 
 def parrot(asked: UpstreamRequest) -> Reply:
-    """Refuse with the bearer key of the request in the text; other upstreams are unreachable."""
+    """Refuse requests to port 9000, with their bearer key in the text; other upstreams are unreachable."""
     key = (asked.headers.get(b"authorization") or b"absent").decode()
     return as_json({"error": {"message": f"who is {key}?", "code": key}}, 401) if ":9000/" in asked.url else REFUSED
 

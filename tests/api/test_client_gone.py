@@ -1,4 +1,4 @@
-"""A client that is gone is noticed within two seconds, on every route of a turn; half-closed clients that may remain.
+"""Clients that are gone, on the routes of `WAITING` and the gateway; half-closed clients that get their answer.
 
 A FIN alone does not show whether the client still reads. A stream is probed: the host of a client that is gone answers
 the probe with a reset. A client that waits for a whole answer cannot be probed, so its FIN ends the request.

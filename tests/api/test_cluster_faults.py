@@ -1,9 +1,10 @@
 """Nodes that are killed, cut off and restarted during chats at all of them, with these invariants.
 
-- A session is at one node at a time, as far as the nodes can detect.
-- Text that a stream reported as complete is stored once, right behind the message that it answers.
-- No message is answered twice, and after recovery each session can continue at each node.
-- Running and waiting turns stay within the limits of all nodes together, except for turns of a node that was cut off.
+- At most one running node has the lease of a session.
+- A message is stored at most once; the text of a stream that was reported as complete is stored right behind it.
+- After recovery each session can continue at each node.
+- Running turns, and in a crowded storm waiting ones, stay within the limits of all nodes together. Turns of a node that
+  was cut off do not count.
 - Wrong keys stay within the limit of all nodes together while the nodes reach each other.
 """
 

@@ -1,4 +1,4 @@
-"""A random turn of a model in each protocol: what is reported and, unless it fails, what is stored."""
+"""A random turn of a model in each protocol: what is reported and, after a status of 200, what is stored."""
 
 from __future__ import annotations
 

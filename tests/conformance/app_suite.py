@@ -1,4 +1,4 @@
-"""The phone's app on its standard connection, replayed against the servers in their own process."""
+"""The phone's app on its standard connection and its pairing, replayed against the servers of one process."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ START_WITHIN = STOP_WITHIN = 20.0  # s
 
 
 class Unavailable(Exception):  # noqa: N818 - not an error: the suite is skipped
-    """The reason why a suite is skipped: the name of a tool that is not available."""
+    """The reason why a suite is skipped, such as a tool that is not installed."""
 
 
 def program(*names: str) -> str:
@@ -48,7 +48,10 @@ def program(*names: str) -> str:
 
 
 def node(major: int) -> str:
-    """Return the path of a Node.js of this major version or a later one: the system's, else one from npm."""
+    """Return the path of a Node.js of this major version or a later one: the system's or, if that is older, npm's.
+
+    Raise Unavailable if the system has none.
+    """
     path = program("node")
     found = re.match(r"v(\d+)", run([path, "--version"], within=STOP_WITHIN))
     if found is not None and int(found[1]) >= major:

@@ -137,7 +137,7 @@ def _wrong_node(task: Task) -> Script:
 
 
 def _stale_node(task: Task) -> Script:
-    """Return the script of a model whose last step refers to the screen before the last one."""
+    """Return the script of a model whose last step, if it names a screen, names the one before the last screen."""
     *before, last = task.steps
 
     def step(screen: SeenScreen) -> tuple[str, Mapping[str, Any]]:

@@ -39,7 +39,7 @@ class ByteConnection(ABC):
 
     @abstractmethod
     def send(self, data: bytes) -> None:
-        """Write all data, and buffer what arrives meanwhile; data for a closed connection is lost."""
+        """Send all data; a plain socket buffers what arrives meanwhile, and drops the rest after a close or reset."""
 
     @abstractmethod
     def _more(self, timeout: float) -> bytes:
@@ -55,7 +55,7 @@ class ByteConnection(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close the connection in any way, unless it is closed."""
+        """Close the connection; in the simulator, only for sending."""
 
     @abstractmethod
     def pause(self) -> None:

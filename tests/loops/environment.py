@@ -72,11 +72,14 @@ class ProgramHandle(ABC):
     @property
     @abstractmethod
     def logs(self) -> list[ProgramLogLine]:
-        """Return the records that the program logged since its last start."""
+        """Return the records that the program logged since its last start; none of a process of its own."""
 
     @abstractmethod
     def begin_stop(self, grace: float = 5.0) -> None:
-        """Request a stop, which may take `grace` seconds, and return at once."""
+        """Request a stop, which may take `grace` seconds, and return at once.
+
+        A process of its own gets SIGTERM and keeps its own limit; without `grace` it is killed.
+        """
 
     @abstractmethod
     def exit_code(self, timeout: float = PATIENCE) -> int:
@@ -95,7 +98,7 @@ class RelayHandle(ProgramHandle):
 
     @abstractmethod
     def kill(self) -> None:
-        """End the process without cleanup, as `kill -9` does."""
+        """End the process without cleanup, as `kill -9` does. Raise NotImplementedError for a server in a thread."""
 
     @abstractmethod
     def reload(self) -> None:
@@ -103,11 +106,11 @@ class RelayHandle(ProgramHandle):
 
     @abstractmethod
     def restart(self) -> None:
-        """Start the ended server again, at the same port and with the same store."""
+        """Start the ended server again at the same port, with its stored data if these outlive it."""
 
 
 class PhoneHandle(ProgramHandle):
-    """The reference phone as a program of its own. `news` has its notifications, oldest first."""
+    """Handle of a phone's program; `news` has its notifications, oldest first."""
 
     news: list[Notify]
 
@@ -206,7 +209,7 @@ class Environment(ABC):
 
     @abstractmethod
     def launch(self, service: ServiceLaunch) -> RelayHandle:
-        """Start a service: on the relay's host and with its store, unless it is `apart`."""
+        """Start a service: in the simulator on the relay's host with its store, or on another host if it is `apart`."""
 
     @abstractmethod
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
@@ -308,7 +311,8 @@ class Environment(ABC):
     ) -> RelayHandle:
         """Start the relay; `config` has members of `RelayConfig`. Its sessions are stored if `durable` or `killable`.
 
-        With `killable` it can be killed; on real loops it is then a process with the configuration of the program.
+        With `killable` it can be killed; on real loops it is then a process with the configuration of the program, for
+        which the other arguments do not count.
         """
         if ipv6:
             config["host"] = "::1"

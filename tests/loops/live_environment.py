@@ -1,4 +1,4 @@
-"""Real environment: sockets on 127.0.0.1; servers and phones run in threads, or as processes of their own."""
+"""Real environment: sockets on 127.0.0.1 or ::1; servers run in threads or as processes, phones in threads."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ class LivePhone(ThreadProgram, PhoneHandle):
 
 
 class LiveEnvironment(Environment):
-    """Environment on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` creates certificate and key."""
+    """Environment on this host. `name` is a runtime of `runtimes.run`; `certificate` creates certificate and key."""
 
     virtual_time = False
     peer_host = "127.0.0.1"

@@ -116,7 +116,10 @@ def chat(world: Environment, api: ApiHandle, session: str, message: str, **field
 
 
 def parse_frames(body: bytes) -> list[StreamEvent]:
-    """Return the events of a session's stream. Raise AssertionError if it breaks the rules of wire api 4.2."""
+    """Return the events of a session's stream.
+
+    Raise AssertionError or ValueError if it breaks the rules of wire api 4.2.
+    """
     assert body.endswith(b"\n\n"), body[-100:]
     found: list[StreamEvent] = []
     for frame in body[:-2].split(b"\n\n"):

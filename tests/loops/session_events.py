@@ -177,7 +177,11 @@ class CheckedTurn:
 
 
 def check_turn(body: bytes) -> CheckedTurn:
-    """Check the bytes of a whole stream; return its events. Raise AssertionError, which names the fault."""
+    """Check the bytes of a whole stream; return its events.
+
+    Raise AssertionError for a fault, KeyError for an unknown event, or ValueError for a frame that cannot be split or
+    parsed.
+    """
     turn = CheckedTurn(parse_frames(body))
     check_events(turn.events)
     names = "".join(LETTERS[name] for name in turn.names)

@@ -108,7 +108,7 @@ class NotificationTap:
 
 
 class NotStarted(Exception):  # noqa: N818 - the name describes the event
-    """A server exited before it was ready, for example when its store failed; the caller starts it again."""
+    """A simulated server exited before it was ready, for example when its store failed."""
 
 
 class Simulated(ProgramHandle):

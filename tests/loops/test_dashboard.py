@@ -1,4 +1,4 @@
-"""Test of the dashboard beside a relay, an API server and a phone."""
+"""Test of a dashboard beside a relay: pairing of a phone, its commands in the activity log, and its revocation."""
 
 from __future__ import annotations
 

@@ -162,9 +162,10 @@ def visited(relay: Scarce, household: Household, said: bytes, size: int) -> int:
 
 
 def left(relay: Scarce, household: Household, before: int, *, full: bool) -> float:
-    """Send commands until `GONE` seconds have passed; return how many MiB more than `before` are in use then.
+    """Send commands for a while; return how many MiB more than `before` are in use then.
 
-    Without `full`, stop as soon as this is less than `LEFT`.
+    With `full` this takes `GONE` seconds; otherwise it ends as soon as fewer than `LEFT` MiB are left, or after
+    `PATIENCE` seconds.
     """
     gone = time.monotonic()
     within = GONE if full else PATIENCE

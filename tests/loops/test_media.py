@@ -318,7 +318,7 @@ INSTANTS = 60  # events of the simulation after which a link is swapped; a fetch
 def test_a_link_that_is_swapped_at_any_instant_never_leaks(
     virtual_world: SimulatedEnvironment, what: str, first: str
 ) -> None:
-    """A link is swapped after each number of events of a fetch; no response has the secret."""
+    """A link is swapped after 0 to `INSTANTS` - 1 events of a fetch; no response has the secret."""
     disk = virtual_world.relay_host.disk
     disk.put("/tmp/real/f", INSIDE)
     disk.put("/home/user/private/f", SECRET)

@@ -1,4 +1,4 @@
-"""Fixtures of the relay tests. A module that needs another relay has a `book` fixture of its own."""
+"""Fixtures of the relay tests: a relay, and a phone, an OAuth client or an MCP client that uses it."""
 
 from __future__ import annotations
 

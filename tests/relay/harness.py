@@ -133,7 +133,10 @@ class RelayHarness(HttpHarness):
     def pair(
         self, *, operator: Mapping[str, object] | None = None, peer: Address = REMOTE, **device: object
     ) -> PairedPhone:
-        """Register a code, open a WebSocket and pair an Android phone; `device` adds members to `system/auth`."""
+        """Register a code and pair a client over a new WebSocket, by default an Android phone.
+
+        `operator` adds members to the registration; `device` adds or replaces members of `system/auth`.
+        """
         code = self.register(meta=operator)
         payload = {"client_surface": "android", "device_form_factor": "phone", **device}
         phone = self.websocket(peer=peer)

@@ -1,4 +1,4 @@
-"""OAuth client on another host, its browser, and its owner; each step is a method whose fields a test can change."""
+"""OAuth client on another host, its browser, and the owner of the phones; each step of the flow is a method."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class PhoneClient(HttpCall):
         return next((event for event in self.events if isinstance(event, WebSocketClosed)), None)
 
     def on_event(self, event: Event) -> None:
-        """Require that an envelope has all required and no undocumented members, unless its type is in `OWN`."""
+        """Require that a received payload has all required and no undocumented members, unless its type is in `OWN`."""
         super().on_event(event)
         if isinstance(event, TextMessage) and event.text.startswith(ENVELOPE):
             said = json.loads(event.text)

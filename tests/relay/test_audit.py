@@ -12,7 +12,7 @@ from tests.support.core_harness import CoreHarness
 
 
 def recorded(book: CoreHarness) -> list[AuditEvent]:
-    """Return the events that a core has stored, oldest first."""
+    """Return the events that a core has sent to its store, also if that failed, oldest first."""
     requests = [command.request for command in book.commands if isinstance(command, Query)]
     return [request.event for request in requests if isinstance(request, AppendAuditEvent)]
 

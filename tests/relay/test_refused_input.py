@@ -44,7 +44,7 @@ class Bad:
 
 @frozen
 class Plain:
-    """A request that a voice route refuses as plain text with this word (wire terminal-voice 3)."""
+    """A request that a voice route refuses with 400 in plain text that contains `word` (wire terminal-voice 3)."""
 
     word: str
     body: object = None

@@ -1,4 +1,4 @@
-"""A relay with pairings, commands, misuse and a stop: no secret is in a log, a refusal or the store."""
+"""Secrets: none is in a log or an answer of a relay that is used and misused, and no token is in its store."""
 
 from __future__ import annotations
 

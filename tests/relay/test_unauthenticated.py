@@ -25,7 +25,7 @@ def test_messages_before_auth_ok_are_small() -> None:
 
 
 def test_first_message_may_be_long() -> None:
-    """Accept a first message with fifty undocumented fields of a kilobyte each, and a device name of that length."""
+    """Accept a first message with a device name of 1,000 characters and fifty such fields in `supports`."""
     book = RelayHarness()
     code = book.register()
     phone = book.websocket()

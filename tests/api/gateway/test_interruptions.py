@@ -53,7 +53,7 @@ class _Phone:
         self.socket.left = lost_after
 
     def act(self, is_done: Callable[[dict[str, Any]], bool], method: str, **params: object) -> None:
-        """Perform a call; after a lost socket repeat it, unless `is_done` finds its effect in the server's state."""
+        """Perform a call; if no answer arrives, reconnect, and repeat the call unless `is_done` finds its effect."""
         self.settle()
         call = self.socket.begin(method, session_id=self.session, **params)
         if call not in self.socket.answers and not is_done(self._come_back()):
@@ -90,7 +90,10 @@ def has_prompt(text: str) -> Callable[[dict[str, Any]], bool]:
 
 
 def chat(lost_after: int) -> tuple[list[dict[str, Any]], int, int]:
-    """Run turns with attachments, an approval and a tool; return the rows, and the number of turns and of messages."""
+    """Run turns with attachments, an approval and a tool; return the rows and the number of turns.
+
+    The third result is the number of messages if the first socket was not lost; otherwise it has no meaning.
+    """
     book = TurnHarness()
     phone = _Phone(book, lost_after)
     phone.act(never, "image.attach_bytes", content_base64=IMAGE, filename="a.png")

@@ -1,4 +1,4 @@
-"""Pairing codes in Redis, and the keys of invites that all nodes accept."""
+"""Pairing codes that a node stores in Redis, and keys of invites that it announces, accepts and verifies there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coordination for a relay that runs as a single node: no message is sent and no other node is queried."""
+"""Coordination for a relay that runs as a single node: its results, and the modules that are not imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OAuth flows whose steps are done at different nodes of a cluster."""
+"""OAuth flows at different nodes of a cluster, a node that is lost meanwhile, and consent queries between nodes."""
 
 from __future__ import annotations
 

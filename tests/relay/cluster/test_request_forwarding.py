@@ -1,4 +1,4 @@
-"""Forwarding of requests and WebSockets to another node: fields, answers and ends."""
+"""Downloads, MCP sessions and voice WebSockets at a node that forwards them to their owner, and their ends."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_forwarded_voice_socket_ends_on_both_sides(end: str) -> None:
 
 
 def told(one: CoordinatorHarness) -> Any:
-    """Return the ticket in the one message that the node has just sent."""
+    """Answer the one message that the node has just published, and return its ticket."""
     ((_, body),) = one.new_messages()
     return body["ticket"]
 
@@ -247,7 +247,7 @@ def test_unowned_resource_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Line:
-    """Fake WebSocket that records its messages, its close code, and each pause of its reading."""
+    """Fake WebSocket that records in `said` sent messages, closings, and each pause or resumption of its reading."""
 
     def __init__(self) -> None:
         self.said: list[Any] = []

@@ -1,4 +1,4 @@
-"""Uploads in a bucket: any node accepts and serves them, they outlive the node, and store errors are reported."""
+"""Uploads in a bucket: served by all nodes, also after their node is gone; their quota; failures of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognition of multipart bodies; uploads are tested in tests/relay/routes/test_media.py and test_voice_basic.py."""
+"""Content types that are multipart; uploads are tested in tests/relay/routes/test_media.py and test_voice_basic.py."""
 
 from __future__ import annotations
 

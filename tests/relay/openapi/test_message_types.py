@@ -1,6 +1,6 @@
 """The types of the WebSocket messages: their channels, and the values of the messages in one scenario.
 
-`tests/relay/phone_client.py` compares the members of the messages that its clients receive.
+`tests/relay/phone_client.py` compares the members of received messages, except those with members of the gateway.
 """
 
 from __future__ import annotations

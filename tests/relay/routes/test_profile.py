@@ -1,4 +1,4 @@
-"""The profile inspector of paired phones: requests go to the API server of the host, and its answers come back."""
+"""The profile inspector of paired phones: requests forwarded to the host's API server, answers, errors and access."""
 
 from __future__ import annotations
 

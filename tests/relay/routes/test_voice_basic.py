@@ -161,7 +161,7 @@ class Stage(Routes):
         assert answer["requirements"]["details"] == " ".join(words)
 
     def request(self, method: str, path: str, body: str) -> Response:
-        """Send a request; one to transcribe carries a recording."""
+        """Send a request; one to transcribe carries a recording, of which no upload may remain."""
         if not path.startswith("transcribe"):
             return super().request(method, path, body)
         answer = send(self.book, RECORDING, path.removeprefix("transcribe"))
@@ -174,11 +174,11 @@ class Stage(Routes):
         assert found.fields == json.loads(" ".join(fields))
 
     def listened(self, *asked: str) -> None:
-        """Require that there was one transcription, with the arguments of this JSON list."""
+        """Require that the only recorded request is a transcription with the arguments of this JSON list."""
         assert self.book.scripted_providers.asked == [tuple(json.loads(" ".join(asked)))]
 
     def three(self) -> None:
-        """Write the configuration of the host, of a profile with settings, and of a profile without."""
+        """Write the configurations of the host, a profile with speech settings, and one whose `tts` is no mapping."""
         self.file("agent", "{tts: {provider: xai}, stt: {provider: xai}}")
         self.file("work", "{tts: {provider: openai, openai: {voice: nova}}}")
         self.file("bare", "{model: x, tts: not a mapping}")

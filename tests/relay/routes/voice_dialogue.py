@@ -34,7 +34,7 @@ STEPS: dict[str, type[object]] = {"WriteConfig": WriteConfig, "Compute": Compute
 
 
 class Routes:
-    """Relay on which a dialogue is performed: each public method is one kind of line."""
+    """Relay on which a dialogue is performed: `request` sends one, each other public method is a kind of line."""
 
     def __init__(self) -> None:
         self.book = VoiceRoutesHarness()
@@ -67,11 +67,11 @@ class Routes:
         self.book.scripted_providers.local = True
 
     def in_trouble(self, *words: str) -> None:
-        """Let all engines and vendors fail with the error text `words`."""
+        """Let speech, transcription and discovery fail with the error text `words`."""
         self.book.scripted_providers.problem = ProviderError(" ".join(words))
 
     def api_bearer(self, bearer: str) -> None:
-        """Use a bearer token that the API server accepts."""
+        """Send this bearer token from now on; the API server answers 200 to all requests."""
         self.bearer, self.book.http = bearer, lambda asked: (200, b"{}")
 
     def refuses(self, step: str) -> None:

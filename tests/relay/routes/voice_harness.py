@@ -37,7 +37,7 @@ KEYS = {"openai": "OPENAI_API_KEY", "xai": "XAI_API_KEY", "elevenlabs": "ELEVENL
 
 
 class ScriptedProviders:
-    """Replacement for `ProviderFactory`; `asked` records the requests."""
+    """Replacement for `ProviderFactory`; `asked` records the requests that succeed."""
 
     def __init__(self, book: RelayHarness) -> None:
         self.book = book
@@ -88,7 +88,10 @@ class ScriptedProviders:
 
 
 class VoiceRoutesHarness(RelayHarness):
-    """Relay whose agent configuration is `AGENT_FILE` and whose voice settings are `RELAY_FILE`; files are YAML."""
+    """Relay whose agent configuration is `AGENT_FILE` and whose voice settings are `RELAY_FILE`.
+
+    `files` are values by path, written as YAML after the start of the relay.
+    """
 
     def __init__(
         self,
