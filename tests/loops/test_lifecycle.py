@@ -21,7 +21,7 @@ def refuses_connections(world: Environment) -> bool:
 
 
 def paired_and_gone(world: Environment, name: str) -> str:
-    """Pair a phone, close its WebSocket, and return its session token."""
+    """Pair a client, close its WebSocket, and return its session token."""
     ws = world.pair(name)
     ws.close()
     ws.wire.close()

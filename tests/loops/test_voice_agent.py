@@ -1,4 +1,4 @@
-"""Tests of the realtime agent: a relay, an API server, and a provider in a vendor's protocol."""
+"""Tests of the realtime agent: a relay, an API server, and a vendor's protocol or the speech engines of the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profiles of `auth.ok` (wire core 1.4)."""
+"""Profiles of the agent: those in `auth.ok` (wire core 1.4), and the message after a change (1.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access for programs on the relay's own host: by address alone, or with the local secret."""
+"""Access for programs on the relay's own host: by address alone, by their user, or with the local secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of MCP and of voice, and readers of events, while their node stops."""
+"""MCP calls, readers of events and voice sockets while their node, or the node of their phone, stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages to the owner: routes for programs of this host."""
+"""Messages to the owner and their replies: routes for programs of this host, and the list of threads for phones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Voice sessions at the relay: created by POST, opened by WebSocket, ended with their token (wire voice 4.6, 4.7)."""
+"""Voice sessions at the relay: created by POST, opened by WebSocket, and what ends them (wire voice 4.6, 4.7)."""
 
 from __future__ import annotations
 
