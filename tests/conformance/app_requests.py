@@ -1,6 +1,6 @@
 """Requests of the phone's app on its standard connection, with what its parsers need of each answer.
 
-What this service does not offer is answered with 404 or 405 over HTTP, and with -32601 on the socket.
+What this service does not offer is answered with 404 or 405 over HTTP, and with -32601 or 4002 on the socket.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_pa
 
 @define
 class Caller:
-    """A client that sends its next request after each answer, on one kept connection."""
+    """A client that sends its next request after each answer, on one connection, until an answer closes it."""
 
     sock: socket.socket
     asked: int = 0

@@ -1,4 +1,4 @@
-"""Bad and random input: requests, messages and bytes, beside a paired phone that takes no part."""
+"""Bad and random input: requests, messages and bytes, after which a paired phone and its session are unchanged."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ HEADERS = st.lists(
 
 
 def witness(book: RelayHarness) -> tuple[PairedPhone, list[Any]]:
-    """Pair a phone that takes no part in the test; return it, and the records of its session."""
+    """Pair a phone whose session the test must not change; return it, and its session as listed and as stored."""
     paired = book.pair(device_id="witness", device_name="Witness")
     paired.phone.send("bridge", "bridge.status", {"device": {"name": "W"}})
     return paired, known(book)

@@ -1,4 +1,4 @@
-"""Secrets: none is in a log or an answer of a relay that is used and misused, and no token is in its store."""
+"""Secrets of a used and misused relay: none is in a log or an error response; tokens are not in its store."""
 
 from __future__ import annotations
 
