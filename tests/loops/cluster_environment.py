@@ -60,7 +60,7 @@ class ClusterEnvironment(SimulatedEnvironment):
 
 
 class NodeGroup(ServerGroup):
-    """Nodes of one server and their common listener, which gives each connection to the next node."""
+    """Nodes of one server and their common listener, which gives a connection to the next node, or its client's one."""
 
     def __init__(self, world: ClusterEnvironment, parts: list[VirtualRelay], port: int, *, tls: bool = False) -> None:
         super().__init__(parts, port)

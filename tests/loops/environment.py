@@ -217,7 +217,7 @@ class Environment(ABC):
 
     @abstractmethod
     def start_servers(self, *, key: str) -> RelayHandle:
-        """Start relay and API as one process, as `python -m servers` does; the API's main key is `key`.
+        """Start relay and API, on real loops as one process: `python -m servers`. The API's main key is `key`.
 
         Both can be killed, and their stored data outlives them.
         """

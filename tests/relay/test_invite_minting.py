@@ -1,4 +1,4 @@
-"""The signed invite of `POST /pairing/mint` (wire core 2.6, 2.7, 3)."""
+"""The invite of `POST /pairing/mint`, its signature and its API key (wire core 2.6, 2.7, 3)."""
 
 from __future__ import annotations
 

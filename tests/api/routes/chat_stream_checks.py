@@ -1,4 +1,4 @@
-"""Checks of a session stream: order and types of its events (wire api 4)."""
+"""Checks of the events of a session stream (wire api 4), and the names of its first and last three."""
 
 from __future__ import annotations
 

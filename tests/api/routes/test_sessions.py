@@ -31,7 +31,7 @@ def book() -> ApiHarness:
 
 
 def fill(book: ApiHarness, session_id: str, *texts: str, role: str = "user") -> None:
-    """Store a few messages of a session."""
+    """Store these texts as messages of a session."""
     rows = tuple(
         Message(id=f"{session_id}-{text}", session_id=session_id, role=role, content=text, timestamp=book.now.wall)
         for text in texts

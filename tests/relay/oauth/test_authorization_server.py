@@ -1,4 +1,4 @@
-"""OAuth at the relay: the flow from the first refusal to revoked tokens, and attacks on it."""
+"""OAuth at the relay: the flow from registration to revoked tokens, and attacks on it."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_remote_callers_get_403_for_any_body(book: RelayHarness) -> None:
     assert len(book.relay.codes) == 0
 
 
-# --- mint: the answer itself is in test_mint ------------------------------------------------------------------------
+# --- mint: the answer itself is in test_invite_minting --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("body", [b" ", b"{", b"[]", b"null", b'"x"'])
