@@ -265,7 +265,7 @@ class AgentHarness:
 
     @property
     def logs(self) -> list[tuple[str, Mapping[str, object]]]:
-        """Return the log records of the last plan's process."""
+        """Return the log records of the process that was started last, usually that of a plan."""
         return [(line.event, line.fields) for line in self.processes[-1].logs]
 
 

@@ -165,7 +165,7 @@ class McpPhoneEnvironment:
 
 
 class CuttableProxy:
-    """Proxy to a port of this host; `cut` ends all its connections at once, as a lost network does."""
+    """Proxy to a port of this host; `cut` shuts down all its connections at once, in both directions."""
 
     def __init__(self, port: int) -> None:
         self._to = port

@@ -50,7 +50,7 @@ HOST = b"127.0.0.1:8767"
 
 @frozen
 class PairedPhone:
-    """Phone right after its pairing."""
+    """Client right after its pairing, a phone by default."""
 
     phone: PhoneClient
     token: str

@@ -75,7 +75,7 @@ class Routes:
         self.bearer, self.book.http = bearer, lambda asked: (200, b"{}")
 
     def refuses(self, step: str) -> None:
-        """Let this operation of the host, named by a word of `STEPS`, fail from now on."""
+        """Let this operation of the host, named by a word of `STEPS`, fail from now on, in place of an earlier one."""
         self.book.refuse = (STEPS[step],)
 
     # --- comparisons ---
