@@ -76,7 +76,7 @@ UPLOADS: dict[str, tuple[str, ...]] = {
 
 
 def nghttp(runtime: str) -> Result:
-    """Send requests for all routes, frame by frame, with and without TLS; check that an upgrade to h2c is refused."""
+    """Send requests for all `ROUTES` with and without TLS, and compare frames; an upgrade to h2c must be ignored."""
     tool = program("nghttp")
     result = Result(f"HTTP/2, nghttp on {runtime}")
     with echo_servers(runtime) as (port, secure_port):
