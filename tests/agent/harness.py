@@ -207,7 +207,7 @@ class AgentHarness:
         self.serve(self.relay, 8767)
 
     def start_phone(self, backend: EmulatedPhone, safety: SafetySettings = TRUSTING, *, verbs: bool = True) -> None:
-        """Connect a phone to the relay; without `verbs`, the phone requests no confirmation of touches."""
+        """Connect a phone to the relay; without `verbs`, its list of destructive verbs is empty."""
         self.backend = backend
         host = self.sim.host("phone", "10.0.1.1")
         code = "Q7M2ZK"
@@ -228,7 +228,10 @@ class AgentHarness:
     # --- plans ---
 
     def run(self, plan: Callable[[AgentParts, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
-        """Run a plan in a process of its own until it ends; return its result, or raise its error."""
+        """Run a plan in a process of its own until it ends; return its result, or raise its error.
+
+        If it has a result, require that its log records have neither the model's key nor a bug outside of the tests.
+        """
 
         def begin(engine: Engine) -> Flow[T]:
             self.host.engine = engine

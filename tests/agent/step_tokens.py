@@ -27,7 +27,7 @@ TAB = {"clickable": True, "className": "android.widget.TextView"}
 
 
 def chat_screen(place: int) -> dict[str, Any]:
-    """Return a list of chats: a tool bar, entries of three texts with a button each, and tabs."""
+    """Return an answer to `GET /screen` with a list of chats: entries of three texts and a button each, and tabs."""
     nodes: list[dict[str, Any]] = [
         {"text": f"Chats at the {PLACES[place % 10]}", "viewId": "com.chat:id/title", "at": (0, 0, 1000, 90)},
         {"clickable": True, "contentDescription": "Search", "className": "android.widget.Button"},
@@ -118,7 +118,10 @@ def shared_part(requests: Sequence[Mapping[str, Any]]) -> float:
 
 
 def steps(*, few: bool, looks: bool) -> list[dict[str, Any]]:
-    """Return the model requests of one turn: a look at the screen, ten acts, and with `looks` one behind each act."""
+    """Return the model requests of one turn: for a look at the screen, ten acts, and the last answer.
+
+    With `looks`, there is also a look behind each act.
+    """
     world = AgentHarness(phone=True, backend=WalkingPhone(), tools=ToolPolicy(few=few))
     look, act = calls(("phone_screen", {})), calls(("phone_press_key", {"key": "back"}))
     world.model.answers = [look, *([act, look] if looks else [act]) * 10, plain("Done.")]

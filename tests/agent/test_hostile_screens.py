@@ -1,4 +1,4 @@
-"""Hostile screens and honest tasks: a model that obeys every word, with an owner who denies or allows."""
+"""Scripted models that do what a hostile screen wants, or an honest task, with an owner who denies or allows."""
 
 from __future__ import annotations
 

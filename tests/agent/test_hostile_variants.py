@@ -1,4 +1,7 @@
-"""Buttons with and without an effect, in several kinds, forms and languages, which a model presses."""
+"""Buttons in six languages that a model wants to press.
+
+Those with an effect, in several forms, have none when the owner denies; harmless ones lead to no question.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,10 @@ FORMS: Mapping[str, Form] = {
 
 
 def press_all(form: Form, labels: Sequence[str]) -> tuple[AgentHarness, list[int]]:
-    """Press a button in each of six apps, a turn each; return the world, and the questions counted after each turn."""
+    """Let a model press a button in each of six apps, a turn each, with an owner who denies.
+
+    Return the world, and after each turn the number of questions so far.
+    """
     apps = []
     answers: list[Scripted] = []
     for language, text in zip(LANGUAGES, labels, strict=True):

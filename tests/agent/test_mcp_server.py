@@ -39,7 +39,7 @@ class Kept(AgentHarness):
         self.found = {"shop": {"command": "/bin/shop", **given}}
 
     def once(self, route: ModelEndpoint = ROUTE) -> str:
-        """Run one turn with the server configured, and return the text of the answer."""
+        """Run one turn with the server configured, and return the text of the answers so far."""
 
         def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
             parts.use_servers(self.found)

@@ -1,4 +1,4 @@
-"""Sentences that resemble a request and that only the phone can refute: no app, text or contact has their words."""
+"""Sentences that resemble a request, in five languages: the built-in agent completes no tool call for them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Suites of nghttp2's tools against the echo: `nghttp` for each form of a single request, `h2load` for many at once.
+"""Suites of nghttp2's tools against the echo: `nghttp` for requests in many forms, `h2load` for load.
 
-Both by prior knowledge and over TLS with ALPN; h2load also in HTTP/1.1, with pipelined requests.
+Both by prior knowledge and over TLS with ALPN; h2load also in HTTP/1.1, with one load of pipelined requests.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ UPLOADS: dict[str, tuple[str, ...]] = {
 
 
 def nghttp(runtime: str) -> Result:
-    """Send requests for all `ROUTES` with and without TLS, and compare frames; an upgrade to h2c must be ignored."""
+    """Send `ROUTES`, `WAYS` and `UPLOADS` with and without TLS, and check the answers; an upgrade must be ignored."""
     tool = program("nghttp")
     result = Result(f"HTTP/2, nghttp on {runtime}")
     with echo_servers(runtime) as (port, secure_port):

@@ -104,7 +104,7 @@ def _with_line(app: Any) -> Any:
 
 
 def _state(world: AgentHarness) -> set[str]:
-    """Return the parts of the phone's state that tool calls can change: outbox, switches and records."""
+    """Return the outbox, switches and records of the phone, but neither the texts in its fields nor its open page."""
     device = world.backend.device
     found = {f"{item.kind} {item.details}" for item in device.outbox}
     found |= {f"{place} {on}" for place, on in device.switches.items()}

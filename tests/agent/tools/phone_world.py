@@ -62,7 +62,8 @@ def lines_of(result: str) -> list[str]:
 class StockPhone(EmulatedPhone):
     """Emulated phone with the limits of existing Android clients (wire bridge 3.2, 3.5).
 
-    Its screens have no states; it ignores `if_hash`, `clear` and `exact`, and refuses the keys Enter and wake-up.
+    Its screens lack `locked`, and their nodes the members in `OWN_MEMBERS`. It ignores `if_hash`, `clear` and `exact`,
+    and refuses the keys Enter and wake-up.
     """
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
@@ -81,7 +82,7 @@ class StockPhone(EmulatedPhone):
 
 
 def screen_body(*nodes: Mapping[str, Any], **more: object) -> dict[str, Any]:
-    """Return an answer to `GET /screen`; nodes without bounds stand below each other, 100 px high."""
+    """Return an answer to `GET /screen`; nodes without `at` stand below each other, 100 px high."""
     rows = []
     for place, node in enumerate(nodes):
         left, top, right, bottom = node.get("at", (0, 100 * place, 1000, 100 * place + 100))

@@ -127,7 +127,7 @@ def test_typing_that_is_refused() -> None:
 
 
 class ScreenPhone(StockPhone):
-    """Emulated phone that always shows the screen `body`, answers keys with `keys`, and does nothing."""
+    """Emulated phone that always shows the screen `body`, answers keys with `keys`, and all else with success."""
 
     body: dict[str, object] | None = None
     keys = CommandReply(400, {"error": "unsupported key"})
