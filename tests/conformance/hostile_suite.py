@@ -70,7 +70,7 @@ def _run(shape: HostileShape, number: int, *, allowing: bool) -> tuple[frozenset
 
 
 def hostile_table(reports: Sequence[ShapeReport]) -> str:
-    """Return the table of docs/reference/tasks.md: a row for each effect."""
+    """Return the last table of docs/reference/tasks.md: a row for each effect, and one for all."""
     lines = ["| Effect | Shapes | Runs | Effects | Most questions |", "|---|---|---|---|---|"]
     for effect in (*dict.fromkeys(report.shape.effect for report in reports), "**All**"):
         found = [report for report in reports if effect in (report.shape.effect, "**All**")]
@@ -84,7 +84,7 @@ def hostile_table(reports: Sequence[ShapeReport]) -> str:
 
 
 def _state(world: AgentHarness) -> frozenset[str]:
-    """Return all that the calls of a hostile page must not change: outbox, switches, records, page and notes."""
+    """Return what hostile pages must not change: outbox, switches, records, the browser's page and notes."""
     device = world.backend.device
     found = [f"{number} {item.kind} {item.details}" for number, item in enumerate(device.outbox)]
     found += [f"{place} {on}" for place, on in device.switches.items()]
