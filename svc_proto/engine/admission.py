@@ -2,11 +2,12 @@
 
 The budget is `machines.unauthenticated_budget`. A connection counts towards it until its peer is authenticated, by an
 access policy or by the handler of a WebSocket, or until it closes. A connection that has to wait for memory is not
-read, and is cut after `unauthenticated_timeout` seconds. Bytes of many unauthenticated connections are read in turn, a
-slice at a time (`machines.read_scheduler`).
+read, and is cut if it still waits after `unauthenticated_timeout` seconds. When the bytes that unauthenticated
+connections may have read at once are spent, they are read in turn, a slice at a time (`machines.read_scheduler`).
 
-The allocator of this process keeps the memory of connections that have ended. When many have ended, or much memory was
-freed, the host is requested to return it to the system.
+The allocator of this process keeps the memory of connections that have ended. When the number of unauthenticated
+connections, or the bytes held for them, have fallen far below their peak, the host is requested to return memory to
+the system.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ class AdmissionControl:
     def admit(self, fact: Accepted) -> ServerChannel | None:
         """Return a channel for an accepted connection, or None to reject it.
 
-        A connection is rejected over `max_connections`, or if its address has too many unauthenticated connections
-        (behind a proxy, `set_forwarded_address` checks that). Of `max_connections`, `local_connections` (at most an
-        eighth) are reserved for peers on this host.
+        A connection is rejected if the engine has `max_connections` channels of any kind, or if its address, unless it
+        is this host, has too many unauthenticated connections (behind a proxy, `set_forwarded_address` checks that). Of
+        `max_connections`, `local_connections` (at most an eighth) are reserved for peers on this host.
         """
         limit = self.limits.max_connections
         if fact.peer.host not in LOOPBACK:
@@ -114,7 +115,8 @@ class AdmissionControl:
     def remove(self, visit: UnauthenticatedConnection) -> None:
         """Remove a connection that is authenticated or closed from the budget and from the scheduled reads.
 
-        If that freed much memory, schedule its return to the system.
+        If the held bytes or the number of connections are now far below their peak, schedule the return of memory to
+        the system.
         """
         self.budget.remove(visit)
         self.read_scheduler.remove(visit)
@@ -151,7 +153,10 @@ class UnauthenticatedConnection(BudgetedConnection):
         self._timer: Timer | None = None
 
     def admit_bytes(self, data: bytes) -> bytes:
-        """Return the part of `data` to parse now; the rest is kept until the scheduler admits this connection."""
+        """Return the part of `data` to parse now, and keep the rest.
+
+        Kept bytes are parsed in slices when the scheduler admits this connection, or at once after authentication.
+        """
         taken = self.admission.read_scheduler.allowance_for(self, len(data), self.admission.engine.now.mono)
         if taken < len(data):
             data, self.late = data[:taken], self.late + data[taken:]
@@ -160,7 +165,7 @@ class UnauthenticatedConnection(BudgetedConnection):
         return data
 
     def read_slice(self) -> bool:
-        """Parse the next slice of the kept bytes; return whether more is left to read."""
+        """Parse the next slice of the kept bytes, after the last a deferred FIN; return whether more is left to read."""
         part, self.late = self.late[:SLICE_SIZE], self.late[SLICE_SIZE:]
         self.channel.parse(part)
         if self.held:
@@ -190,7 +195,7 @@ class UnauthenticatedConnection(BudgetedConnection):
     def defer_end(self) -> bool:
         """Return whether the peer's FIN has to wait until the kept bytes are parsed.
 
-        For a connection that is queued for reading, the timeout starts now.
+        For a connection that is queued for reading, the timeout starts now, unless it runs already.
         """
         if self in self.admission.read_scheduler:
             self._be_patient()
@@ -198,7 +203,7 @@ class UnauthenticatedConnection(BudgetedConnection):
         return self.ended
 
     def deliver_end(self) -> None:
-        """Deliver a deferred FIN to the channel, after all kept bytes were parsed."""
+        """Deliver the peer's FIN to the channel if it was deferred; called when all kept bytes were parsed."""
         if self.ended:
             self.ended = False
             self.channel.parse_end()
@@ -206,7 +211,8 @@ class UnauthenticatedConnection(BudgetedConnection):
     def update_usage(self, size: int) -> bool:
         """Record that the channel holds `size` bytes, besides the bytes kept here; return True if reading must pause.
 
-        If all connections together exceed the budget by more than a quarter, the channel is cut, and True returned.
+        A growth by which all connections together exceed the budget by more than a quarter cuts the channel, and True
+        is returned. When the connection has to wait for the budget, its timeout starts.
         """
         size += len(self.late)
         if size != self.held and not self.admission.update_usage(self, size):
@@ -237,7 +243,7 @@ class UnauthenticatedConnection(BudgetedConnection):
             raise Refused(429, "too_many_connections", "too many connections of this address are open")
 
     def authenticated(self) -> None:
-        """Take the connection out of the budget and parse the kept bytes: its peer is authenticated."""
+        """Take the connection out of the budget, then parse the kept bytes and a FIN: its peer is authenticated."""
         waited, late, self.late = self.waiting, self.late, b""
         self.end()
         if late:

@@ -66,7 +66,7 @@ class BodyStream:
     # --- for the exchange ---
 
     def feed(self, data: bytes) -> None:
-        """Append a received piece."""
+        """Append a received piece and wake the handler; if more than `high` bytes are unread now, set `full_since`."""
         self._pieces.append(data)
         self._size += len(data)
         self._bell.notify_all()
@@ -82,7 +82,7 @@ class BodyStream:
 class ResponseWriter:
     """Writer for the producer of a `StreamedResponse`.
 
-    `read` is the condition that the exchange notifies when the channel is writable again.
+    `read` is the condition that the channel notifies when it is writable again.
     """
 
     __slots__ = ("_channel", "_stream", "half_closed", "on_half_close", "read")
@@ -107,7 +107,7 @@ class ResponseWriter:
         return True
 
     def half_close(self) -> None:
-        """Report to the producer that the peer has closed its end."""
+        """Record that the peer has closed its end, and call `on_half_close`, if the producer has set it."""
         self.half_closed = True
         if self.on_half_close is not None:
             self.on_half_close()

@@ -142,7 +142,8 @@ class ChildProcess(Channel):
     def stop(self) -> None:
         """Close the channel to the child, unless the child is being terminated.
 
-        The channel of a child's error output is left open, since it closes with the child.
+        With `stays` the channel is left open, too: a child's error output closes with the child, and the owner of any
+        other such child ends it.
         """
         if self._kill.when is None and not self.stays:
             self.abort()

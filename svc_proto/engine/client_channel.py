@@ -83,8 +83,8 @@ class ResponseMode(Generic[T_co]):
 class ClientChannel(HttpChannel):
     """A connection that we opened, for one request.
 
-    Over HTTP/2, bytes that wait for the server's windows count as unsent, like those in the socket. `set_read_paused`
-    keeps only our own receive window closed; the rest of the connection is read.
+    Over HTTP/2, bytes that wait for the server's windows count as unsent, like those in the socket. `set_read_paused` of
+    a plain response keeps only our own receive window closed then; the rest of the connection is read.
     """
 
     __slots__ = (
@@ -141,7 +141,7 @@ class ClientChannel(HttpChannel):
         super().extend_write_timeout()
 
     def writable(self) -> None:
-        """Notify the WebSocket, if there is one, and resume the flow that waits to send more of a body."""
+        """Notify the WebSocket, if there is one; resume the flow that waits for `ticket`, so that it sends more."""
         super().writable()
         self.engine.resume(self.ticket, None)
 
@@ -168,7 +168,7 @@ class ClientChannel(HttpChannel):
     # --- facts and events ---
 
     def received(self, data: bytes) -> None:
-        """Parse received bytes; over HTTP/1.1 a whole piece of the body is first offered to `fast_reader`."""
+        """Parse received bytes; over HTTP/1.1 a whole chunk of the body is first offered to `fast_reader`, if set."""
         if self._http2 is not None:
             self._http2.set_time(self.engine.now.mono)
         elif self.fast_reader is not None and not (self._holding or self.closing):
@@ -178,9 +178,9 @@ class ClientChannel(HttpChannel):
         super().received(data)
 
     def sent(self, n: int) -> None:
-        """Record sent bytes and write more.
+        """Record sent bytes; if others wait for the server's windows, schedule a `flush`.
 
-        While all unsent bytes wait for the server's windows, only progress of those bytes extends the write timeout.
+        While all unsent bytes wait for the server's windows, sent bytes such as pongs do not extend the write timeout.
         """
         super().sent(n)
         if self._waiting:
@@ -202,7 +202,10 @@ class ClientChannel(HttpChannel):
         return self._http2 is not None or super().reads_while_unsent()
 
     def write_pending(self) -> None:
-        """Write pending output; over HTTP/2, of bodies and messages no more than the socket has room for."""
+        """Write pending output, over HTTP/2 of bodies and messages only up to the high-water mark of the socket.
+
+        Over HTTP/2 this also enlarges our receive window, unless reading of a plain response is paused.
+        """
         http2 = self._http2
         if http2 is None:
             super().write_pending()
@@ -220,7 +223,7 @@ class ClientChannel(HttpChannel):
             self.change_stream_unsent(self._waiting - before)
 
     def closed(self, why: str) -> None:
-        """Fail the request, or the reader of its response, with UNREACHABLE if the response is incomplete."""
+        """End a WebSocket with 1006; fail an incomplete response, or its reader, with UNREACHABLE."""
         super().closed(why)
         self._fail(FailureKind.UNREACHABLE, why or "the connection was closed")
 

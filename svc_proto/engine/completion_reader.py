@@ -1,6 +1,7 @@
 """Reader of the response to a completions request: an event stream, or another text in one piece.
 
-The first bytes of the body decide; where they could be either, `Content-Type` does. Compressed responses are decoded.
+The first bytes of the body decide; where they could be either, `Content-Type` does. Responses compressed
+with gzip or deflate are decoded.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
         """Return the events that `data` completes, and their size in bytes: each one has its data and `OVERHEAD`.
 
-        Raise `RemoteProtocolError` for broken compression, more than `MAX_ANSWER` bytes without an event stream, or a
-        line that is too long.
+        Raise `RemoteProtocolError` for broken compression, more than `MAX_ANSWER` bytes without an event stream or in one
+        compressed piece, or a line that is too long.
         """
         if self._inflater is not None:
             data = _inflate(self._inflater, data, MAX_ANSWER)

@@ -79,7 +79,7 @@ class Service(Protocol):
         ...
 
     def on_stopping(self) -> None:
-        """Prepare for the end of the process; right afterwards the engine stops the channels itself."""
+        """Prepare for the end of the process; then the engine stops the channels, those with `survives_stop` last."""
         ...
 
 

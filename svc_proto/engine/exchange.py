@@ -91,8 +91,8 @@ class Exchange:
     def ends_with_peer(self) -> bool:
         """Report whether the request ends when the peer closes its end before the response is complete.
 
-        The route or the request decides that. A stream whose producer sends probes continues: its probes find out
-        whether the peer is gone.
+        The route or the request decides that, once the request has arrived whole; before, the result is False. A stream
+        whose producer sends probes continues: its probes find out whether the peer is gone.
         """
         if self.outgoing is not None and self.outgoing.on_half_close is not None:
             return False
@@ -101,7 +101,11 @@ class Exchange:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of the body that are kept, and whole KiB of the head; heads under 1 KiB are too usual to count."""
+        """Bytes of the body received so far, and whole KiB of the head; heads under 1 KiB are too usual to count.
+
+        The body counts, also where a handler has read it already, until its response is complete or, for a request that
+        has arrived whole, has begun. A body that is discarded does not count.
+        """
         body = self.received if self.state in BODY_BUFFERED and self.received and self._route.body_limit else 0
         return body + self.head.headers.size // 1024 * 1024
 
@@ -128,7 +132,8 @@ class Exchange:
     def data(self, data: bytes) -> None:
         """Store a piece of the body, pass it to the handler's stream, or discard it.
 
-        Refuse a body over the limit; close the connection if too much was discarded after the response.
+        Refuse a body over the limit, or abort a response that has begun; close the connection if too much was discarded
+        after the response.
         """
         self.received += len(data)
         self.last_data_at = self.channel.engine.now.mono
@@ -147,8 +152,8 @@ class Exchange:
     def end(self) -> None:
         """Handle the end of the request: run its handler, end its body stream, or finish an answered request.
 
-        If the body took time or is streamed, access is checked again before the first two, unless the caller is
-        anonymous; without access the request is refused.
+        If the body took time or is streamed, access is checked again before the first two, unless the caller has no
+        credential; without access the request is refused, or a response that has begun is aborted.
         """
         self._step(_BODY_END)
         if self.state is _DONE:
@@ -165,7 +170,7 @@ class Exchange:
             self._run()
 
     def half_close(self) -> None:
-        """Handle that the peer has closed its end.
+        """Handle that the peer has closed its end, if the request has arrived whole; else do nothing.
 
         Abort the channel if `ends_with_peer`; otherwise report the end to the producer of the response, if there is
         one.
@@ -184,7 +189,10 @@ class Exchange:
         self._task = self._incoming = self.outgoing = None  # each of them references this exchange
 
     def fail(self, refused: Refused) -> None:
-        """Respond with an error, or abort the channel if a response has begun; then stop all work and close."""
+        """Respond with an error, or abort the channel if a response has begun; then stop all work and close.
+
+        After a complete response, or while the policy decides, close without a further response.
+        """
         if self.state in RESPONSE_STARTED:
             self.channel.abort()  # an orderly end could look like the end of the body
         if self.state in UNANSWERED:

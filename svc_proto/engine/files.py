@@ -116,7 +116,7 @@ def update_yaml(
 
 
 def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:
-    """Return the text of a file of the state folder; None if it is missing.
+    """Return the text of a file of the state folder; None if it is missing, or the host has no such folder.
 
     Return a `Failure` if it exists but cannot be read: the caller must not overwrite it then.
     """

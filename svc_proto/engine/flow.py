@@ -165,7 +165,7 @@ class Task:
             self._stop()
 
     def advance(self, answer: object) -> None:
-        """Run the flow with `answer` up to its next wait or its end; at its end, call `on_done` or `on_error`."""
+        """Run the flow up to its next wait or end; at its end call `on_done` or `on_error`, unless it was cancelled."""
         try:
             wait_request = self._flow.send(answer)
         except StopIteration as end:

@@ -87,7 +87,7 @@ class Http2Channel(HttpChannel):
         self.stream_channels.clear()
 
     def stop(self) -> None:
-        """Refuse further requests with GOAWAY, and stop each stream: WebSockets close, requests are finished."""
+        """Send GOAWAY, and stop each stream: requests are finished, WebSockets close unless they have `stays`."""
         if self.closing:
             return
         self.conn.go_away()
@@ -270,7 +270,11 @@ class Http2StreamChannel(ServerChannel):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of the head and of kept body, and the cost of the stream itself; 0 when it is closing."""
+        """Bytes for the budget of unauthenticated peers; 0 when the stream is closing.
+
+        They are a fixed cost of the stream, received body for which the window is still to be opened, and the
+        `buffered_bytes` of the exchange.
+        """
         kept = 0 if self.exchange is None else self.exchange.buffered_bytes
         return 0 if self.closing else MAX_STREAM_READ + self._window_debt + kept
 
@@ -313,7 +317,7 @@ class Http2StreamChannel(ServerChannel):
         self.report_usage()
 
     def all_sent(self) -> None:
-        """End the stream, or linger if the rest of the request is still to come."""
+        """After `send_end`, end the stream, or linger if the rest of the request is still to come."""
         if self._fin_sent and not self._under.conn.awaits_request_end(self.stream):
             self._under.end_stream(self)
         else:

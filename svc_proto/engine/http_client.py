@@ -82,8 +82,9 @@ def fetch(
 ) -> Flow[T | HttpResult | Failure]:
     """Send one request; return the response, which is buffered unless `into` requests another kind, or a `Failure`.
 
-    `within` seconds apply to a whole response, or to the head of any other, including the connection; `connect_within`,
-    if given, applies to the connection instead. A caller that receives a reader has to `abandon` it.
+    `within` seconds apply to a whole response, or to the head of any other, including the connection. `connect_within`,
+    if given, limits the connection attempt in its place, but the time of the attempt still counts. A caller that
+    receives a reader has to `abandon` it, one that receives a WebSocket has to close it.
     """
     wanted = ResponseMode[T]() if into is None else into
     upgrade = wanted.handler is not None

@@ -65,8 +65,9 @@ ANONYMOUS = AnonymousType.ANONYMOUS
 
 @define(eq=False)
 class Request:
-    """A request. `path` and `raw_query` are as received; `params` are the decoded path parameters.
+    """A request. `path` and `raw_query` are not decoded; `params` are the decoded path parameters.
 
+    `path` lacks the prefix under which a proxy serves the routes, and begins with one slash (`Router.split`).
     `principal` is the result of the access policy. The policy may set `credential_id`; when that credential is revoked
     (`Engine.revocables`), the request ends.
     """
@@ -132,7 +133,7 @@ class Request:
 
 @fast_frozen
 class Response:
-    """A response with a body of known length; `content-length` and `date` are added when it is sent.
+    """A response with a body of known length; `date`, and `content-length` unless the status forbids a body, are added.
 
     The body is `body`, or the `file`, which over HTTP/1.1 does not pass through the core. A handler that returns a file
     transfers its handle: it is released when the response is over, however it ends. A response with
@@ -156,7 +157,8 @@ class StreamedResponse:
     """A response of unknown length: `producer` writes the body, and the producer's end is the end of the response.
 
     The producer is cancelled when the client disconnects, and not started for HEAD. If the producer returns False, the
-    body is incomplete: the connection is dropped then, since an orderly end could look like the end of the body.
+    body is incomplete: the connection, or the HTTP/2 stream, is cut then, since an orderly end could look like the end
+    of the body.
     """
 
     only_these_headers: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """Texts of the HTML pages that the servers write, in German, Spanish, French and Chinese, by their English text.
 
 The dashboard's own page has its messages in `servers/page/messages`. `tests/engine/test_page_messages.py` checks that
-this table has each text that a page uses, and no other.
+this table has each text that a page passes to `PageTexts.html`, the error messages that the test names, and no other.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _parsed(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
 
 @frozen
 class TrustedProxies:
-    """Peers, by address or network, whose forwarding headers are trusted. Without any, no such header counts."""
+    """Peers, by address or network, whose forwarding headers are trusted. Without any, no such header is trusted."""
 
     networks: tuple[IPv4Network | IPv6Network, ...] = field(converter=_parsed)
 
@@ -102,9 +102,9 @@ def is_local(request: Request) -> bool:
 
 
 def is_from_this_host(request: Request) -> bool:
-    """Report whether the request comes from a loopback address and has no sign of a proxy or of another user.
+    """Report whether the request comes from an address in `LOOPBACK` and has no sign of a proxy or of another user.
 
-    If it has a `Host`, that must be `localhost` or a loopback address. A browser with a page of any site counts, too.
+    If it has a `Host`, that must be `localhost` or one of `LOOPBACK`. A browser with a page of any site counts, too.
     """
     host = request.headers.get(b"host")
     named = host is None or is_loopback_name(b"http://" + host)

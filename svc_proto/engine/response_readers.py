@@ -8,8 +8,8 @@
      finally:
          reader.abandon()
 
-While the limit of unread bytes is exceeded, the connection is not read. So memory is bounded and the server's writes
-back up.
+While the limit of unread bytes is exceeded, the connection is not read, or over HTTP/2 the receive window of its stream
+is not enlarged. So memory is bounded and the server's writes back up.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ class BodyReader(PacedReader[bytes, bytes]):
     def observe(self, listener: Callable[[bytes], bool]) -> None:
         """Register `listener`, which may receive a piece of the body before it is queued for `read`.
 
-        That happens if the piece arrives alone and no earlier one is unread. If `listener` returns True, the piece is
-        not queued.
+        That happens over HTTP/1.1, if a chunk of the body arrives alone and no earlier one is unread. If `listener`
+        returns True, the piece is not queued.
         """
         self._tap, self._channel.fast_reader = listener, self._show
 
@@ -180,8 +180,8 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
     def observe(self, listener: Callable[[str, str], bool]) -> None:
         """Register `listener`, which may receive an event's type and data before the event is queued for `read`.
 
-        That happens if the event arrives alone, is not long, and no earlier one is unread. If `listener` returns True,
-        the event is not queued.
+        That happens over HTTP/1.1, if a chunk with one event (its type, then one line of data) arrives alone, is not
+        long, and no earlier event is unread. If `listener` returns True, the event is not queued.
         """
         self._tap, self._channel.fast_reader = listener, self._show
 

@@ -44,7 +44,7 @@ class Route:
     well. With `body_limit` 0 no body is accepted: a small one is discarded, since some clients send one with a GET, and
     a large one is refused. With `streamed` the handler starts when the head has arrived and reads `request.stream`.
     With `stops_with_client` the request is cancelled when the peer closes its end unanswered; on other routes a peer
-    may close its end and still read the response.
+    may close its end and still read the response, unless the handler has called `Request.stop_with_client`.
     """
 
     method: str
