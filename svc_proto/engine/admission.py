@@ -165,7 +165,7 @@ class UnauthenticatedConnection(BudgetedConnection):
         return data
 
     def read_slice(self) -> bool:
-        """Parse the next slice of the kept bytes, after the last a deferred FIN; return whether more is left to read."""
+        """Parse the next slice of the kept bytes, after the last a deferred FIN; return whether more is left."""
         part, self.late = self.late[:SLICE_SIZE], self.late[SLICE_SIZE:]
         self.channel.parse(part)
         if self.held:

@@ -83,8 +83,8 @@ class ResponseMode(Generic[T_co]):
 class ClientChannel(HttpChannel):
     """A connection that we opened, for one request.
 
-    Over HTTP/2, bytes that wait for the server's windows count as unsent, like those in the socket. `set_read_paused` of
-    a plain response keeps only our own receive window closed then; the rest of the connection is read.
+    Over HTTP/2, bytes that wait for the server's windows count as unsent, like those in the socket. `set_read_paused`
+    of a plain response keeps only our own receive window closed then; the rest of the connection is read.
     """
 
     __slots__ = (

@@ -50,8 +50,8 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
         """Return the events that `data` completes, and their size in bytes: each one has its data and `OVERHEAD`.
 
-        Raise `RemoteProtocolError` for broken compression, more than `MAX_ANSWER` bytes without an event stream or in one
-        compressed piece, or a line that is too long.
+        Raise `RemoteProtocolError` for broken compression, more than `MAX_ANSWER` bytes without an event stream or in
+        one compressed piece, or a line that is too long.
         """
         if self._inflater is not None:
             data = _inflate(self._inflater, data, MAX_ANSWER)

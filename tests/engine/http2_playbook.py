@@ -57,7 +57,10 @@ class Http2Playbook:
         return merged(heard)
 
     def feed(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
-        """Pass the bytes of `Send` commands to the client and return its events; store the other commands."""
+        """Pass the bytes of `Send` commands to the client and return its events; store the other commands.
+
+        With `sent`, report the bytes as sent to the core, and handle the commands that follow likewise.
+        """
         heard: list[Event] = []
         while commands:
             for command in commands:

@@ -37,7 +37,10 @@ from tests.support.playbook import CH, SendMatcher, wire_bytes
 
 
 class Producer:
-    """Producer of a streamed response, which writes each piece that the test passes to `say`."""
+    """Producer of a streamed response, which writes the bytes that the test passes to `say`.
+
+    Empty bytes end the response; another value makes the producer raise.
+    """
 
     def __init__(self, book: ToyPlaybook) -> None:
         self.book = book

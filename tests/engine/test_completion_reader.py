@@ -1,4 +1,4 @@
-"""Responses to a completions request, whatever their label, compression and framing."""
+"""Responses to a completions request: streams with any label, answers in one piece, compression, and errors."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def talk(request: pytest.FixtureRequest) -> Talk:
 
 
 class Talk(WirePeerDialogue):
-    """Dialogue of an HTTP client of either version with the toy service, whose handlers write while they read."""
+    """Dialogue of an HTTP client of either version with the toy service; `loud` and `deaf` are handlers of `/stream`."""
 
     def __init__(self, version: str) -> None:
         book = open_book()
@@ -102,7 +102,10 @@ class Talk(WirePeerDialogue):
         return StreamedResponse(200, TEXT, produce)
 
     def deaf(self, request: Request) -> StreamedResponse:
-        """Respond with `first`, without reading the body, and with ` last` when the test resumes the handler."""
+        """Respond with `first`, without reading the body, and with ` last` when the test resumes the handler with None.
+
+        If it is resumed with another value, the producer raises.
+        """
 
         def produce(writer: ResponseWriter) -> Flow[None]:
             try:

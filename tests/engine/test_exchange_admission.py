@@ -1,4 +1,4 @@
-"""Asynchronous access policies: the request waits for the decision, and reading pauses meanwhile."""
+"""Access policies that are flows: a request waits for the decision, unless the flow ends without a wait."""
 
 from __future__ import annotations
 

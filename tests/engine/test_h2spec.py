@@ -1,6 +1,6 @@
-"""The cases of h2spec 2.6.0 as playbooks: for each, its frames and the complete expected answer.
+"""The cases of h2spec 2.6.0 as playbooks: for each, its frames and the expected answer in the form of `told`.
 
-h2spec accepts several outcomes of a case; here each has one. Sections are those of RFC 9113, or of RFC 7541 where the
+h2spec accepts several outcomes of some cases; here each has one. Sections are those of RFC 9113, or of RFC 7541 where the
 text names it; h2spec names its cases after RFC 7540. The case about TLS is in `test_http2_preface`.
 """
 
@@ -316,7 +316,10 @@ CASES = [*GENERIC, *CONNECTION, *FRAMES, *MESSAGES, *COMPRESSION]
 
 
 def told(commands: list[Command]) -> str:
-    """Return what a server sends, as text: responses (`…`: incomplete), resets, pongs, and GOAWAY or else the FIN."""
+    """Return what a server sends, as text: responses (`…`: incomplete), resets, pongs, and GOAWAY or else the FIN.
+
+    Settings and window updates are left out.
+    """
     raw, decoder = wire_bytes(commands), Decoder()
     said: list[str] = []
     answers: dict[int, list[str]] = {}

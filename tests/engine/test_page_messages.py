@@ -1,4 +1,4 @@
-"""Messages of the servers' pages: exactly the texts that the pages name, in each language with the same values."""
+"""Messages of the servers' pages: those that `PAGES` pass to `html`, the errors of `ERRORS`, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event streams with backpressure from the reader."""
+"""Event streams with backpressure from the reader; observers of single events and pieces."""
 
 from __future__ import annotations
 

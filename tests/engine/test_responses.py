@@ -1,4 +1,4 @@
-"""Properties common to all responses; the kinds are in `test_exchange` and `test_body_streams_answers`."""
+"""Responses: the common header fields, the date, and output after which further requests wait."""
 
 from __future__ import annotations
 

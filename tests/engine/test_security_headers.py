@@ -1,4 +1,4 @@
-"""Security header fields of pages, and their presence on pages of the servers."""
+"""Security header fields of pages; the dashboard's fields and the OpenAPI viewer have each of them."""
 
 from __future__ import annotations
 

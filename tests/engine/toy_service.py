@@ -1,4 +1,4 @@
-"""A small service for the tests of the engine: one route for each behaviour of a handler."""
+"""A small service for the tests of the engine; its handlers answer, wait, stream, fail or close."""
 
 from __future__ import annotations
 

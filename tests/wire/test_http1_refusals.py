@@ -162,7 +162,7 @@ FRAGMENTS = st.sampled_from(
 
 
 def converse(data: bytes, sizes: Cuts) -> ConnectionOutcome:
-    """Pass bytes to a server that answers each complete request; return the outcome."""
+    """Pass bytes and the end to a server that answers complete requests until it must close; return the outcome."""
     connection = server(SMALL)
 
     def attend(event: Event) -> None:
