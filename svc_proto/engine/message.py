@@ -67,7 +67,7 @@ ANONYMOUS = AnonymousType.ANONYMOUS
 class Request:
     """A request. `path` and `raw_query` are not decoded; `params` are the decoded path parameters.
 
-    `path` lacks the prefix under which a proxy serves the routes, and begins with one slash (`Router.split`).
+    `path` lacks the prefix under which a proxy serves the routes, and repeated slashes at its start (`Router.split`).
     `principal` is the result of the access policy. The policy may set `credential_id`; when that credential is revoked
     (`Engine.revocables`), the request ends.
     """

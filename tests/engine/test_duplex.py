@@ -48,7 +48,7 @@ def talk(request: pytest.FixtureRequest) -> Talk:
 
 
 class Talk(WirePeerDialogue):
-    """Dialogue of an HTTP client of either version with the toy service; `loud` and `deaf` are handlers of `/stream`."""
+    """Dialogue of an HTTP client of either version with the toy service; `loud` and `deaf` are handlers for it."""
 
     def __init__(self, version: str) -> None:
         book = open_book()

@@ -1,7 +1,7 @@
 """The cases of h2spec 2.6.0 as playbooks: for each, its frames and the expected answer in the form of `told`.
 
-h2spec accepts several outcomes of some cases; here each has one. Sections are those of RFC 9113, or of RFC 7541 where the
-text names it; h2spec names its cases after RFC 7540. The case about TLS is in `test_http2_preface`.
+h2spec accepts several outcomes of some cases; here each has one. Sections are those of RFC 9113, or of RFC 7541 where
+the text names it; h2spec names its cases after RFC 7540. The case about TLS is in `test_http2_preface`.
 """
 
 from __future__ import annotations

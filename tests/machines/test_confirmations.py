@@ -1,4 +1,4 @@
-"""Confirmations of a run: one at a time, the oldest first, and texts that count as a yes."""
+"""Open confirmations of a run: the oldest is the head, any may be resolved; and the choice that an answer means."""
 
 from __future__ import annotations
 

@@ -209,7 +209,10 @@ def test_run_ids_are_unique() -> None:
 
 
 class Sharing(RuleBasedStateMachine):
-    """Run scheduler beside a model: order within a session, no starvation, slots within the cap."""
+    """Run scheduler beside a list of live runs: order within a session, slots within the cap.
+
+    A run is queued only while another one has a slot.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -65,7 +65,7 @@ def test_selection_is_cached_until_the_network_changes() -> None:
     + [(status, DERIVED_PROBE, status in (200, 401, 403)) for status in (200, 302, 401, 403, 404, 502)],
 )
 def test_accepted_probe_answers(status: int, probe: str, there: bool) -> None:
-    """Accept also a refusal from a derived candidate, whose probe is a voice route that requires a credential."""
+    """Accept also 401 and 403 from a derived candidate, whose probe is a voice route that requires a credential."""
     plan = lambda engine: CandidateProber(engine, [LAN], probe=probe).select()  # noqa: E731
     world = OneShotHarness(plan, http=(status, b""))
     assert world.run() == (LAN if there else None)

@@ -26,7 +26,7 @@ URL = "http://127.0.0.1:8767"
 
 
 def call(world: AgentHarness, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
-    """Return the answers of simultaneous calls, or the texts of their refusals."""
+    """Return the answer of each of `times` simultaneous calls, or the text of its `ToolError`."""
 
     def one(link: RelayPhoneControl) -> Flow[object]:
         try:

@@ -67,7 +67,7 @@ def test_signing_in() -> None:
 
 
 def test_a_token_is_shown_at_the_handshake() -> None:
-    """Show the token in the handshake, so that a block of the address by wrong codes does not apply."""
+    """Send the token in the Authorization field of the handshake; a response 429 is the fault BLOCKED."""
     seen: list[bytes | None] = []
 
     def declined(asked: UpstreamRequest) -> tuple[int, bytes]:

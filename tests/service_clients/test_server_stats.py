@@ -59,7 +59,10 @@ def test_first_reading_has_no_rates() -> None:
     ],
 )
 def test_rates(name: str, before: str, after: str | None, rate: float | None) -> None:
-    """A rate is the growth of a counter per second; without `after` the counter grows by 20 in 10 s."""
+    """Compute the growth of counters per second; without `after` the counter grows by 20 in 10 s.
+
+    A counter that is smaller than before was restarted at zero.
+    """
     head, _, value = before.rpartition(" ")
     found = getattr(look(before, f"{head} {int(value) + 20}" if after is None else after), name)
     assert found == rate

@@ -8,9 +8,9 @@
             -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
         there are 1
 
-Each line is a step of `DialogueRun`. Behind the arrow stand all events that arrive, in order, without the prefix
-`voice.`. `*8` stands for eight in a row, and brackets hold the compared members. `closed` is the end of a socket,
-`refused` that of a call.
+Each line is a step of `DialogueRun`. Behind the arrow stand all events that arrive, client by client, without the
+prefix `voice.`. `*8` stands for eight in a row, and brackets hold the compared members. `closed` is the end of a
+socket, `refused` that of a call.
 Clients are letters. Events of another client than the one of the line have its letter before them:
 `A:closed(code=4000)`. Without an arrow nothing is compared. Values are JSON if they can be parsed; `$token` is the
 resume token.
@@ -82,7 +82,7 @@ class DialogueRun:
         return [_order(event, "" if who == here else f"{who}:") for who, event in told]
 
     def new_events(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return the new events of all clients and of their sockets' ends."""
+        """Return the new events of all clients, client by client; the end of a socket is an event `closed`, once."""
         found = []
         for name, client in self.clients.items():
             found += [(name, event) for event in client.events()]

@@ -113,7 +113,7 @@ class VoiceTestClient:
         self._book.within(lambda: self._handler.on_binary(data))
 
     def disconnect(self, code: int = 1006) -> None:
-        """Close the socket."""
+        """Report the end of the socket, with this close code, to the handler."""
         self._book.within(lambda: self._handler.on_closed(code, ""))
 
     def read(self) -> None:

@@ -71,8 +71,8 @@ class Sink:
 class ScriptedSpeechProgram(ScriptedProgram):
     """Program of the host that waits for the end of its input.
 
-    Then it writes `first`, waits, writes a file to the path in its last argument, writes its output, and exits.
-    Without a status the program does not exit.
+    Then it writes `first`, waits `after` seconds, writes `leaves`, if given, to the path in its last argument, writes
+    `error` and `says`, and exits with `status`, by default 0. With the status None the program does not exit.
     """
 
     def __init__(self, child: SimChild, does: Mapping[str, Any]) -> None:

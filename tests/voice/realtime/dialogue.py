@@ -231,7 +231,7 @@ def talk_of(title: str) -> ConversationDialogue:
 
 
 def play(lines: Sequence[str], partner: PartnerT) -> PartnerT:
-    """Perform a dialogue and compare the actions of each line."""
+    """Perform a dialogue and compare the actions of each line that has an arrow; return the partner."""
     for line in lines:
         happens, arrow, expected = line.partition(" ->")
         orders = partner.do(happens)
