@@ -17,7 +17,7 @@ ONE = OperationId(1)
 
 
 class Owner:
-    """Owner of flows on a playbook's engine, which records their results."""
+    """Owner of flows on a playbook's engine, which records their exceptions, and their results by default."""
 
     def __init__(self, book: ToyPlaybook) -> None:
         self.engine: Engine = book.engine
