@@ -24,7 +24,7 @@ HOME, PASSWORD, KEY = "10.0.0.1", "correct horse", "sk-phone-0123456789"
 
 
 class World:
-    """A simulated home with an API server and a dashboard, and a phone that has a password for the dashboard."""
+    """A simulated home with an API server and a dashboard that requires `wanted`, and a phone that uses `password`."""
 
     def __init__(self, password: str = PASSWORD, *, wanted: str = PASSWORD) -> None:
         self.news: list[Notify] = []

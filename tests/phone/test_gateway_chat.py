@@ -45,7 +45,7 @@ class _Socket(GatewayClient):
 
 
 class Phone:
-    """A phone's chat on the API's gateway; its sockets may end after a number of messages."""
+    """A phone's chat on the API's gateway; its first socket passes `lost_after` messages and drops the rest."""
 
     def __init__(self, book: TurnHarness | None = None, lost_after: int = NEVER) -> None:
         self.book = book or TurnHarness()
