@@ -114,6 +114,9 @@ class MediaUsers:
             if caller.status == 200:
                 use.told = self.crowd.now
                 self._got(medium, session, sent, caller.answer.body)
+            elif caller.status >= 500 or (caller.status == 404 and self.world.store_trouble):
+                # The entry may have been found, and its file not have been read.
+                use.told, use.is_sure = self.crowd.now, False
             elif caller.status and (caller.status != 404 or None not in self._versions(medium, sent)):
                 # Else the file may have been found, but its present content must not be served.
                 self._media_model.discard_use(medium, use)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from fuzz.simulation.actors.actor_context import ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.invariants import Invariant
@@ -32,12 +32,21 @@ class _TypedLine:
     shown: bool = False
 
 
+@frozen
+class _Leaving:
+    """Terminal whose shell received `exit`."""
+
+    name: str
+    begun: float  # when it was attached
+    left: float  # when `exit` was sent
+
+
 @define(eq=False)
 class _TerminalSet:
     """Terminals of a device; the one attached last, at the end, is used where none is named."""
 
     names: list[str] = field(factory=list)
-    leaving: list[str] = field(factory=list)  # whose shell received `exit`
+    leaving: list[_Leaving] = field(factory=list)
     sure: bool = True  # no request was refused
     heard: dict[str, str] = field(factory=dict)  # the last characters of each output
     ended: dict[str, float] = field(factory=dict)  # when each was last reported as ended
@@ -113,13 +122,13 @@ class TerminalUsers:
                 Invariant.ONE_END, f"{device.name} was not shown what {line.name} said {since - line.sent:.0f} s ago"
             )
 
-    def _check_all_shown(self, device: SignedInDevice, terminal_user: _TerminalSet, name: str) -> None:
-        lines = [line for line in self._lines.values() if line.device is device and line.name == name]
-        missing = [
-            line for line in lines if line.typed and not line.shown and line.sent > terminal_user.begun.get(name, 0.0)
-        ]
-        if missing and terminal_user.sure:
-            violated(Invariant.ONE_END, f"{name} of {device.name} is over, and {len(missing)} lines were not shown")
+    def _check_all_shown(self, device: SignedInDevice, gone: _Leaving) -> None:
+        lines = [line for line in self._lines.values() if line.device is device and line.name == gone.name]
+        missing = [line for line in lines if line.typed and not line.shown and gone.begun < line.sent <= gone.left]
+        if missing:
+            violated(
+                Invariant.ONE_END, f"{gone.name} of {device.name} is over, and {len(missing)} lines were not shown"
+            )
 
     def _terminal(self, step: TypeInTerminal) -> None:
         if self.crowd.open:
@@ -139,7 +148,8 @@ class TerminalUsers:
                 self._type(device, terminal_user, "say", name)
                 self._type(device, terminal_user, "exit", name)
                 terminal_user.names.remove(name)
-                terminal_user.leaving.append(name)
+                begun = terminal_user.begun.get(name, 0.0)
+                terminal_user.leaving.append(_Leaving(name, begun, self.world.sim.now))
             case 9:
                 device.talker.send_envelope("terminal", "terminal.kill", {"session_name": name})
                 terminal_user.names.remove(name)
@@ -178,10 +188,10 @@ class TerminalUsers:
         match message["type"]:
             case "terminal.error":
                 self._on_refused(device)
-            case "terminal.detached" if name in terminal_user.leaving:
-                terminal_user.leaving.remove(name)
-                if message["payload"].get("reason") == "eof":
-                    self._check_all_shown(device, terminal_user, name)
+            case "terminal.detached" if gone := [each for each in terminal_user.leaving if each.name == name]:
+                terminal_user.leaving.remove(gone[0])
+                if message["payload"].get("reason") == "eof" and terminal_user.sure:
+                    self._check_all_shown(device, gone[0])
             case "terminal.output":
                 self._on_output(device, terminal_user, name, message["payload"]["data"])
             case _:

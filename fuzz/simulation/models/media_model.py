@@ -16,6 +16,7 @@ class MediaUse:
 
     sent: float
     told: float = inf
+    is_sure: bool = True  # False: the file may have been found, but the request failed
 
 
 @define(eq=False)
@@ -37,8 +38,8 @@ class MediaFileModel:
         return max(use.told for use in self.uses if use.sent < before)
 
     def surely_used(self, before: float) -> float:
-        """Return the earliest possible time of the last use that was answered by `before`."""
-        return max(use.sent for use in self.uses if use.told <= before)
+        """Return the earliest possible time of the last sure use that was answered by `before`."""
+        return max(use.sent for use in self.uses if use.is_sure and use.told <= before)
 
 
 @define
