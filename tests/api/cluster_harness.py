@@ -85,7 +85,7 @@ class ApiClusterHarness(TurnHarness):
         return self.api.ownership
 
     def kill(self, n: int) -> None:
-        """Kill a node: its connections are reset."""
+        """Kill a node: it accepts no more connections, and those that it has are reset."""
         node, _ = self.members[n]
         node.alive = False
         del self.servers[PORT + n]

@@ -67,7 +67,7 @@ class ScriptedTurn:
     ticket: OperationId = NO_TICKET
 
     def emit(self, *events: TurnEvent) -> None:
-        """Emit events at once, like events from one read of an upstream."""
+        """Emit events without a pause between them, like those from one read of an upstream."""
 
         def act() -> Flow[None]:
             for event in events:
@@ -81,7 +81,7 @@ class ScriptedTurn:
         return self.host.reader_behind
 
     def do(self, act: Callable[[], Flow[Any]]) -> None:
-        """Run a flow inside the agent, with access to the turn's host."""
+        """Let the agent run a flow, after the earlier ones have ended; its result is appended to `answers`."""
         self.todo.append(act)
         self._go_on()
 
@@ -94,12 +94,12 @@ class ScriptedTurn:
         self.do(lambda: self.host.store_result(call, output, pictures))
 
     def finish(self, finish: str = "stop", **members: Any) -> None:
-        """End the turn with this finish reason."""
+        """End the turn with this finish reason, once the flows of `do` have ended."""
         self.outcome = TurnOutcome(finish=finish, **members)
         self._go_on()
 
     def crash(self, error: Exception) -> None:
-        """Raise an error in the agent's flow, as a bug would."""
+        """Raise an error in the agent's flow, as a bug would, after the earlier flows of `do`."""
 
         def act() -> Flow[None]:
             yield from ()

@@ -1,7 +1,8 @@
 """Clients that are gone, on the routes of `WAITING` and the gateway; half-closed clients that get their answer.
 
 A FIN alone does not show whether the client still reads. A stream is probed: the host of a client that is gone answers
-the probe with a reset. A client that waits for a whole answer cannot be probed, so its FIN ends the request.
+the probe with a reset. A client that waits for a whole answer cannot be probed, so its FIN ends the request, unless
+the request had `Prefer: half-close`. A FIN of a gateway client ends its socket.
 """
 
 from __future__ import annotations

@@ -1,11 +1,15 @@
 """Nodes that are killed, cut off and restarted during chats at all of them, with these invariants.
 
 - At most one running node has the lease of a session.
-- A message is stored at most once; the text of a stream that was reported as complete is stored right behind it.
+- A message of a user is stored at most once; the text of a stream that was reported as complete is stored right behind
+  it.
 - After recovery each session can continue at each node.
 - Running turns, and in a crowded storm waiting ones, stay within the limits of all nodes together. Turns of a node that
   was cut off do not count.
-- Wrong keys stay within the limit of all nodes together while the nodes reach each other.
+- In a crowded storm, wrong keys stay within the limit of all nodes together, while no node is killed, restarted or cut
+  off.
+
+With each of five seeded bugs, a storm breaks an invariant.
 """
 
 from __future__ import annotations

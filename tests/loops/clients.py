@@ -39,7 +39,7 @@ class ByteConnection(ABC):
 
     @abstractmethod
     def send(self, data: bytes) -> None:
-        """Send all data; a plain socket buffers what arrives meanwhile, and drops the rest after a close or reset."""
+        """Send all data; a plain socket buffers what arrives while it cannot send, and drops the rest after a reset."""
 
     @abstractmethod
     def _more(self, timeout: float) -> bytes:
@@ -210,7 +210,10 @@ class PendingResponse:
         return self
 
     def finish(self, timeout: float = PATIENCE) -> Response:
-        """Wait for the complete response and return it. Raise ConnectionError if the connection ends before."""
+        """Wait for the complete response and return it.
+
+        Raise ConnectionError if the connection ends or the stream is reset before.
+        """
         reader = ResponseReader()
         while reader.response is None:
             event = self.next(timeout)

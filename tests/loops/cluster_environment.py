@@ -1,7 +1,8 @@
 """Simulated environment with three nodes for a relay and for an API server: `--loop nodes`.
 
-The nodes of a server are processes of one host with one store; their Redis is simulated. Each connection reaches the
-next node. In tests that `tests.support.scenario_plan.NODES` names as `KEPT`, a client stays at its first node.
+The nodes of a server are processes of one host with one store; their Redis is simulated. Each connection to
+the port of a server reaches its next node. In tests that `tests.support.scenario_plan.NODES` names as `KEPT`, the
+connections from one address stay at their first node.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class ProgramHandle(ABC):
 
 
 class RelayHandle(ProgramHandle):
-    """Handle of a server, such as a relay, which is ready when its port accepts connections."""
+    """Handle of a server, such as a relay, that was ready when the handle was created."""
 
     port: int
     api_port = 0  # of an API server in the same process, if there is one
@@ -124,7 +124,7 @@ class PhoneHandle(ProgramHandle):
 
 
 class ServedProgram:
-    """A server that was started in an environment, with requests to it; `server` is its process."""
+    """A server that was started in an environment, with requests to it; `server` is its handle."""
 
     def __init__(self, world: Environment, server: RelayHandle) -> None:
         self._world = world
@@ -224,7 +224,10 @@ class Environment(ABC):
 
     @abstractmethod
     def renew_certificate(self, *, usable: bool = True) -> None:
-        """Replace the certificate file of the relay's TLS; if not `usable`, by one that does not fit its key."""
+        """Replace the certificate that the relay reads at its next reload; if not `usable`, by one that it cannot use.
+
+        On real loops this is a file, whose certificate test clients then trust, too.
+        """
 
     @abstractmethod
     def write_home(self, name: str, text: str) -> None:
@@ -262,7 +265,7 @@ class Environment(ABC):
     # --- common to all worlds ---
 
     def close(self) -> None:
-        """Stop all programs; assert that none has logged an error that is not in `expected_errors`."""
+        """Stop all programs at once; assert that the `logs` of their handles have no error but `expected_errors`."""
         programs: list[ProgramHandle] = [*self._phones, *self._relays]
         for program in programs:
             program.begin_stop(0.0)
@@ -274,7 +277,7 @@ class Environment(ABC):
             assert not errors, f"{type(program).__name__}: {errors}"
 
     def set_variables(self, **variables: str) -> None:
-        """Write variables, such as keys and addresses of providers, to `.env` of the service home."""
+        """Replace `.env` of the service home by these variables, such as keys and addresses of providers."""
         self.write_home(".env", "".join(f"{name}={value}\n" for name, value in variables.items()))
 
     def authority(self, peer: str = LOOPBACK) -> str:
@@ -309,7 +312,7 @@ class Environment(ABC):
         killable: bool = False,
         **config: Any,
     ) -> RelayHandle:
-        """Start the relay; `config` has members of `RelayConfig`. Its sessions are stored if `durable` or `killable`.
+        """Start the relay; `config` has members of `RelayConfig`. Its sessions outlive it if `durable` or `killable`.
 
         With `killable` it can be killed; on real loops it is then a process with the configuration of the program, for
         which the other arguments do not count.
@@ -364,7 +367,7 @@ class Environment(ABC):
         return ApiConfig(port=port, node_url=node_url, home=home, config_path=f"{home}/config.yaml", **config)
 
     def peer(self, service: Service, *, port: int = 9000) -> str:
-        """Start a scripted server and return its URL, `http://…`; in the simulator it has a host of its own."""
+        """Start a scripted server and return its URL, `http://…`; in the simulator it is not on the relay's host."""
         server = self.launch(ServiceLaunch("peer", lambda port, home: service, port, apart=True))
         return f"http://{self.peer_host}:{server.port}"
 

@@ -285,7 +285,10 @@ class LivePhone(ThreadProgram, PhoneHandle):
 
 
 class LiveEnvironment(Environment):
-    """Environment on this host. `name` is a runtime of `runtimes.run`; `certificate` creates certificate and key."""
+    """Environment on this host. `name` is a runtime or an import name of a loop, as `runtimes.run` takes it.
+
+    `certificate` creates certificate and key.
+    """
 
     virtual_time = False
     peer_host = "127.0.0.1"

@@ -20,6 +20,8 @@ def events_in(data: bytes) -> list[StreamEvent]:
 def check_rows(rows: Sequence[Mapping[str, Any]], told: list[StreamEvent], *, stray: bool = False) -> None:
     """Check that the messages of the sent events `told` are among the stored rows, and that no row is stored twice.
 
+    Only the answer of an interrupted turn may be missing.
+
     `stray` allows results whose calls the store refused: a turn goes on without them.
     """
     by_id = {row["id"]: row for row in rows}

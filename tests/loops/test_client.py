@@ -33,7 +33,7 @@ BIG = bytes(range(256)) * 12_000  # 3 MB: several times the flow control windows
 
 
 class Talk:
-    """WebSocket handler that stores the events, for a flow to wait for."""
+    """WebSocket handler that stores text messages and the close code; `next` waits for them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

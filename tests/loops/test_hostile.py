@@ -1,4 +1,4 @@
-"""Tests of connections that break during a pairing, and of connections over the limit."""
+"""Tests of connections that are reset during the upgrade and a first message, and of connections over the limit."""
 
 from __future__ import annotations
 

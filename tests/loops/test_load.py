@@ -152,7 +152,7 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_pa
 
 @define
 class Caller:
-    """A client that sends its next request after each answer, on one connection, until an answer closes it."""
+    """A client that sends a request after each answer on one connection, until an answer has `Connection: close`."""
 
     sock: socket.socket
     asked: int = 0
@@ -207,7 +207,7 @@ def drive(callers: list[Caller], until: Callable[[], bool]) -> None:
 
 
 def fetching(live: Environment, path: Path, token: str) -> LiveConnection:
-    """Return a connection that has requested a large file and read only the head of the response."""
+    """Return a connection that has requested a large file and read little more than the head of the response."""
     answer = live.http("POST", "/media/register", {"path": str(path), "content_type": "application/octet-stream"})
     assert answer.status == 200, answer
     sock = socket.socket()

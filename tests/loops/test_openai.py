@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     class _Package:
-        """A module that is imported at its first use, since the import is slow."""
+        """The module `openai`, imported when one of its names is first used, since the import is slow."""
 
         def __getattr__(self, name: str) -> object:
             if name.startswith("_"):  # pytest inspects these
@@ -210,7 +210,7 @@ def test_the_client_disconnects_within_a_stream(live: Live, client: openai.OpenA
 
 
 def streams(api: ApiHandle) -> list[tuple[str, str, Any]]:
-    """Return method, path and body of a request for each kind of event stream."""
+    """Return method, path and body of four requests for event streams: a session, a completion, a run, a response."""
     message = [{"role": "user", "content": "I like tea"}]
     return [
         ("POST", f"/api/sessions/{api.session()}/chat/stream", {"message": "I like tea"}),

@@ -33,7 +33,10 @@ class PhoneClient(HttpCall):
         return next((event for event in self.events if isinstance(event, WebSocketClosed)), None)
 
     def on_event(self, event: Event) -> None:
-        """Require that a received payload has all required and no undocumented members, unless its type is in `OWN`."""
+        """Record an event; fail if an envelope's payload lacks a required member or has an undocumented one.
+
+        Payloads of the types in `OWN` may have any members; an undocumented type raises KeyError.
+        """
         super().on_event(event)
         if isinstance(event, TextMessage) and event.text.startswith(ENVELOPE):
             said = json.loads(event.text)

@@ -1,4 +1,7 @@
-"""Bad and random input: requests, messages and bytes, after which a paired phone and its session are unchanged."""
+"""Bad and random requests, messages and bytes: another phone still answers and its session is unchanged.
+
+One test sends tokens in wrong places: they are neither logged nor shown by the routes for inspection.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,10 @@ HEADERS = st.lists(
 
 
 def witness(book: RelayHarness) -> tuple[PairedPhone, list[Any]]:
-    """Pair a phone whose session the test must not change; return it, and its session as listed and as stored."""
+    """Pair a phone whose session the test must not change; return it, and its session as listed and as stored.
+
+    The time `last_seen` of the listed one is omitted.
+    """
     paired = book.pair(device_id="witness", device_name="Witness")
     paired.phone.send("bridge", "bridge.status", {"device": {"name": "W"}})
     return paired, known(book)

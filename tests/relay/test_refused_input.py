@@ -58,9 +58,9 @@ def wrong(field: str, body: object = None, **more: Any) -> Bad:
 
 
 def no_object(field: str | None = None) -> list[Bad]:
-    """Return bodies that a route for a JSON object refuses, each with its error.
+    """Return requests with an empty body, a duplicate member and an array, which a route for a JSON object refuses.
 
-    An array is refused as `invalid_field` with the name `field`, or as `invalid_body` if `field` is None.
+    The array is refused as `invalid_field` with the name `field`, or as `invalid_body` if `field` is None.
     """
     return [
         *(Bad("invalid_json", None, body) for body in (b"", b'{"a":1,"a":2}')),

@@ -1,4 +1,4 @@
-"""The route table, compared with the specification's tables, and requests that no route accepts."""
+"""The route table, compared with the specification's tables; refused requests, a bug in a handler, and `OPTIONS *`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def finish(book: ApiClusterHarness, n: int, said: str) -> None:
 
 
 def held(book: ApiClusterHarness, kind: str) -> str:
-    """Return the record in Redis of the held slots of this kind, as JSON text."""
+    """Return the record in Redis of the held slots of this kind, as JSON text; `{}` if there is none."""
     value, _ = book.town.keys.get(redis_key(f"places:{kind}"), (b"{}", 0.0))
     return value.decode()
 

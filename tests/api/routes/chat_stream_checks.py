@@ -13,7 +13,7 @@ CLOSING = ["assistant.completed", "run.completed", "done"]
 
 
 def check(call: ApiCall) -> list[str]:
-    """Check every event of a finished stream by the rules of the strictest client; return the names."""
+    """Parse the received events of a stream, check them by `check_events`, and return their names."""
     events = parse_frames(call.text.encode())
     check_events(events)
     return [told.name for told in events]

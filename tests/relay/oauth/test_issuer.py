@@ -1,4 +1,4 @@
-"""The issuer URL of the relay, and the `WWW-Authenticate` field of `/mcp` that links to its metadata."""
+"""The issuer URL of the relay, the `WWW-Authenticate` field of `/mcp` that links to its metadata, and the root path."""
 
 from __future__ import annotations
 

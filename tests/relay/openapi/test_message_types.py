@@ -1,4 +1,4 @@
-"""The types of the WebSocket messages: their channels, and the values of the messages in one scenario.
+"""The types of the WebSocket messages: their channels, and the payloads that the relay sends in one scenario.
 
 `tests/relay/phone_client.py` compares the members of received messages, except those with members of the gateway.
 """

@@ -73,7 +73,7 @@ def form(*parts: Part) -> bytes:
 
 
 def clean(book: RelayHarness) -> None:
-    """Require that no handle is open, quotas match the existing uploads, and no bug was logged."""
+    """Require that no handle is open, each owner's used quota is the size of its uploads, and no bug was logged."""
     media = book.relay.media
     used: dict[str, int] = {}
     for upload in media.uploads._owned.values():

@@ -34,7 +34,7 @@ STEPS: dict[str, type[object]] = {"WriteConfig": WriteConfig, "Compute": Compute
 
 
 class Routes:
-    """Relay on which a dialogue is performed: `request` sends one, each other public method is a kind of line."""
+    """Relay on which a dialogue is performed; each public method but `request` is a kind of line."""
 
     def __init__(self) -> None:
         self.book = VoiceRoutesHarness()
@@ -103,7 +103,10 @@ class Routes:
     # --- requests ---
 
     def request(self, method: str, path: str, body: str) -> Response:
-        """Send a request and return the answer; a body that is not JSON is sent unchanged."""
+        """Send a request of a newly paired phone, or with the token of `api_bearer`, and return the answer.
+
+        A body that is not JSON is sent unchanged.
+        """
         token = self.bearer or self.book.pair().token
         given: object = b""
         if body:

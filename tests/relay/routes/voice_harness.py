@@ -88,7 +88,7 @@ class ScriptedProviders:
 
 
 class VoiceRoutesHarness(RelayHarness):
-    """Relay whose agent configuration is `AGENT_FILE` and whose voice settings are `RELAY_FILE`.
+    """Relay with `ScriptedProviders`; its agent configuration is `AGENT_FILE`, its voice settings are in `RELAY_FILE`.
 
     `files` are values by path, written as YAML after the start of the relay.
     """

@@ -1,4 +1,4 @@
-"""Lazy loading of the relay's subsystems for voice and MCP."""
+"""Modules that importing the relay's program does not load, and voice and MCP subsystems created at their first use."""
 
 from __future__ import annotations
 
