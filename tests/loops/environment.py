@@ -242,7 +242,7 @@ class Environment(ABC):
 
     @abstractmethod
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> ByteConnection:
-        """Open a connection to the relay from `LOOPBACK`, `REMOTE`, or `::1` if the relay listens there.
+        """Open a connection to the relay from `LOOPBACK`, `REMOTE` or, on real loops, `::1` if the relay listens there.
 
         `port` selects another service on the relay's host.
         """
@@ -257,7 +257,9 @@ class Environment(ABC):
 
     @abstractmethod
     def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Wait until `so()` is true; on real loops it is called after each notification or log record of a program.
+        """Wait until `so()` is true; on real loops it is called at first, and after each notification or log record.
+
+        Processes of their own give neither.
 
         Raise TimeoutError after `timeout` seconds.
         """

@@ -1,4 +1,4 @@
-"""The realtime agent in any environment: a relay, an API server, a scripted provider, and a paired phone."""
+"""The realtime agent in any environment: a relay, an API server, a scripted provider, and a paired client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOUND = b"\x10\x00" * 3_200  # 200 ms at 16 kHz, as a phone sends it
 
 
 class RealtimeAgentSetup:
-    """A relay, an API server or `scripted` in its place, a provider with the given turns, and a paired phone."""
+    """A relay, an API server or `scripted` in its place, a provider with the given turns, and a paired client."""
 
     api: ApiHandle
 

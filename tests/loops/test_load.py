@@ -53,7 +53,7 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 def counter() -> Counter[str]:
-    """Count this process's living objects of connections by type, and its descriptors; the relay runs in it, too."""
+    """Count this process's living connections and tasks by type, and its descriptors; the relay runs in it, too."""
     gc.collect()
     kinds = {kind for kind in set(map(type, gc.get_objects())) if is_part(kind)}
     parts = [one for one in gc.get_objects() if type(one) in kinds]

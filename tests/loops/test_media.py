@@ -42,7 +42,7 @@ FORM_END = b"\r\n--xyz--\r\n"
 
 @pytest.fixture
 def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """Yield a real environment with a relay that may serve only the files in `public` of `tmp_path`."""
+    """Yield a real environment with a relay that serves files by their paths only from `public` of `tmp_path`."""
     (tmp_path / "public").mkdir()
     with open_world(runtime, tmp_path, request) as world:
         world.start_relay(temp_dir=str(tmp_path / "public"), workspace=str(tmp_path / "nowhere"))

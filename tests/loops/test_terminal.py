@@ -39,7 +39,7 @@ def plain(loop: Environment) -> Environment:
 
 @pytest.fixture(params=KINDS)
 def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
-    """Return an environment with a relay: one parameter with tmux, one without."""
+    """Return an environment with a relay: one parameter without tmux and, where tmux is installed, one with it."""
     loop.start_relay(terminal_tmux=request.param == "tmux", user_shell="/bin/sh")
     return loop
 

@@ -23,7 +23,7 @@ PART = 70 * KIB  # characters of a part of a message, which the server delivers 
 
 
 class Chat:
-    """A phone with a session, which sends its messages in parts."""
+    """Gateway client with a session; `send` and `call` send a message in fragments of `PART` characters."""
 
     def __init__(self) -> None:
         self.book = TurnHarness()

@@ -1,4 +1,4 @@
-"""Standing approvals: listed with their principal, and ended."""
+"""Standing approvals: listed, with their principal if it is recorded, and ended."""
 
 from __future__ import annotations
 
