@@ -160,7 +160,10 @@ class TurnHarness(ApiHarness):
         return self.call("POST", f"/api/sessions/{session or self.session()}/chat/stream", message, **options)
 
     def finish_two_turns(self, call: ToolCall, settle: Callable[[], None]) -> None:
-        """Run the tool of this turn and finish it, then answer the queued prompt; `settle` runs after each step."""
+        """Report a tool call, store its result and finish the turn, then answer the queued prompt.
+
+        `settle` is called after each step.
+        """
         first = self.hand
         steps: list[Callable[[], None]] = [
             lambda: first.emit(ToolCallStarted(call)),

@@ -24,7 +24,7 @@ def guarded(asked: UpstreamRequest) -> Reply:
 
 
 def plan(bearers: Sequence[str | None], pause: float = 0.0) -> Plan:
-    """Return a flow that verifies each bearer and then pauses; None checks whether a key is required."""
+    """Return a flow that verifies the bearers, with a pause after each; None checks whether a key is required."""
 
     def flow(engine: Engine) -> Flow[list[bool]]:
         probe, found = ApiBearerVerifier(engine, URL), []

@@ -103,7 +103,7 @@ def test_instructions_of_a_response() -> None:
 
 
 def test_output_may_be_sent_back_as_input() -> None:
-    """Accept `input += response.output`, as in OpenAI's guides; only its messages become history."""
+    """Accept `input += response.output`, as in OpenAI's guides; of the input, only messages become history."""
     book = TurnHarness()
     output = answered(book)["output"]
     items = [
