@@ -1,4 +1,4 @@
-"""Tests of WebSocket frames and messages (wire core 1.7, RFC 6455, RFC 7692)."""
+"""Tests of WebSockets (RFC 6455): single bytes, close frames, large messages, and a flood of pings (wire core 1.7)."""
 
 from __future__ import annotations
 
