@@ -1,4 +1,4 @@
-"""Bad and random requests, messages and bytes: another phone still answers and its session is unchanged.
+"""Bad and random requests, messages and bytes: a paired phone still answers and its session is unchanged.
 
 One test sends tokens in wrong places: they are neither logged nor shown by the routes for inspection.
 """
