@@ -30,7 +30,7 @@ ASKED = request("POST", "/pairing")
 
 
 def pairings_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = STORES) -> list[Table]:
-    """Measure pairings at each relay, and return one table. The ratios refer to the first relay."""
+    """Measure pairings at each available relay, and return one table. The ratios refer to the first of them."""
     with ExitStack() as stack:
         by_name = {one.name: stack.enter_context(running(one)) for one in available(relays)}
         runs = {name: TimedRounds() for name in by_name}
@@ -102,7 +102,7 @@ class _Phone:
 
 
 class _Line:
-    """A connection that passes received bytes to a function, which returns those that are no complete message yet."""
+    """A connection that passes received bytes to `take`; bytes that it returns are passed again with the next ones."""
 
     def __init__(self, address: Address, selector: selectors.BaseSelector, take: Callable[[bytes], bytes]) -> None:
         self._selector, self._take, self._held = selector, take, b""

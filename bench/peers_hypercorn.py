@@ -1,6 +1,6 @@
-"""The bare ASGI application of `bench.peers_uvicorn` under hypercorn: `python -m bench.peers_hypercorn asyncio|uvloop`.
+"""A bare ASGI application like that of `bench.peers_uvicorn`: `python -m bench.peers_hypercorn asyncio|uvloop`.
 
-hypercorn detects the HTTP version from the first bytes of a connection, as the relay does.
+It runs under hypercorn, which detects the HTTP version from the first bytes of a connection, as the relay does.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ SUITES = {
 )
 @click.option("--resume", is_flag=True, help="Autobahn: continue an interrupted run.")
 def main(names: tuple[str, ...], runtimes: tuple[str, ...], resume: bool) -> None:
-    """Run conformance suites; what they need is fetched into build/conformance. Autobahn takes most of an hour."""
+    """Run conformance suites; their packages are fetched into build/conformance. Autobahn takes most of an hour."""
     good = True
     for name in names or tuple(SUITES):
         suite = SUITES[name]

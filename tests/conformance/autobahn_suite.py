@@ -67,7 +67,7 @@ def autobahn_over_http2(runtime: str, *, resume: bool = False) -> Result:
 def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
     """Run all chapters against the server at a port, and failed cases once more; return the result.
 
-    OK and INFORMATIONAL pass, for the behaviour and for the close.
+    With `resume`, chapters with a report are not run. OK and INFORMATIONAL pass, for the behaviour and for the close.
     """
     python: str | None = None
     suite, chapters, count = KOSOKU, BASIC, BASIC_CASES

@@ -1,4 +1,4 @@
-"""Suite of other projects' clients of OpenAI's API, unmodified, on both routes of a server with a scripted model."""
+"""Suite of other projects' clients of OpenAI's API, unmodified, each on its routes, with a scripted model."""
 
 from __future__ import annotations
 

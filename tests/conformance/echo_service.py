@@ -166,7 +166,7 @@ class EchoRouter(Router):
         self._socket = row("GET", SOCKET, service.open_socket, kind=RouteKind.WEBSOCKET)
 
     def match(self, method: str, path: str) -> RouteMatch:
-        """Return the route of a known path, for GET and HEAD; else a route that echoes the request."""
+        """Return the WebSocket's route at `SOCKET`, for GET and HEAD that of a known path, else one that echoes."""
         if path == SOCKET:
             return RouteMatch(self._socket, {})
         if path in self._known and method in ("GET", "HEAD"):

@@ -92,7 +92,7 @@ class ClientInstructions(TypedDict):
 
 
 class McpPhoneEnvironment:
-    """A relay with a phone that allows everything, a proxy in front of the relay, and a control server."""
+    """Surroundings of a client at the relay on `port`: two paired tokens, a proxy, and a control server."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -228,7 +228,10 @@ def in_a_world(runtime: str) -> Iterator[McpPhoneEnvironment]:
 
 
 def carried_out(runtime: str, command: Sequence[str], env: dict[str, str] | None = None) -> dict[str, Any]:
-    """Run an external client, with its instructions as the last argument; return its and the relay's observations."""
+    """Run an external client, with its instructions as the last argument; return its observations, and ours.
+
+    Ours are whether the proxy saw the client resume a stream, and the decisions of the relay on broadcasts.
+    """
     with in_a_world(runtime) as world:
         seen = run_json((*command, json.dumps(world.client_flow)), within=WITHIN, env=env)
         return {**seen, "came back": world.cutter.came_back, "performed": world.performed}

@@ -195,5 +195,5 @@ class ScenarioServer(ScriptedService):
         return None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Return the error as JSON, as the relay does."""
+        """Return `{"ok": false, "error": "<text>"}` with the status of the refusal."""
         return json_response(refused.status, {"ok": False, "error": refused.message}, refused.headers)

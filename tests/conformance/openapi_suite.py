@@ -40,7 +40,7 @@ ENDS = r"^(delete|patch)_(sessions|api_plugins_\w+_sessions)_by_"  # would end t
 
 @frozen
 class _Round:
-    """A call of schemathesis for a part of one server's routes."""
+    """A call of schemathesis for one server; `options` may select some of its routes."""
 
     name: str
     port: int

@@ -224,7 +224,7 @@ def run_erring(task: Task, name: str) -> Run:
 
 
 def run_hostile(task: Task) -> tuple[str, Run]:
-    """Run a task in an app with a hostile line that orders an effect, with a model that obeys and an owner who denies.
+    """Run the first step of a task, and then what a hostile line in the opened app orders; the owner denies.
 
     Return the name of the effect and the run.
     """

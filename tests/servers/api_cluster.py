@@ -21,7 +21,7 @@ KEY = "sk-nodes-4f0b81-77aa"
 class _Model(BaseHTTPRequestHandler):
     """Model server that repeats the last message, or answers `done` to a tool's result.
 
-    The message `slow` gets text until the server ends; `ask` gets a call of a tool that needs approval.
+    The message `slow` gets text until the connection or server ends; `ask` gets a call of a tool that needs approval.
     """
 
     def do_POST(self) -> None:
@@ -106,7 +106,7 @@ class Stream:
 
 
 class ApiCluster(RelayCluster):
-    """Three API servers, each in a home of its own, with what else `RelayCluster` has, and a scripted model."""
+    """Three API servers, each in its own home, with a scripted model, and store, Redis and nginx of `RelayCluster`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -147,7 +147,7 @@ def test_a_key_that_cannot_be_stored(tmp_path: Path) -> None:
 
 
 def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """The agent finds the relay with and without TLS."""
+    """A tool of the agent gets the relay's own error, first from a relay without TLS, then from one with TLS."""
     tls = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
     for number, env in enumerate(({}, tls)):
         home = tmp_path / str(number)

@@ -125,7 +125,7 @@ def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
 def test_all_servers_in_one_process(tmp_path: Path, certificate: tuple[Path, Path], secure: bool) -> None:
-    """The dashboard uses the API's key, and the servers' certificates need not be trusted."""
+    """The dashboard uses the API's key; if relay and API have a certificate, it need not be trusted."""
     env = {"API_SERVER_KEY": "sk-board-22"}
     if secure:
         env |= {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}

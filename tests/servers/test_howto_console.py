@@ -1,6 +1,6 @@
 """Walk through the console lines of `PAGES`, how-tos and a tutorial, with stand-ins for the programs of `STAND_INS`.
 
-A stand-in writes its command line to a file and succeeds.
+Lines that begin with one of `NOT_HERE` are left out. A stand-in writes its command line to a file and succeeds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DATABASE = "postgresql://svc@db.lan/svc"
 
 
 class HowtoWalk(Walk):
-    """A walk through the console lines of `PAGES`, with stand-ins on the path."""
+    """A walk through the console lines of `PAGES`, except those of `NOT_HERE`, with stand-ins on the path."""
 
     def __init__(self, folder: Path) -> None:
         self.calls = folder / "calls"

@@ -213,7 +213,7 @@ def test_usual_nginx_blocks(tmp_path: Path) -> None:
 
 
 def test_no_proxy_at_all(tmp_path: Path) -> None:
-    """Without a proxy, the doctor reports open local routes and an API without a key, since its requests are local."""
+    """Without a proxy, the doctor reports local routes as open, as its requests are local, and an API without a key."""
     with running(tmp_path, "servers", *LOCAL) as servers:
         ports = ports_of(servers, 3)
         code, found = diagnosed(tmp_path, f"http://127.0.0.1:{ports['api']}")

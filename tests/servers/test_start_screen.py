@@ -29,7 +29,7 @@ def shown(
     screen: StartScreen,
     size: tuple[int, int] | None,
 ) -> list[str]:
-    """Return what the screen prints for an invite on a terminal of this size (columns, lines), or for `started`."""
+    """Return what the screen prints for an invite on a terminal of this size (columns, lines); for None, at start."""
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
     monkeypatch.setattr("os.get_terminal_size", lambda stream: os.terminal_size(size or (80, 24)))
     screen.show(Notify("started", {}) if size is None else Notify("invite", INVITE))

@@ -1,1 +1,1 @@
-"""Support code of all tests: drivers and harnesses."""
+"""Support code shared by packages of tests: drivers, harnesses, checks of texts, and generators of reference pages."""

@@ -185,7 +185,7 @@ class CableEnd(FarEnd):
 
 @define(eq=False)
 class HarnessNode:
-    """A node of the harness: an engine with its channel ends, which file operations treat as a simulated process."""
+    """A node of the harness: an engine with its channel ends. For `SimOperations` it stands for a simulated process."""
 
     book: CoreHarness
     engine: Engine

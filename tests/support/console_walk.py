@@ -49,7 +49,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @frozen
 class Line:
-    """A typed line of a console block, and the first words of those lines of its output that begin with a word."""
+    """A typed line of a console block, and the first words of its output lines that begin with two or more letters."""
 
     typed: str
     shows: list[str]

@@ -1,4 +1,4 @@
-"""Sans-IO HTTP driver of the tests: HTTP/1.1, HTTP/2 and WebSocket, built on h11, h2 and wsproto.
+"""Sans-IO HTTP driver of the tests, built on h11, h2 and wsproto: clients, servers for HTTP/1.1 only, and WebSockets.
 
 A connection parses bytes (`receive_data`, empty for a FIN) into events (`next_event`), and serializes events (`send`)
 into bytes (`data_to_send`). The events are those of `svc_proto.wire.events`.
@@ -172,7 +172,7 @@ class HttpCodec(ABC):
         return None
 
     def data_to_send(self) -> bytes:
-        """Return all bytes queued since the last call."""
+        """Return, once, the queued bytes; over HTTP/2, bodies only as far as the peer's flow-control windows allow."""
         data = bytes(self._out)
         self._out.clear()
         return data
@@ -426,7 +426,7 @@ class Http2Client(HttpCodec):
         return self._next
 
     def is_open(self, stream: StreamId) -> bool:
-        """Report whether a stream is open: neither reset nor ended in both directions."""
+        """Report whether a stream has begun, and is neither reset, lost nor ended in both directions."""
         return stream in self._streams
 
     # --- sending ---

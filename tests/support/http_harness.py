@@ -224,8 +224,8 @@ class HttpCall(HttpPeer):
 class HttpHarness(CoreHarness):
     """Test harness with HTTP clients and upstream servers.
 
-    `http`, if set, is the function that answers requests to upstream servers; `socket` answers the messages of their
-    WebSockets. `asked` and `said` record requests and messages.
+    `http`, if set, is the function that answers requests to upstream servers; `socket`, if set, accepts their
+    WebSockets and answers the messages. `asked` records the requests, without accepted WebSockets, `said` the messages.
     """
 
     caller: type[HttpCall] = HttpCall

@@ -1,6 +1,6 @@
-"""Program that adds a made-up route to the Device Control table, and prints what each part of the project shows.
+"""Program that adds a made-up route to the Device Control table, and prints what parts of the project show of it.
 
-The table is read when modules are imported, so the row comes first.
+Most of these parts read the table when they are imported, so the row comes first.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def reply(answer: object) -> CommandReply:
 
 
 def find_places() -> dict[str, object]:
-    """Add the made-up route to the table, and return what each part of the project that reads the table shows of it."""
+    """Add the made-up route to the table, and return what the relay, phones, agent, pages and tests show of it."""
     DEVICE_CONTROL[ROUTE.method, ROUTE.path] = ROUTE
     HANDLERS["vibrate"] = vibrate
     from fuzz.simulation.access_matrix import RELAY_ACCESS, expected_access

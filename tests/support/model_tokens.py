@@ -1,4 +1,4 @@
-"""Tokens of a text as a model counts them (o200k_base)."""
+"""Count of a text's tokens in the encoding o200k_base."""
 
 from __future__ import annotations
 

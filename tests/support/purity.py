@@ -7,12 +7,12 @@ Rules
                no `__import__` or `import_module`
   clock        no `now`, `utcnow` or `today` of the datetime types, and no time zone of the host
   global       no `global` statement, no call of `getLogger`
-  unordered    no iteration over a set whose result depends on the order: the same facts have to give the same
-               commands on every run. Lengths, membership, `sorted`, sums and set algebra are fine.
+  unordered    no iteration over a set whose result depends on the order, and no `pop` of a set: the same facts have to
+               give the same commands on every run. Lengths, membership, `sorted`, sums and set algebra are fine.
 
 Types are not inferred. A set is recognized within one module: displays, comprehensions, `set(...)`
-and `frozenset(...)`, algebra on those, names bound to one, names and attributes annotated as one, and calls of
-functions annotated to return one. Names differ by function; attributes (and the mappings whose values are sets) by
+and `frozenset(...)`, algebra on those, names and attributes bound to one or annotated as one, values of mappings
+annotated with sets as values, and calls of functions annotated to return one. Names differ by function; attributes by
 name, over the whole module.
 """
 
@@ -60,7 +60,7 @@ class PurityBreach:
 
 
 def violations(source: str, *, path: str = "<text>", forbidden_modules: Collection[str] = ()) -> list[PurityBreach]:
-    """Return every breach in one module's text, by line. Raise `SyntaxError` for invalid Python."""
+    """Return the breaches in one module's text, by line. Raise `SyntaxError` for invalid Python."""
     tree = ast.parse(source, filename=path)
     nodes = list(ast.walk(tree))
     found = [
@@ -286,7 +286,7 @@ def _collect_scope(body: Iterable[ast.AST], found: list[ast.AST]) -> None:
 
 
 def _bindings(owner: ast.AST, own: Iterable[ast.AST], outer: _Sets) -> dict[str, str]:
-    """Return the kind of each name that a scope binds: `set`, `sets` or `other`.
+    """Return the kind of each name that a scope's parameters, assignments and loops bind: `set`, `sets` or `other`.
 
     The first kind other than `other` that a name is bound to counts throughout.
     """

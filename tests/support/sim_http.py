@@ -192,8 +192,8 @@ class HttpClientConnection(TcpClient):
     def close_stream(self, stream: StreamId, *, reset: bool) -> None:
         """End a stream; over HTTP/1.1, end the connection.
 
-        Over HTTP/2 the stream is reset: at once with `reset`, else after the rest of a complete request. Disconnect an
-        HTTP/2 connection that has no more streams and takes no new ones.
+        Over HTTP/2 a stream that is still open is reset: at once with `reset`, else after the rest of a complete
+        request. Disconnect an HTTP/2 connection that has no more streams and takes no new ones.
         """
         self._clients.pop(stream, None)
         self._unconsumed.pop(stream, None)
@@ -328,7 +328,7 @@ class StreamClient:
         return not self.is_closed and self.carrier.send_events(*events)
 
     def on_connection_lost(self, problem: str) -> None:
-        """Record the reason for the loss of the connection, and end the stream, unless it has ended."""
+        """End the stream, unless it has ended; `broken` is then `problem`, empty if the server broke no rule."""
         if not self.is_closed:
             self.is_closed = True
             self.broken = problem
@@ -437,7 +437,7 @@ class WebSocketClient(StreamClient):
         return self.send_events(TextMessage(self.stream, json.dumps(message)))
 
     def close(self, code: int) -> bool:
-        """Begin the closing handshake, unless it has begun; return False if the stream is closed or not accepted."""
+        """Begin the closing handshake, unless it has begun; return the result of `send_events`."""
         return self.send_events(CloseWebSocket(self.stream, code))
 
     def on_event(self, event: Event) -> None:
@@ -488,7 +488,7 @@ class _Listener:
 
 
 class ServerSideConnection:
-    """HTTP/1.1 connection of a scripted server: one request at a time, without timeouts. Subclasses answer by `put`."""
+    """HTTP/1.1 connection of a scripted server: one request at a time. Subclasses call `put` or `answer`."""
 
     head: RequestHead  # of the last request
 

@@ -1,4 +1,4 @@
-"""Rules for texts: an error's text has more than one word, its code is a known word, a metric has name and help text.
+"""Rules for texts of errors, log events and metrics: an error's text, for example, has more than one word.
 
 `hold_sentences` checks errors, log records and metrics that the core creates.
 """

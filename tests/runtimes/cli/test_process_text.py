@@ -1,4 +1,4 @@
-"""Tests of programs' text in locales that are not UTF-8, on streams that lack characters, and without a home."""
+"""Tests of `prepare_process`: file names and output in several locales, characters that a stream lacks, and `HOME`."""
 
 from __future__ import annotations
 

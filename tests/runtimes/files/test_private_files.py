@@ -1,4 +1,4 @@
-"""Tests of the names of new files, with and without hard links."""
+"""Tests that a new file is published under a free name only, with and without hard links."""
 
 from __future__ import annotations
 

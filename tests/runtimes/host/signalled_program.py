@@ -1,6 +1,6 @@
-"""Program that prints the stop and reload facts of its core, and exits when it is stopped, unless it is `stubborn`.
+"""Program that prints the stop and reload facts of its core, which exits at `Stopping` unless it is `stubborn`.
 
-Arguments: a runtime, `polite` or `stubborn`, and a certificate and its key for TLS.
+Arguments: a runtime, `polite` or `stubborn`, and, for TLS, a certificate and its key.
 """
 
 from __future__ import annotations

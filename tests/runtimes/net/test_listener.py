@@ -1,4 +1,4 @@
-"""Test of the options of accepted connections, which their listener passes on."""
+"""Test that accepted connections have the options of their listener, on systems where `INHERITS_OPTIONS` is set."""
 
 from __future__ import annotations
 

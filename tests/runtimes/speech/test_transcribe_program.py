@@ -285,7 +285,7 @@ def test_errors_of_the_transcription(answer: Answer, monkeypatch: pytest.MonkeyP
 
 
 class Whisper:
-    """Fake of a faster-whisper model that checks its sound and returns a transcript with the given language."""
+    """Fake of a faster-whisper model: checks its sound, and has the language in its transcript; `none` is no model."""
 
     multilingual = False
 

@@ -115,7 +115,10 @@ def test_session_counts_are_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 class Slow:
-    """Fake store whose `execute` waits for `go`; `groups` has the number of requests of each call."""
+    """Fake store whose `execute` waits for `go`; `groups` has the number of requests of each call.
+
+    Requests are their own answers, except that `execute_all` answers a `DeleteSession` with a KeyError.
+    """
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()

@@ -61,7 +61,7 @@ def test_a_failed_upgrade_changes_nothing(tmp_path: Path, version: int, change: 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("record", ["x'ff'", "'{'", "'[1]'", "'{}'"])
 def test_a_row_that_does_not_fit_is_shown_without_members_and_stays(tmp_path: Path, version: int, record: str) -> None:
-    """A session record that is damaged, no object, or empty loads without members and stays stored."""
+    """A session record that is damaged, no object, or empty loads with its `token_hash` alone and stays stored."""
     path = unpacked(version, tmp_path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"INSERT INTO paired_sessions VALUES ('odd', {record}, '2026')")

@@ -262,7 +262,7 @@ def test_stopping_drops_handshakes(runtime: str, certificate: Files) -> None:
 
 
 class TlsServer:
-    """Blocking TLS server: accepts one connection, sends a greeting, and echoes until the end."""
+    """Blocking TLS server: accepts one connection, and after a handshake sends a greeting and echoes until the end."""
 
     def __init__(self, certificate: Files) -> None:
         self.sock = socket.create_server(("127.0.0.1", 0))
