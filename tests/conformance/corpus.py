@@ -130,7 +130,7 @@ class _Config:
 
 
 class _Errors(types.ModuleType):
-    """Stand-in for gunicorn's module of errors: each name is an error class."""
+    """Stand-in for gunicorn's module of errors: each name that does not begin with `__` is an error class."""
 
     def __getattr__(self, name: str) -> type[Exception]:
         if name.startswith("__"):

@@ -113,7 +113,7 @@ class EchoService(ScriptedService):
     def events(self, request: Request) -> StreamedResponse:
         """Return a stream of all `EVENTS`, or of one event that repeats `Last-Event-ID`.
 
-        `?slow` pauses between pieces; `?endless` sends ticks until the client disconnects.
+        `?slow` pauses before each event; `?endless` sends ticks until the client disconnects.
         """
         last = request.headers.get(b"last-event-id")
         if "endless" in request.query:

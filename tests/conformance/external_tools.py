@@ -1,4 +1,4 @@
-"""External tools of the suites: fetched once, by the ordinary clients of PyPI and npm, into `build/conformance`.
+"""External tools of the suites: programs of the host, and packages that pip and npm fetch into `build/conformance`.
 
 Nothing is installed into the venv or the system. A suite whose tool is not available raises `Unavailable` with the
 reason, and is skipped.

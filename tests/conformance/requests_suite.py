@@ -1,6 +1,7 @@
 """Suites of gunicorn's request corpus against our server: in memory, and over a socket.
 
-A valid request must be read as gunicorn reads it, an invalid one refused. The tables below name the exceptions.
+In memory, a valid request must be read as gunicorn reads it, and an invalid one must not be read to its end. Over a
+socket, statuses and echoed bodies are judged. The tables below name the exceptions.
 """
 
 from __future__ import annotations
@@ -107,7 +108,11 @@ def in_memory(folder: Path) -> Result:
 
 
 def over_socket(runtime: str) -> Result:
-    """Send the cases that need no limits of their own to the echo; each request must be answered or refused."""
+    """Send the cases that need no limits of their own to the echo.
+
+    A valid request must be answered, with its body; one whose target has a fragment may be refused. The last answer to
+    an invalid one, if there is any, must be a refusal.
+    """
     result = Result(f"requests, over a socket on {runtime}")
     with echo_server(runtime) as port:
         for case in load(corpus()):

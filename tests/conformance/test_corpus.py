@@ -1,4 +1,4 @@
-"""Tests of the corpus reader and its judgement, with a corpus of the test."""
+"""Tests of the corpus reader, and of the judgement of its cases in memory, with a corpus of the test."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ React = Callable[[Fact], list[Command]]
 class ScriptCore:
     """A core that records facts and answers them with `react`; a byte on `CONTROL` fetches commands of the test.
 
-    By itself it returns `Ready` at `Started` and `Exit` at `Stopping`. Facts on `CONTROL` with bytes are not recorded.
+    By itself it returns `Ready` at `Started` and `Exit` at `Stopping`. Bytes received on `CONTROL` are not recorded.
     """
 
     def __init__(self, react: React | None = None) -> None:

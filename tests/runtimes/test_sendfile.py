@@ -1,4 +1,4 @@
-"""Tests of files that the runtime sends, not the core."""
+"""Tests of `SendFile`, by which the runtime sends a file itself, over plain TCP and over TLS."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests of local routes under the default settings, called by other users of the host and through their proxies.
 
-Root alone can start programs of other users; the proxies are real ones, configured as in their manuals.
+Root alone can start programs of other users. nginx and Caddy are real; for Traefik, curl sends the headers it adds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProgramProcess, dict[str, int], Path]]:
-    """Start relay, API and dashboard with default settings; yield the program, their ports and the home."""
+    """Start relay, API and dashboard on free ports, without settings; yield the program, their ports and the home."""
     home = tmp_path_factory.mktemp("other-users")
     with running(home, "servers", *LOCAL) as started:
         found = [started.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]

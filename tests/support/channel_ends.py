@@ -211,7 +211,8 @@ class HarnessNode:
     def carry_out(self, command: Command) -> None:
         """Carry out a command of the core in memory.
 
-        Commands to send on, pause, resume or close a closed channel are ignored, and so are those without a handler.
+        Commands to send on, pause, resume or close a closed channel are ignored, and so are commands without a handler,
+        unless they are operations.
         """
         match command:
             case Send(ch=ch, data=data) if ch in self.ends:

@@ -21,7 +21,7 @@ HowT = TypeVar("HowT", bound=Enum)
 
 
 class ScenarioEnvironments(Enum):
-    """Environments in which a test runs; the values are the words of the page's table."""
+    """Environments in which a test of `tests.loops` runs in the full suite; values are words of the page's table."""
 
     ALL = "every loop, threads, simulator"
     EVERY = "every loop, simulator"
@@ -30,7 +30,7 @@ class ScenarioEnvironments(Enum):
 
 
 class AsNodes(Enum):
-    """Choice of when a simulator test also runs with three nodes.
+    """Choice of when a simulator test also runs with three nodes in the full suite.
 
     A test without a row always does, and each of its connections goes to the next node.
     """

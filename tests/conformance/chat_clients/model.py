@@ -25,7 +25,7 @@ CITIES = ("Rome", "Oslo")
 
 
 class ClientModel(ScriptedModel):
-    """Model whose answer follows from its request. `GET /open` reports the number of unfinished answers."""
+    """Model whose answer follows from its request. `GET /open` reports the number of unfinished streams."""
 
     def __init__(self) -> None:
         self._counts = {"open": 0}

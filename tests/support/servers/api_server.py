@@ -32,8 +32,8 @@ def hello(text: str = "Hello", *, run: str = "run_1") -> list[Event]:
 class ScriptedApi(ScriptedService):
     """Scripted API service.
 
-    `turns` are the events of the next chats; `seen` are the requests, without reads of a session or its messages. With
-    `held`, a chat waits for `release`, at most `held_for` seconds.
+    `turns` are the events of the next chats, `hello()` those of later ones. `seen` are the handled requests, without
+    reads of a session or its messages. With `held`, a chat waits for `release`, at most `held_for` seconds.
     """
 
     def __init__(self, key: str = "") -> None:

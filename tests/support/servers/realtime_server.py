@@ -91,7 +91,7 @@ class OpenAiRealtimeServer(SpeechServer):
 
 
 class XaiRealtimeServer(OpenAiRealtimeServer):
-    """Scripted realtime server of xAI: another dialect of the protocol, with other paths."""
+    """Scripted realtime server of xAI: another dialect of the protocol, with other HTTP routes."""
 
     paths = ("POST /v1/tts", "POST /v1/stt", "GET /v1/tts/voices", "GET /v1/custom-voices")
     greeting = "conversation.created"
