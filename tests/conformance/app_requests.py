@@ -21,7 +21,7 @@ Members: TypeAlias = Mapping[str, object]
 
 @frozen
 class AppRequest:
-    """A request over HTTP; `{id}` is a chat. `check` is None for what this service does not offer."""
+    """A request over HTTP; names in braces, as in `{id}`, are replaced. `check` is None for what is not offered."""
 
     method: str
     path: str

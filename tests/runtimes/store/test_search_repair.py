@@ -31,7 +31,7 @@ DAMAGES = {
 
 
 def damaged(path: Path, *statements: str) -> SqlStore:
-    """Create a store with two chats, damage its index by SQL statements, and return the store opened anew."""
+    """Create a store with two chats, execute SQL statements that damage it, and return the store opened anew."""
     store = SqlStore(path)
     create(store, chat(), chat("d"))
     for number in range(30):
