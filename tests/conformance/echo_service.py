@@ -1,11 +1,11 @@
 """Echo service on the engine, for conformance suites and external clients.
 
 WebSocket, any path   echoes text and binary, messages to 32 MiB; `/version` sends `1.1` or `2` first
-any method and path   200, and the body; without one `hello` for GET and HEAD
+any other request     200, and its body; without one `hello` for GET and HEAD, else nothing
 GET /echo             the header lines of the request
 GET /cookie           its cookies, one a line
 GET /big?n=N          N times `x`
-GET /sse              five events in pieces of seven bytes; `?slow`, `?endless`; see `events`
+GET /sse              five events in pieces of at most seven bytes; `?slow`, `?endless`; see `events`
 GET /sse-open         the number of open endless streams
 """
 
