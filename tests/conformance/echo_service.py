@@ -150,7 +150,7 @@ class EchoService(ScriptedService):
 
 
 class EchoRouter(Router):
-    """Router with few paths; each request for another path or method is echoed."""
+    """Router with few paths for GET and HEAD, and `SOCKET` for the WebSocket; all other requests are echoed."""
 
     def __init__(self, service: EchoService) -> None:
         handlers: dict[str, Callable[[Request], Response | StreamedResponse]] = {

@@ -29,7 +29,10 @@ def shown(
     screen: StartScreen,
     size: tuple[int, int] | None,
 ) -> list[str]:
-    """Return what the screen prints for an invite on a terminal of this size (columns, lines); for None, at start."""
+    """Return what the screen prints for an invite on a terminal of this size, in columns and lines.
+
+    Without a size, return what it prints for the notification `started`.
+    """
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
     monkeypatch.setattr("os.get_terminal_size", lambda stream: os.terminal_size(size or (80, 24)))
     screen.show(Notify("started", {}) if size is None else Notify("invite", INVITE))
