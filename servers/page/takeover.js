@@ -17,7 +17,7 @@ export function screenOf(id, name) {
   let at = null; // time of the picture in epoch seconds
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const take = h("button", { type: "button", class: "main", onclick: () => look() }, icon("screen"), t("Take a picture"));
-  const image = h("img", { alt: t("Screen of {name}", { name }), draggable: "false", hidden: true, onerror: () => { image.hidden = true; } });
+  const image = h("img", { alt: t("Screen of {name}", { name }), draggable: "false", hidden: true, onerror: lost });
   const taken = ticking(h("p", { class: "sub" }), (each) => put(each, at ? t("Taken {when}", { when: ago(at) }) : ""));
   const app = h("p", { class: "sub" });
   const words = h("input", { "aria-label": t("Text for the phone"), placeholder: t("Type into the phone"), autocomplete: "off" });
@@ -31,6 +31,7 @@ export function screenOf(id, name) {
   let able = false;
   let busy = false; // while a picture is taken
   let isOld = false; // the phone was touched since the picture that is taken was requested
+  let isRequested = false; // the picture was taken for this page; an earlier one may have expired
   let settling = 0; // timer to the next picture
 
   function sizeOf() {
@@ -41,15 +42,23 @@ export function screenOf(id, name) {
     return act(kind, place);
   }
 
+  function lost() {
+    image.hidden = true;
+    if (isRequested) fail(t("The picture cannot be shown. Take another one."));
+  }
+
+  function fail(text) {
+    put(problem, text);
+    problem.hidden = false;
+  }
+
   async function send(what, body) {
     try {
       const answer = await command(id, what, body, closing.signal);
       problem.hidden = true;
       return answer;
     } catch (error) {
-      if (closing.signal.aborted) return null;
-      put(problem, error.message);
-      problem.hidden = false;
+      if (!closing.signal.aborted) fail(error.message);
       return null;
     }
   }
@@ -66,13 +75,14 @@ export function screenOf(id, name) {
     const answer = await send("screenshot", {});
     const token = TOKEN.exec(`${answer?.media ?? ""}`)?.[1];
     if (token) {
+      isRequested = true;
       image.src = pictureOf(token);
       image.hidden = false;
       at = Date.now() / 1000;
       announce(t("The picture is here"));
       const open = await send("current_app", {});
       if (open?.package) put(app, t("In front: {app}", { app: appName(open.package) }));
-    }
+    } else if (answer) fail(t("The phone sent no picture. Take another one."));
     busy = false;
     take.disabled = !able;
     if (isOld && !closing.signal.aborted) look();

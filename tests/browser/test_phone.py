@@ -173,6 +173,21 @@ def test_a_key_while_a_picture_is_taken(site: Site, visit: PageOpener) -> None:
     expect(again).to_be_enabled()
 
 
+def test_a_picture_that_does_not_come(site: Site, visit: PageOpener) -> None:
+    _, page = open_phone(site, visit)
+    screen = page.get_by_role("region", name="Screen of Pixel 8")
+    take, problem = screen.get_by_role("button", name="Take a picture"), screen.get_by_role("alert")
+    page.route("**/screenshot", lambda route: route.fulfill(json={"ok": True}), times=1)
+    take.click()
+    expect(problem).to_have_text("The phone sent no picture. Take another one.")
+    page.route("**/media/*", lambda route: route.abort(), times=1)
+    take.click()
+    expect(problem).to_have_text("The picture cannot be shown. Take another one.")
+    take.click()
+    expect(screen.get_by_role("img")).to_be_visible()
+    expect(problem).to_be_hidden()
+
+
 def test_a_phone_whose_device_control_is_off(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     note = {"package_name": "org.example.mail", "title": EVIL, "text": EVIL, "posted_at": 1, "key": "k"}
