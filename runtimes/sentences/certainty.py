@@ -27,6 +27,9 @@ DETERMINED: Mapping[str, tuple[str, ...]] = {
     "tap": ("text",),
     "type": ("text",),
     "remember": ("text",),
+    "clipboard_write": ("text",),
+    "web_search": ("query",),
+    "find_text": ("query",),
 }
 _TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
 _NUMBER = re.compile(r"\+?\d[\d ()./-]{4,}\d(?!\w)")  # at the start of a text message's free words

@@ -14,6 +14,7 @@ __all__ = ["Folded", "fold", "fold_sentence", "fold_template", "has_chinese", "w
 
 _GERMAN = {"ä": "a", "ö": "o", "ü": "u", "ae": "a", "oe": "o", "ue": "u"}
 _BLANKS = re.compile(r"[-\u2010-\u2015:]")
+_COLONS = ":\uff1a"  # in Chinese, one between digits is a blank, and every other one separates
 _SLOT = re.compile(r"({[^}]*}|<[^>]*>)")
 _DOTTED = re.compile(r"(?<=\b[ap])\.(?=m\b)|(?<=\b[ap]\.m)\.")
 _ZH_BLANKS = re.compile(r"(?<![a-z0-9]) +| +(?![a-z0-9])")
@@ -53,7 +54,8 @@ class Folded:
 def fold(text: str, language: str) -> Folded:
     """Fold a text: lower case, no accents, blanks for hyphens and colons, and stripped.
 
-    German `ae`, `oe` and `ue` lose their `e`, and the dots of "a.m." are left out. Chinese is simplified.
+    German `ae`, `oe` and `ue` lose their `e`, and the dots of "a.m." are left out. Chinese is simplified, and
+    keeps its colons except between digits.
     """
     if language == "zh":
         text = simplify(text)
@@ -65,6 +67,8 @@ def fold(text: str, language: str) -> Folded:
         pair = text[place : place + 2].lower() if language == "de" else ""
         size = 2 if pair in _GERMAN else 1
         folded = "" if place in skipped else _fold_letter(pair if size == 2 else text[place].lower(), language)
+        if folded == ":" and text[place + 1 : place + 2].isdigit() and text[max(place - 1, 0)].isdigit():
+            folded = " "
         letters += folded
         places += [place] * len(folded)
         place += size
@@ -112,6 +116,8 @@ def _fold_letter(letter: str, language: str) -> str:
         return " % "
     if letter == "\uff0c":  # full-width comma
         return ","
+    if language == "zh" and letter in _COLONS:
+        return ":"
     if _BLANKS.fullmatch(letter):
         return " "
     if language == "de" and letter in _GERMAN:

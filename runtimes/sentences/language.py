@@ -24,6 +24,7 @@ from unicode_rbnf import RbnfEngine
 
 from runtimes.sentences.certainty import Certainty, load_certainty
 from runtimes.sentences.chinese import simplify
+from runtimes.sentences.content import ContentRules, load_content
 from runtimes.sentences.folding import Folded, fold, fold_sentence, fold_template, word_pattern
 from runtimes.sentences.refusal import SentenceRefusal
 from runtimes.sentences.suggestions import STATES, Suggestions, is_slip, template_words, words_of
@@ -34,7 +35,8 @@ __all__ = ["Language", "Score", "load_language"]
 Score: TypeAlias = tuple[int, int, int, str]
 
 OWN_WORDS = frozenset({"message", "rest", "text"})  # slots whose words are the user's own, so that none may be skipped
-LABELS = ("app", "query")  # slots that can begin or end with a word that is skipped elsewhere
+LABELS = ("app",)  # slots that can begin or end with a word that is skipped elsewhere
+WHOLE = OWN_WORDS | {"query"}  # slots of which no clause is left out
 WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place")
 UNGUARDED = OWN_WORDS | {"label", "query"}  # slots whose words are no part of the request
 NAMING = ("open_app", "open_url", "help", "greeting", "list_apps", "current_app")  # intents whose words can name an app
@@ -67,6 +69,7 @@ class Language:
     digits: Mapping[str, str]  # by their words
     state_words: Mapping[str, frozenset[str]]  # of `on` and not of `off`, and the reverse
     certainty: Certainty
+    content: ContentRules
     refusal: SentenceRefusal
     vocabulary: Mapping[str, frozenset[str]]  # of the templates of each intent
     other_words: frozenset[str]  # of the skipped words and the replies
@@ -90,7 +93,7 @@ class Language:
             return None
         result, candidate = best
         score, name = _score(result, candidate), result.intent.name
-        slots, unguarded = self._slots_of(result, candidate, text)
+        slots, unguarded, start = self._slots_of(result, candidate, text)
         # A question about a setting may have the form of a statement, since its answer changes nothing.
         written = simplify(text.lower()) if self.code == "zh" else text.lower()
         is_statement = name != "check_setting" and self.patterns["other"].search(written) is not None
@@ -100,16 +103,17 @@ class Language:
             return score, name, None
         if is_question and _is_bare_setting(name, result, candidate.text):
             return score, "check_setting", {"setting": slots["setting"]}
-        return score, name, slots
+        return score, name, self.content.settled(name, slots, text, start)
 
-    def _slots_of(self, result: RecognizeResult, candidate: Folded, text: str) -> tuple[dict[str, str], set[int]]:
-        """Return the slots of a match, and the indexes of the letters in which negations are not searched.
+    def _slots_of(self, result: RecognizeResult, candidate: Folded, text: str) -> tuple[dict[str, str], set[int], int]:
+        """Return the slots of a match, the indexes of the letters without a guard, and where the own words can begin.
 
-        These are the letters of slots in `UNGUARDED` that do not begin the sentence.
+        Negations are not searched in the letters of slots in `UNGUARDED` that do not begin the sentence.
         """
         name = result.intent.name
         slots: dict[str, str] = {}
         unguarded: set[int] = set()
+        first = 0
         for entity in result.entities_list:
             if entity.text_span is None or not (entity.is_wildcard or entity.name == "app"):
                 slots[entity.name] = _fixed_value(entity)
@@ -117,19 +121,39 @@ class Language:
             start, end = candidate.span(*entity.text_span)
             if entity.name in UNGUARDED and entity.text_span[0]:  # a negation or condition can stand before it
                 unguarded |= set(range(start, end))
-            if entity.name in OWN_WORDS and name not in ("tap", "clipboard_write"):
-                start, end = _with_skipped(candidate, entity.text_span, len(text))
+            start, end = self._place_of(name, entity, candidate, text)
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
             if entity.name in LABELS or (name, entity.name) == ("tap", "text"):
+                if name == "tap" and entity.text_span[1] < len(candidate.text):
+                    slots["long"] = text[start : candidate.places[-1] + 1].strip(_TRIMMED)
                 region = _with_skipped(candidate, entity.text_span, len(text))
                 longer = slice(*self.certainty.with_label_words(text, (start, end), region))
                 if longer != slice(start, end):
                     slots |= {entity.name: text[longer].strip(_TRIMMED), "short": slots[entity.name]}
+                start = longer.start
+            if entity.name in WHOLE:
+                first = start
         if name in ("call", "send_text") and "name" in slots:
             slots["name"] = self._spoken_number(slots["name"])
         if name == "clipboard_write":
             slots["text"] = self.certainty.without_heading(slots["text"])
-        return (self.certainty.with_channel_cut(slots) if name == "send_text" else slots), unguarded
+        if name == "send_text":
+            if (split := self.content.split_rest(slots.get("rest", ""))) is not None:
+                del slots["rest"]
+                slots["name"], slots["message"] = split
+            slots = self.certainty.with_channel_cut(slots)
+        return slots, unguarded, first
+
+    def _place_of(self, intent: str, entity: MatchEntity, candidate: Folded, text: str) -> tuple[int, int]:
+        """Return the place of a free text in the sentence, with the skipped words beside it that are a part of it."""
+        assert entity.text_span is not None
+        span, region = candidate.span(*entity.text_span), _with_skipped(candidate, entity.text_span, len(text))
+        if entity.name not in WHOLE or intent == "tap":
+            return span
+        start, end = self.content.with_skipped(text, span, region)
+        if entity.name == "query" or intent == "clipboard_write":
+            return start, end
+        return region[0], region[1] if region[1] == len(text) else end
 
     def with_end(self, intent: str, slots: Mapping[str, str], text: str, end: str) -> Mapping[str, str]:
         """Return the slots with the end of the sentence added to a message, a note or a typed text that ends it.
@@ -205,13 +229,14 @@ class Language:
             return
         yield from self._all((whole, polite), self.open)
         for found in self._all((main,), self.open) if main is not polite else ():
-            if not OWN_WORDS & found[0].entities.keys():
+            if not WHOLE & found[0].entities.keys():
                 yield found
 
     def _all(self, texts: Iterable[Folded], intents: Intents) -> Iterator[tuple[RecognizeResult, Folded]]:
         for candidate in {each.text: each for each in texts if each.text}.values():
             for result in recognize_all(candidate.text, intents, language=self.code):
-                yield result, candidate
+                if _is_in_place(result, candidate):
+                    yield result, candidate
 
     def _main_clause(self, text: Folded) -> Folded:
         """Return the text without a clause that gives a reason.
@@ -333,6 +358,7 @@ def load_language(code: str) -> Language:
             for state, opposite in (("on", "off"), ("off", "on"))
         },
         certainty=load_certainty(code, found["certain"], nouns),
+        content=load_content(code, found["content"]),
         refusal=SentenceRefusal(
             code=code, patterns=patterns, settings=tuple(fold(word, code).text for word in every_setting)
         ),
@@ -389,6 +415,22 @@ def _score(match: RecognizeResult, candidate: Folded) -> Score:
     return sum(len(entity.text) for entity in free), len(free), -len(candidate.text), match.intent.name
 
 
+def _is_in_place(match: RecognizeResult, candidate: Folded) -> bool:
+    """Report whether each free text of a match is the part of the compared text that its place names.
+
+    hassil misplaces a text behind a blank that it ignores. It leaves punctuation out of the text.
+    """
+    return all(
+        entity.text_span is not None and _letters(candidate.text[slice(*entity.text_span)]) == _letters(entity.text)
+        for entity in match.entities_list
+        if entity.is_wildcard
+    )
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
 def _is_bare_setting(intent: str, match: RecognizeResult, text: str) -> bool:
     """Report whether a sentence that would switch a setting may be a question for its state.
 
@@ -410,5 +452,5 @@ def _with_skipped(candidate: Folded, span: tuple[int, int], end_of_text: int) ->
     """Return the place of a free text in the original sentence, extended by the skipped words beside it."""
     start, end = span
     first = candidate.places[start - 1] + 1 if start else 0
-    last = end_of_text if end >= len(candidate.text.rstrip()) else candidate.places[end - 1] + 1
-    return first, last
+    behind = candidate.text[end:].lstrip(" ,;")
+    return first, candidate.places[len(candidate.text) - len(behind)] if behind else end_of_text

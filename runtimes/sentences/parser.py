@@ -91,6 +91,10 @@ class HassilParser:
         """Implement `SentenceParser.label`."""
         return self._by_code[language].labels[key]
 
+    def message(self, language: str, text: str) -> str | None:
+        """Implement `SentenceParser.message`."""
+        return self._by_code[language].content.content("send_text", text)
+
     def kinds_of(self, text: str) -> tuple[str, ...]:
         """Implement `SentenceParser.kinds_of`."""
         return tuple(dict.fromkeys(kind for language in self._languages for kind in language.kinds_of(text)))

@@ -27,7 +27,8 @@ MAX_SIMILAR = 3  # names of apps that resemble an unknown one
 SIMILARITY = 0.7  # of two such names, from 0 to 1
 MAX_NAME_WORDS = 4  # of a contact at the start of a text
 MAX_CONTACTS = 20  # of one search
-SEPARATORS = " ,:;"
+COLONS = (":", "\uff1a")
+SEPARATORS = " ,:;\uff0c\uff1a\uff1b"
 _WORD = re.compile(r"\w+")
 NUMBER = re.compile(r"\+?[0-9][0-9 ()./-]{1,24}")
 
@@ -149,10 +150,10 @@ class SentenceActions(SettingPages):
         """
         nodes = yield from self._rows("GET", "/screen", {}, "nodes")
         shown = [text for node in nodes for text in (node.text("text"), node.text("contentDescription")) if text]
-        wanted = [sentence.slots["text"], *(sentence.slots[key] for key in ("short",) if key in sentence.slots)]
+        wanted = [sentence.slots[key] for key in ("long", "text", "short") if key in sentence.slots]
         whole = [text for text in wanted if _plain(text) in map(_plain, shown)]
         part = [text for text in wanted if any(_is_part(_plain(text), _plain(each)) for each in shown)]
-        text = next(iter([*whole, *part]), wanted[0])
+        text = next(iter([*whole, *part]), sentence.slots["text"])
         found = dict.fromkeys(each for each in shown if _is_part(_plain(text), _plain(each)))
         if not whole and len(found) > 1:
             return self._reply(sentence, "which_text", name=text, found=_listed(found))
@@ -169,7 +170,10 @@ class SentenceActions(SettingPages):
     def _send_text(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
         name, message = sentence.slots.get("name", ""), sentence.slots.get("message", "")
         if not name:
-            name, message = yield from self._split(sentence.slots.get("rest", ""))
+            name, rest = yield from self._split(sentence.slots.get("rest", ""))
+            is_literal = rest.startswith(COLONS)
+            message = rest.lstrip(SEPARATORS)
+            message = message if is_literal else self.parser.message(sentence.language, message) or ""
         if not message:
             return self._reply(sentence, "no_message", name=name or "Ada")
         number, problem = (name, "") if NUMBER.fullmatch(name) else (yield from self._number_of(sentence, name))
@@ -178,7 +182,7 @@ class SentenceActions(SettingPages):
         return (yield from self._act(sentence, call, "phone_send_sms", {"to": number, "body": message}))
 
     def _split(self, rest: str) -> Flow[tuple[str, str]]:
-        """Split a text that begins with a name; return the name and the message behind it.
+        """Split a text that begins with a name; return the name, and what follows it with its separators.
 
         The name is the longest start of at most four words that is a number or a contact; else it is the first word.
         In a text without blanks that is not ASCII, characters count as words.
@@ -190,8 +194,11 @@ class SentenceActions(SettingPages):
         for count in range(min(len(pieces), MAX_NAME_WORDS), 0, -1):
             name = glue.join(pieces[:count]).strip(SEPARATORS)
             if NUMBER.fullmatch(name) or (yield from self._contacts(name)):
-                return name, glue.join(pieces[count:]).lstrip(SEPARATORS)
-        return (pieces[0].rstrip(SEPARATORS) if pieces else ""), glue.join(pieces[1:])
+                break
+        else:
+            count, name = 1, pieces[0].strip(SEPARATORS) if pieces else ""
+        behind = glue.join(pieces[:count]).rstrip()
+        return name, behind[len(behind.rstrip(SEPARATORS)) :] + glue.join(pieces[count:]).lstrip()
 
     def _find_contact(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
         rows = yield from self._contacts(sentence.slots["name"])

@@ -119,6 +119,10 @@ class SentenceParser(Protocol):
         """Return the name of a setting, a bar or a kind of app in a language."""
         ...
 
+    def message(self, language: str, text: str) -> str | None:
+        """Return a message without the conjunction that begins it; None if its first words may be no part of it."""
+        ...
+
     def kinds_of(self, text: str) -> tuple[str, ...]:
         """Return the kinds of app that have the whole text as a name in some language."""
         ...

@@ -50,6 +50,9 @@ class ScriptedParser:
     def label(self, language: str, key: str) -> str:
         return self.words(key)[0]
 
+    def message(self, language: str, text: str) -> str | None:
+        return None if text.startswith("to ") else text.removeprefix("that ")
+
     def kinds_of(self, text: str) -> tuple[str, ...]:
         return ("mail",) if text == "Courrier" else ()
 
@@ -213,6 +216,21 @@ def test_text_to_a_number(world: AgentHarness) -> None:
     assert say(world, "send_text | rest=5550177 I am late", "once") == "done"
     ((name, arguments),) = calls(world)
     assert (name, arguments) == ("phone_send_sms", {"to": "5550177", "body": "I am late"})
+
+
+@pytest.mark.parametrize(
+    ("rest", "body"),
+    [("Ada that I am late", "I am late"), ("Ada: to the harbour", "to the harbour"), ("Ada, yes", "yes")],
+)
+def test_message_behind_a_name_has_certain_edges(world: AgentHarness, rest: str, body: str) -> None:
+    assert say(world, f"send_text | rest={rest}", "once") == "done"
+    assert calls(world)[0][1]["body"] == body
+    assert say(world, "send_text | rest=Ada to come here") == "no_message Ada"
+
+
+def test_tap_takes_the_longest_text_that_the_screen_shows(world: AgentHarness) -> None:
+    assert say(world, "tap | text=Mail | long=Mail button").startswith(("done", "failed"))
+    assert calls(world)[0][1] == {"text": "Mail"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,190 @@
+"""Edges of the user's own words: messages, notes, typed text, searches, and texts to tap.
+
+A word of the sentence is a part of such a text, or it is a word of the template. So nothing is cut from its edges
+unless that is certain: a conjunction that begins a message ("that", "q" in a Spanish text), or a word of courtesy. A
+text whose edge may belong to the request, as in "inform Ada to come", is not certain, and the request is not performed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from runtimes.sentences.folding import Folded, fold
+
+__all__ = ["ContentRules", "load_content"]
+
+SLOTS: Mapping[str, str] = {
+    "send_text": "message",
+    "remember": "text",
+    "type": "text",
+    "clipboard_write": "text",
+    "web_search": "query",
+    "find_text": "query",
+    "tap": "text",
+}
+REPORTED = ("send_text", "remember")  # intents whose text can begin with a conjunction that is no part of it
+MAX_NAME = 4  # words before a conjunction that can be a name
+_TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
+_COLON = re.compile("[:\uff1a]\\W*$")
+_OPENING = "\"'„“”«"
+
+
+@frozen(kw_only=True)
+class ContentRules:
+    """Rules of one language for the edges of the user's own words."""
+
+    code: str
+    conjunction: re.Pattern[str]  # at the start of a folded text: it is no part of a message or a note
+    joined: re.Pattern[str]  # a conjunction between a name and a message, in folded text
+    kept: re.Pattern[str]  # as it is written: a text that begins with what looks like a conjunction
+    unsure: re.Pattern[str]  # as it is written: where a text may begin with what looks like a conjunction
+    first: re.Pattern[str]  # at the start of a folded text: it may belong to the request
+    typed: re.Pattern[str]  # the same, for typed text only
+    noted: re.Pattern[str]  # the same, for notes only
+    last: re.Pattern[str]  # at the end of a folded text: more words belong to it
+    courtesy: re.Pattern[str]  # at an edge of a search: it is no part of it
+    lead: re.Pattern[str]  # at the start of a label: it is hardly a part of it
+    place: re.Pattern[str]  # behind a search: it may be a part of it
+
+    def settled(self, intent: str, slots: Mapping[str, str], text: str, start: int) -> dict[str, str] | None:
+        """Return the slots with certain edges of the user's own words; None if an edge is not certain.
+
+        `text` is the sentence, and `start` the place in it where the own words can begin.
+        """
+        slot = SLOTS.get(intent, "")
+        if slot not in slots:
+            return dict(slots)
+        value = slots[slot]
+        start = text.find(value, start)
+        if start < 0 or not value:
+            return None
+        if intent == "tap":
+            shorter = self._stripped(value, self.lead)
+            return {**slots, slot: shorter} if shorter == value else {"long": value, **slots, slot: shorter}
+        if slot == "query":
+            return None if self._ends_early(value, text) else {**slots, slot: value}
+        start, is_certain = self._start_of(text, start)
+        value = value if text.startswith(value, start) else text[start : text.find(value, start) + len(value)]
+        is_literal = _COLON.search(text[:start]) is not None or text[:start].rstrip()[-1:] in tuple(_OPENING)
+        edged = self.content(intent, value, is_literal=is_literal) if is_certain else None
+        return None if edged is None or self._ends_early(edged, text) else {**slots, slot: edged}
+
+    def content(self, intent: str, value: str, *, is_literal: bool = False) -> str | None:
+        """Return a message, note or typed text without the conjunction that begins it; None if an edge is not certain.
+
+        A literal text stands behind a colon or in quotation marks, so that its words can belong to nothing else.
+        """
+        if self.kept.match(value):
+            return value
+        folded = fold(value, self.code)
+        found = self.conjunction.match(folded.text)
+        if found is not None and intent in REPORTED:
+            if self.unsure.match(value):
+                return None
+            value = value[folded.places[found.end()] :].strip(_TRIMMED) if found.end() < len(folded.text) else ""
+            folded, found = fold(value, self.code), None
+        if is_literal:
+            return value or None
+        more = {"remember": self.noted, "send_text": self.first}.get(intent, self.typed)
+        begins_early = any(pattern.match(folded.text) for pattern in (self.first, more))
+        return None if found or begins_early or not value else value
+
+    def split_rest(self, rest: str) -> tuple[str, str] | None:
+        """Return the name and the message of a text with a conjunction between them; None without one."""
+        folded = fold(rest, self.code)
+        found = self.joined.search(folded.text, 1)
+        if found is None or len(folded.text[: found.start()].split()) > MAX_NAME or found.end() >= len(folded.text):
+            return None
+        start = folded.places[found.end()]
+        if any(each.match(rest, folded.places[found.start(1)]) for each in (self.kept, self.unsure)):
+            return None
+        return rest[: folded.places[found.start()]].strip(_TRIMMED), rest[start:].strip(_TRIMMED)
+
+    def with_skipped(self, text: str, span: tuple[int, int], region: tuple[int, int]) -> tuple[int, int]:
+        """Return the place of a search, extended by the skipped words beside it that are no courtesy.
+
+        `span` is its place in `text`, and `region` also has the skipped words beside it.
+        """
+        (start, end), (first, last) = span, region
+        before, after = fold(text[first:start], self.code), fold(text[end:last], self.code)
+        if before.text and not self._is_courtesy(before):
+            start = first + before.places[_behind_courtesy(self.courtesy, before)]
+        if after.text and not self._is_courtesy(after):
+            end += after.places[_before_courtesy(self.courtesy, after) - 1] + 1
+        place = self.place.match(fold(text[end:], self.code).text) if end >= last or not after.text else None
+        if place is not None:
+            folded = fold(text[end:], self.code)
+            end += folded.places[len(place[0].rstrip(" ,")) - 1] + 1
+        return start, end
+
+    def _is_courtesy(self, folded: Folded) -> bool:
+        return not self.courtesy.sub("", folded.text).strip(" ,.!?")
+
+    def _start_of(self, text: str, start: int) -> tuple[int, bool]:
+        """Return where a text begins that a template cut at `start`, and whether that is certain."""
+        for found in self.kept.finditer(text):
+            if found.start() < start < found.end():
+                return found.start(), True
+        return start, not any(found.start() < start <= found.end() + 1 for found in self.unsure.finditer(text))
+
+    def _stripped(self, value: str, pattern: re.Pattern[str]) -> str:
+        folded = fold(value, self.code)
+        found = pattern.match(folded.text)
+        if found is None or found.end() >= len(folded.text):
+            return value
+        return value[folded.places[found.end()] :].strip(_TRIMMED) or value
+
+    def _ends_early(self, value: str, text: str) -> bool:
+        """Report whether a text that does not end the sentence has a last word that needs more words."""
+        folded = fold(value, self.code).text
+        return not text.rstrip(_TRIMMED).endswith(value) and any(
+            found.start() and found.end() == len(folded) for found in self.last.finditer(folded)
+        )
+
+
+def load_content(code: str, table: Mapping[str, Sequence[str]]) -> ContentRules:
+    """Return the rules of a language from the section `content` of its file."""
+    word = "" if code == "zh" else r"(?![\w'])"
+    start = "" if code == "zh" else r"(?<![\w'])"
+
+    def any_of(name: str, *, written: bool = False) -> str:
+        return "|".join(each if written else fold(each, code).text for each in table[name]) or "(?!)"
+
+    def words(name: str) -> re.Pattern[str]:
+        return re.compile(rf"{start}(?:{any_of(name)}){word}")
+
+    joins = any_of("conjunction")
+    return ContentRules(
+        code=code,
+        conjunction=re.compile(rf"(?:{joins})[ ,]*"),
+        joined=re.compile(rf"[ ,]+({joins})[ ,]*" if code != "zh" else "(?!)()"),
+        kept=re.compile(rf"{start}(?:{any_of('kept', written=True)}){word}", re.IGNORECASE),
+        unsure=re.compile(rf"{start}(?:{any_of('unsure', written=True)}){word}", re.IGNORECASE),
+        first=words("first"),
+        typed=words("typed"),
+        noted=words("noted"),
+        last=words("last"),
+        courtesy=re.compile(rf"{start}(?:{any_of('courtesy')}){word}[ ,]*"),
+        lead=re.compile(rf"(?:(?:{any_of('lead')}){word}[ ,]*)+"),
+        place=re.compile(rf" *(?:{any_of('place')}){word}"),
+    )
+
+
+def _behind_courtesy(pattern: re.Pattern[str], folded: Folded) -> int:
+    """Return where the words begin that follow the courtesy at the start of a text."""
+    place = 0
+    while found := pattern.match(folded.text, place):
+        place = found.end()
+    return place
+
+
+def _before_courtesy(pattern: re.Pattern[str], folded: Folded) -> int:
+    """Return where the words end that precede the courtesy at the end of a text."""
+    end = len(folded.text)
+    for found in reversed(list(pattern.finditer(folded.text))):
+        if found.end() >= end:
+            end = found.start()
+    return len(folded.text[:end].rstrip(" ,"))

@@ -1,0 +1,164 @@
+"""Tests of the user's own words in sentences: no word is lost, and no word of the request is added to them."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+import yaml
+
+from runtimes.sentences import HassilParser
+from runtimes.sentences.parser import LANGUAGES
+from runtimes.sentences.suggestions import words_of
+
+PARSER = HassilParser()
+FOLDER = Path("runtimes/sentences")
+FILES = {code: yaml.load((FOLDER / f"{code}.yaml").read_text("utf-8"), yaml.BaseLoader) for code in LANGUAGES}
+INTENTS = ("send_text", "remember", "type", "clipboard_write", "web_search", "find_text")
+SLOT = re.compile(r"{(message|rest|text|query)}")
+# Words of the templates behind the own words: particles of verbs, and names of the target.
+BEHIND = {
+    "en": "a an any anywhere at browser box by can clipboard contents field find for form from google have in input"
+    " internet into message my net of on onto online out page phone quick saying screen search bar sms somewhere the"
+    " text that this to web with yet display here mobile device cell smartphone handset it name via line note msg shown"
+    " visible written",
+    "de": "an auf bei bildschirm box das dem den der die diesem diese dieser display ein eingeben eintippen eine feld"
+    " google googeln googlen gucken heraus herein hin hinein im in ins internet irgendwo kopieren legen meine meinem"
+    " nach nachricht nachschauen nachsehen ne netz online packen per raus recherchieren rein schauen schreiben screen"
+    " seite sms suchen suchfeld textfeld textnachricht tun web zwischenablage",
+    "fr": "barre case cette champ dans de en google internet l le la les ligne ma mon net navigateur page papiers part"
+    " presse quelque recherche sur texte web zone a à écran affiche affiché apparaît est figure s se trouve écrit",
+    "es": "al alguna algún barra buscador búsqueda campo casilla cuadro de el en esta google internet la lado línea"
+    " mi navegador pantalla parte página por portapapeles red texto un web",
+    "zh": "两三几个字词样这吗在网上查复制到放进拷贝剪贴板发短信息条消",
+}
+STEMS = {
+    "en": "text Ada that {}|send Ada a message saying {}|remember that {}|note to self: {}|type {}|look up {}"
+    "|search the web for {}|copy {} to the clipboard",
+    "de": "schreib Ada, dass {}|sag Ada Bescheid, dass {}|merk dir, dass {}|gib {} ein|such im Internet nach {}"
+    "|google mal {}|kopiere {} in die Zwischenablage",
+    "fr": "écris à Ada que {}|note que {}|saisis {}|cherche sur internet {}|envoie un SMS à Ada pour dire que {}"
+    "|copie {} dans le presse-papiers",
+    "es": "dile a Ada que {}|apunta que {}|escribe {}|busca en internet {}|busca {}|copia {} al portapapeles",
+    "zh": "给Ada发短信说{}|记住{}|输入{}|上网搜索{}|查一下{}|搜一下{}|把{}复制到剪贴板",
+}
+EDGES = {  # words at the edges of the own words, which templates and skipped words have too
+    "en": "how where what the online now again really quick on to my okra",
+    "de": "wie wo was der jetzt schnell im zu mein noch Okra",
+    "fr": "comment où quoi ligne maintenant encore vite dans sur mon okra",
+    "es": "cómo dónde qué línea ahora otra ya en mi okra",
+    "zh": "怎么 哪里 什么 网上 现在 再 快 怎么做 怎么走 多少 秋葵",
+}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_behind_the_own_words_templates_have_only_particles_and_targets(code: str) -> None:
+    allowed = words_of(" ".join(BEHIND[code].split())) if code != "zh" else set(BEHIND[code])
+    for intent in INTENTS:
+        for row in FILES[code]["sentences"][intent]:
+            *_, last = SLOT.split(row) if SLOT.search(row) else ("",)
+            literal = re.sub(r"{\w+}|<\w+>", " ", last)
+            found = set(re.findall(r"[^\W_]", literal)) if code == "zh" else words_of(literal.replace("-", " "))
+            assert found <= allowed, (row, found - allowed)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_no_word_of_the_own_words_is_lost(code: str, full: bool) -> None:
+    glue = "" if code == "zh" else " "
+    words = EDGES[code].split()
+    pairs = [(first, last) for place, (first, last) in enumerate(product(words, words)) if full or not place % 7]
+    lost: dict[str, dict[str, str]] = {}
+    for stem in STEMS[code].split("|"):
+        for first, last in pairs:
+            own = glue.join((first, "斑马" if code == "zh" else "zebra", last))
+            found = PARSER.parse(stem.format(own))
+            if found is not None and not any(own in value for value in found.slots.values()):
+                lost[stem.format(own)] = dict(found.slots)
+    assert lost == {}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "message"),
+    [
+        ("dile a Ada q llego tarde", "llego tarde"),
+        ("mándale un mensaje a Ada diciendo q ya salí", "ya salí"),
+        ("escríbele a Ada k estoy abajo", "estoy abajo"),
+        ("écris à Ada ke j'arrive", "j'arrive"),
+        ("dis à Ada k le train est là", "le train est là"),
+        ("schreib Ada das ich später komme", "ich später komme"),
+        ("text Ada tht I am late", "I am late"),
+        ("text Ada that was great", "that was great"),
+        ("escríbele a Ada que tal estás", "que tal estás"),
+        ("发消息给Ada\uff1a明天见", "明天见"),
+        ("发消息给Ada: 明天见", "明天见"),
+        ("给Ada发短信说\uff1a明天见", "明天见"),
+    ],
+)
+def test_conjunction_is_no_part_of_a_message(sentence: str, message: str) -> None:
+    found = PARSER.parse(sentence)
+    assert found is not None
+    assert found.slots == {"name": "Ada", "message": message}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        ("anota q hay que comprar pan", "hay que comprar pan"),
+        ("merk dir das ich Tee mag", "ich Tee mag"),
+        ("note k le code est 12", "le code est 12"),
+        ("写个备忘\uff1a周五交房租", "周五交房租"),
+        ("查一下饺子怎么包", "饺子怎么包"),
+        ("查一下火车站怎么走", "火车站怎么走"),
+        ("look up where to buy shoes online", "where to buy shoes online"),
+        ("such im Internet nach Schuhe kaufen online", "Schuhe kaufen online"),
+        ("google please how to tie a tie, thanks", "how to tie a tie"),
+    ],
+)
+def test_notes_and_searches_are_whole(sentence: str, text: str) -> None:
+    found = PARSER.parse(sentence)
+    assert found is not None
+    assert list(found.slots.values()) == [text]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "dile a Ada qué hora es",
+        "escribe que llego tarde",
+        "schreib dass ich komme",
+        "type that I am late",
+        "type the cat is in the box",
+        "写个故事",
+        "google it",
+        "copy it to the clipboard",
+    ],
+)
+def test_own_words_with_an_uncertain_edge_are_not_performed(sentence: str) -> None:
+    assert PARSER.parse(sentence) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "message"),
+    [
+        ("en", "to bring milk", None),
+        ("en", "that I am late", "I am late"),
+        ("de", "ob du kommst", None),
+        ("fr", "de venir", None),
+        ("es", "que llego tarde", "llego tarde"),
+        ("zh", "一声我到了", None),
+    ],
+)
+def test_edges_of_a_message(language: str, text: str, message: str | None) -> None:
+    assert PARSER.message(language, text) == message
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [("kannst du da bitte auf Anmelden tippen", "Anmelden"), ("tap there on Sign in", "Sign in")],
+)
+def test_fillers_are_no_part_of_a_label(sentence: str, text: str) -> None:
+    found = PARSER.parse(sentence)
+    assert found is not None
+    assert found.slots["text"] == text
