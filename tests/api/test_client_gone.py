@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
+from svc_proto.api.chat.store_requests import BeginTurn
 from svc_proto.api.runs.subscriber import SubscriberState
 from svc_proto.facts import Address
 from tests.api.gateway_client import open_gateway
@@ -142,3 +143,20 @@ def test_retries_with_one_key_queue_no_turn(path: str, body: dict[str, Any], end
             call.half_close()
         elif ends_by == "reset":
             call.vanish()
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+def test_retry_runs_anew_while_the_run_of_its_key_is_being_stopped(path: str) -> None:
+    book = TurnHarness()
+    body, headers = REPEATED["completions" if "chat" in path else "responses"][1], [(b"idempotency-key", b"k")]
+    book.hold = (BeginTurn,)  # the first run cannot end while the store has not answered
+    first = book.call("POST", path, body, headers=headers)
+    first.vanish()
+    assert book.api.runs.states()["stopping"] == 1
+    second, third = (book.call("POST", path, body, headers=headers) for _ in range(2))
+    assert book.api.runs.states()["queued"] == 0
+    book.hold = ()
+    book.release()
+    book.hand.finish()
+    assert [call.result.status for call in (second, third)] == [200, 200]
+    assert book.turns == 1  # the agent did not begin the first one

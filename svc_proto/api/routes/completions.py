@@ -109,6 +109,7 @@ class _CompletionRoutes:
             return event_stream_response(subscriber, _fields(turn_request, scope))
         request.stop_with_client()
         keyed = self._keys.for_request(scope.key, mark, api.engine, request.principal)
+        yield from keyed.wait_stopped()
         run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run

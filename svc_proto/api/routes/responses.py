@@ -106,6 +106,7 @@ class _ResponseRoutes:
             run = yield from api.runs.start(turn_request, request)
         else:
             request.stop_with_client()
+            yield from keyed.wait_stopped()
             run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run

@@ -55,18 +55,26 @@ class IdempotentRequest:
     name: str  # of the key; empty: there is no key
 
     def find(self) -> Run | None:
-        """Return the run of an equal earlier request with this key, live or completed; else None."""
-        entry = self._entries.get(self.name, self._engine.now.mono) if self.name else None
-        if entry is None or entry.fingerprint != self._mark:
+        """Return the run of an equal earlier request with this key, live or completed; else None.
+
+        A run that is being stopped is not returned, because it will not complete.
+        """
+        run = self._stored_run()
+        if run is None or run.stopping:
             return None
-        ended = entry.run.ended
-        return None if ended is not None and not ended.completed else entry.run
+        return None if run.ended is not None and not run.ended.completed else run
 
     def stop_earlier(self, runs: RunManager) -> Flow[None]:
         """Stop the run of an equal earlier request if it is live, and wait for its end, so that none queues."""
-        run = self.find()
+        run = self._stored_run()
         if run is not None and run.ended is None:
             runs.stop(run.record.id)
+            yield from run.wait_ended()
+
+    def wait_stopped(self) -> Flow[None]:
+        """Wait for the end of an equal earlier request's run that is being stopped, so that its slot is free."""
+        run = self._stored_run()
+        if run is not None and run.stopping:
             yield from run.wait_ended()
 
     def remember(self, run: Run) -> None:
@@ -75,6 +83,10 @@ class IdempotentRequest:
             mono = self._engine.now.mono
             self._entries.purge(mono)
             self._entries.put(self.name, _StoredRun(self._mark, run), mono + KEY_TTL)
+
+    def _stored_run(self) -> Run | None:
+        entry = self._entries.get(self.name, self._engine.now.mono) if self.name else None
+        return None if entry is None or entry.fingerprint != self._mark else entry.run
 
 
 def fingerprint(body: Mapping[str, object], names: Sequence[str], *more: str | None) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from svc_proto.agent.interface import TextDelta
+from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.runs.idempotency import KEY_TTL, MAX_KEYS, IdempotencyKeys, fingerprint
 from svc_proto.api.runs.run import Run
 from tests.api.scripted_agent import TurnHarness
@@ -49,6 +51,21 @@ def test_failed_run_is_not_reused() -> None:
     keyed.remember(run)
     book.hand.finish("length")
     assert keyed.find() is None
+
+
+def test_run_that_is_being_stopped_is_not_reused() -> None:
+    book, run = begun()
+    keyed = IdempotencyKeys("theme").for_request("k", "f", book.engine)
+    keyed.remember(run)
+    book.hand.emit(TextDelta("Hello"))
+    book.hold = (AddMessages,)
+    book.within(lambda: book.api.runs.stop(run.record.id))
+    assert (run.ended, keyed.find()) == (None, None)
+    ends: list[object] = []
+    book.within(lambda: book.engine.spawn(keyed.wait_stopped(), on_done=lambda _: ends.append(run.ended)))
+    assert ends == []
+    book.release()
+    assert ends == [run.ended] != [None]
 
 
 def test_fingerprint_covers_the_named_members() -> None:
