@@ -38,6 +38,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.http2_channel import Http2Channel
 from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
+from svc_proto.relay.local_access import RETRY_INTERVAL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig, SessionPolicy
 from svc_proto.store_requests import DeleteSession, SaveSession
@@ -85,6 +86,7 @@ ASKING = evolve(TRUSTING, answers=ConfirmationPolicy.ASK)
 MODERN = 0.5  # share of hosts that use HTTP/2
 ERASE_TIMEOUT = 20.0  # s from the end of a session to that of its record
 LOOKED_AT = 5.0  # s in which a due timer has run
+SECRET_STORED_AFTER = 2 * RETRY_INTERVAL + 10.0  # s; one attempt may have begun during the fault, and take its time
 SETTLE_AFTER_FAULT = 20.0  # s after a fault within which its effects may last
 UNTIL_DROPPED = 55.0  # s after which a relay has closed a socket that hangs, with a margin
 TIMES_TO_LIVE = (86_400, 15, 40)  # s, of media
@@ -138,7 +140,8 @@ class Deployment:
         self.unstored: dict[str, None] = {}  # prefixes of sessions that the store refused
         self.on_relay_gone: list[Callable[[], None]] = []
         self.disk_trouble = False
-        self.relay_began_in_trouble = False  # its secret may not be stored
+        self.disk_faulty_until = -1.0  # operations of the disk fail until then, at the latest
+        self.relay_began_in_trouble = False  # its secret may not be stored yet
         self.expected: dict[SimProcess, None] = {}  # that were stopped or killed
         self._read: dict[SimProcess, int] = {}  # number of log records that were checked
         self._checked: dict[str, dict[str, object]] = {}  # stored records that were checked, by token hash
@@ -256,7 +259,18 @@ class Deployment:
             self.addresses.cleared.remove((began, float("inf")))
             self.addresses.forget(began, self.sim.now)
             self.media_model.outages[-1] = (began, self.sim.now)
-            self.relay_began_in_trouble = self.disk_trouble or self.noisy >= began
+            self.relay_began_in_trouble = max(self.disk_faulty_until, self.noisy) >= began
+
+    def may_lack_secret(self, when: float) -> bool:
+        """Report whether the relay may refuse the operator at `when`, since it could not store its secret yet.
+
+        A relay that has started on a faulty disk stores its secret soon after the disk works again.
+        """
+        return self.relay_began_in_trouble and when < max(self.disk_faulty_until, self.noisy) + SECRET_STORED_AFTER
+
+    def note_disk_fault(self, seconds: float) -> None:
+        """Record a fault of the home's disk that lasts `seconds` at most."""
+        self.disk_faulty_until = max(self.disk_faulty_until, self.sim.now + seconds)
 
     def _on_program_ended(self, name: str, rest: float) -> None:
         self.outages += 1
@@ -442,6 +456,7 @@ class Deployment:
         self.home.store.refused = ()
         self.shaken = self.sim.now
         self.noisy = min(self.noisy, self.sim.now)
+        self.disk_faulty_until = min(self.disk_faulty_until, self.sim.now)
         self.faulted = self.sim.now + SETTLE_AFTER_FAULT
 
     def is_unaffected(self, party: SimClient) -> bool:

@@ -103,6 +103,7 @@ class FaultInjector:
     def _fill_disk(self, step: FillDisk) -> None:
         disk = self.world.home.disk
         self.world.disk_trouble = True
+        self.world.note_disk_fault(step.seconds)
         disk.fill()
         self.sim.after(step.seconds, lambda: setattr(disk, "capacity", None))
 
@@ -128,6 +129,8 @@ class FaultInjector:
         sim, kinds = self.sim, DISKS[step.kind % len(DISKS)]
         if not kinds:
             self.world.home.disk.busy_until = sim.now + STALLS + step.seconds
+            self.world.note_disk_fault(STALLS + step.seconds)
         sim.faults = evolve(sim.faults, **dict.fromkeys(kinds, OFTEN))
         self.world.store_trouble = True
+        self.world.note_disk_fault(step.seconds)
         sim.after(step.seconds, lambda: setattr(sim, "faults", evolve(sim.faults, **dict.fromkeys(kinds, 0.0))))

@@ -223,9 +223,6 @@ class _ScenarioRunner:
         world = self.world
         world.heal_all()
         self.wait_until(lambda: world.are_programs_up, 120.0, "the programs do not come back")
-        if world.relay_began_in_trouble:  # a relay that could not store its secret refuses all programs, and logs it
-            world.stop_program("relay", 1.0, kill=False)
-            self.wait_until(lambda: world.are_programs_up, 120.0, "the relay does not come back")
         self.pass_until(world.sim.now + SETTLE_TIME)
         self.wait_for_runs()
         self.gateway_phones.settle()

@@ -12,15 +12,16 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
-from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.flow import Flow, run_operation, sleep
 from svc_proto.engine.message import Request
 from svc_proto.engine.request_origin import OTHER_USER_TEXT, is_local, is_of_other_user
-from svc_proto.facts import Failure
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.local_secret import SIZE, create_secret, has_secret, read_secret
 
-__all__ = ["LocalAuthorizer"]
+__all__ = ["RETRY_INTERVAL", "LocalAuthorizer"]
 
+RETRY_INTERVAL = 10.0  # s between attempts to use the state folder
 LOCAL_ONLY_TEXT = "this route is for programs on the relay's own host"
 WITH_SECRET = (
     f"{LOCAL_ONLY_TEXT} that show its local secret (RELAY_LOCAL_TRUST); a dashboard does once it has a password"
@@ -28,11 +29,17 @@ WITH_SECRET = (
 
 
 class LocalAuthorizer:
-    """Authorizer of programs on this host."""
+    """Authorizer of programs on this host.
+
+    If the state folder cannot be read or written, the secret is required, and the folder is tried again at intervals.
+    """
 
     def __init__(self, config: RelayConfig) -> None:
         self._config = config
         self._secret = b""  # empty: not required
+        self._is_shared = True  # programs can read the secret, or none is required
+        self._is_route_known = True  # whether an invite had a public route was read from the state folder, or changed
+        self._is_retrying = False
         self.has_public_route = False  # an invite had one, so a proxy may stand before the relay
 
     def prepare(self, engine: Engine) -> Flow[None]:
@@ -40,11 +47,11 @@ class LocalAuthorizer:
 
         If it requires the secret, the first process of the host creates a new one, and the others read it.
         """
-        config = self._config
-        stored = yield from read_state(engine, PUBLIC_ROUTE)  # an unreadable file counts as present
-        self.has_public_route = stored not in (None, "")
-        if config.local_trust_policy(public_route=self.has_public_route) is LocalTrustPolicy.SECRET:
+        self._is_route_known = False
+        yield from self._read_public_route(engine)
+        if self.policy is LocalTrustPolicy.SECRET:
             yield from self._lock(engine)
+        self._retry_later(engine)
 
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
         """Require the secret, now and after restarts, if a route is public and the policy then needs the secret.
@@ -53,22 +60,24 @@ class LocalAuthorizer:
         """
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
         policy = self._config.local_trust_policy(public_route=True)
-        if not public or self._secret or policy is not LocalTrustPolicy.SECRET:
+        is_required = bool(self._secret) and self._is_route_known
+        if not public or is_required or policy is not LocalTrustPolicy.SECRET:
             return
-        self.has_public_route = True
-        yield from self._lock(engine)
+        self.has_public_route = self._is_route_known = True
+        if not self._secret:
+            yield from self._lock(engine)
         kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, "a public route\n"))
         if isinstance(kept, Failure):
             engine.log(Level.ERROR, "public route not stored", problem=kept.kind.value)
+        self._retry_later(engine)
 
     def remove_public_route(self, engine: Engine) -> Flow[None]:
         """Apply the policy of a relay without a public route, now and after restarts. Raise `Refused` 500."""
         kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, ""))
         if isinstance(kept, Failure):
             raise Refused(500, "store_failed", "the public route could not be removed")
-        self.has_public_route = False
-        if self.policy is not LocalTrustPolicy.SECRET:
-            self._secret = b""
+        self.has_public_route, self._is_route_known = False, True
+        self._unlock_if_allowed()
         engine.log(Level.INFO, "public route removed", local_trust=self.policy.value)
 
     @property
@@ -91,15 +100,56 @@ class LocalAuthorizer:
             return OTHER_USER_TEXT
         return WITH_SECRET if is_local(request) else None
 
+    def _read_public_route(self, engine: Engine) -> Flow[None]:
+        stored = yield from read_state(engine, PUBLIC_ROUTE)  # an unreadable file counts as present
+        if not self._is_route_known:  # not changed meanwhile
+            self.has_public_route = stored not in (None, "")
+            self._is_route_known = not isinstance(stored, Failure)
+
     def _lock(self, engine: Engine) -> Flow[None]:
+        problem = yield from self._share_secret(engine)
         if not self._config.begins:
-            known = yield from read_secret(engine)
-            self._secret = (known or engine.entropy(SIZE).hex()).encode()  # a random secret refuses every program
-            if not known:
+            if problem is not None:
                 engine.log(Level.ERROR, "local secret not read")
-            return
-        self._secret, problem = yield from create_secret(engine)
-        if problem is None:
+        elif problem is None:
             engine.log(Level.INFO, "programs on this host are asked for the local secret")
-        else:  # the secret was never stored, so every program is refused
+        else:
             engine.log(Level.ERROR, "local secret not stored", problem=problem.kind.value)
+
+    def _share_secret(self, engine: Engine) -> Flow[Failure | None]:
+        """Store a new secret, or read the stored one; after a `Failure`, every program is refused."""
+        if self._config.begins:
+            self._secret, problem = yield from create_secret(engine)
+        else:
+            known = yield from read_secret(engine)
+            self._secret = (known or engine.entropy(SIZE).hex()).encode()
+            problem = None if known else Failure(FailureKind.NOT_FOUND)
+        self._is_shared = problem is None
+        return problem
+
+    def _unlock_if_allowed(self) -> None:
+        if self.policy is not LocalTrustPolicy.SECRET:
+            self._secret, self._is_shared = b"", True
+
+    @property
+    def _is_settled(self) -> bool:
+        return self._is_shared and self._is_route_known
+
+    def _retry_later(self, engine: Engine) -> None:
+        if not self._is_settled and not self._is_retrying:
+            self._is_retrying = True
+            engine.spawn(self._retry(engine))  # ends with the process
+
+    def _retry(self, engine: Engine) -> Flow[None]:
+        while not self._is_settled:
+            yield from sleep(engine, RETRY_INTERVAL)
+            if engine.stopping:
+                return
+            if not self._is_route_known:
+                yield from self._read_public_route(engine)
+            self._unlock_if_allowed()
+            if not self._is_shared:
+                yield from self._share_secret(engine)
+            self._unlock_if_allowed()  # the public route may have been removed meanwhile
+        self._is_retrying = False
+        engine.log(Level.INFO, "state of local access restored", local_trust=self.policy.value)

@@ -13,7 +13,15 @@ from fuzz.simulation.invariants import Violation
 from fuzz.simulation.models.reference_model import AddressBlockModel
 from fuzz.simulation.scenario_runner import ScenarioReport, run_script
 from fuzz.simulation.script import Script
-from fuzz.steps import LeaveEarly, PairDevice, RegisterCode, TypeInTerminal, UseMcp
+from fuzz.steps import (
+    DegradeDisk,
+    KillProgram,
+    LeaveEarly,
+    PairDevice,
+    RegisterCode,
+    TypeInTerminal,
+    UseMcp,
+)
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Cancel, ReadConfig
 from svc_proto.engine.core import Engine
@@ -83,3 +91,10 @@ def test_a_line_without_a_terminal_may_reach_another_one_if_the_attach_failed(re
     else:
         with pytest.raises(Violation, match="typed line 2 in main"):
             listener(device, output)
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_relay_that_starts_on_a_faulty_disk_accepts_the_operator_when_the_disk_works_again(seed: int) -> None:
+    steps = (DegradeDisk(at=1.0, kind=1, seconds=3.0), KillProgram(at=1.5, program=0, seconds=1.0))
+    outcome = run_script(Script(seed=seed, steps=steps))
+    assert isinstance(outcome, ScenarioReport), outcome

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Level, ReadConfig, WriteConfig
-from svc_proto.facts import Started
+from svc_proto.facts import Started, Stopping
+from svc_proto.relay.local_access import RETRY_INTERVAL
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.relay.harness import PEER, REMOTE, RelayHarness
@@ -136,11 +137,58 @@ def test_unstored_secret_refuses_all_local_callers() -> None:
     assert book.websocket().is_open
 
 
+@pytest.mark.parametrize("config", [{}, {"local_trust": LocalTrustPolicy.SECRET}])
+def test_secret_is_stored_when_the_disk_recovers(config: dict[str, object]) -> None:
+    book = RelayHarness(RelayConfig(**HOME, **config), started=False)  # type: ignore[arg-type]
+    book.refuse = (ReadConfig, WriteConfig)
+    book.feed(Started())
+    book.after(2 * RETRY_INTERVAL)
+    assert [knock(book).status, knock(book, "").status] == [403, 403]
+    assert book.events(Level.ERROR) == ["local secret not stored"]
+    book.refuse = (ReadConfig,)
+    book.after(RETRY_INTERVAL)
+    assert is_locked(book)
+    book.refuse = ()
+    book.after(RETRY_INTERVAL)
+    assert is_locked(book) is bool(config)  # the note of a public route is missing
+    assert book.events(Level.INFO).count("state of local access restored") == 1
+    first = secret(book)
+    book.after(2 * RETRY_INTERVAL)
+    assert secret(book) == first
+
+
+def test_unread_secret_is_read_when_it_is_there() -> None:
+    first = local_harness(shares_home=True)
+    config = RelayConfig(shares_home=True, begins=False, **HOME)  # type: ignore[arg-type]
+    alone = RelayHarness(config, entropy=lambda n: b"\x07" * n)
+    assert knock(alone, secret(first)).status == 403
+    alone.host.disk.put(f"/home/svc/{LOCAL_SECRET}", secret(first).encode())
+    alone.after(RETRY_INTERVAL)
+    assert knock(alone, secret(first)).status == 200
+
+
+def test_relay_that_stops_does_not_use_the_state_folder_again() -> None:
+    book = RelayHarness(RelayConfig(local_trust=LocalTrustPolicy.SECRET, **HOME), started=False)  # type: ignore[arg-type]
+    book.refuse = (WriteConfig,)
+    book.feed(Started())
+    book.refuse = ()
+    book.feed(Stopping(5.0))
+    book.after(RETRY_INTERVAL)
+    assert secret(book) == ""
+
+
 def test_unreadable_public_route_note_requires_the_secret() -> None:
     book = RelayHarness(RelayConfig(**HOME), started=False)  # type: ignore[arg-type]
     book.refuse = (ReadConfig,)
     book.feed(Started())
     assert is_locked(book)
+    shown = [(HEADER, secret(book).encode())]
+    body = {"code": "Q7M2ZK", "endpoints": [PUBLIC]}
+    assert book.request("POST", "/pairing/register", body, headers=shown).status == 200
+    book.refuse = ()
+    book.after(RETRY_INTERVAL)
+    assert is_locked(book)  # because of the public route of the invite
+    assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
 
 
 def test_relays_that_share_a_home_share_the_secret() -> None:

@@ -54,7 +54,7 @@ class PairingDevices:
             self.world.addresses.forget(sent, until, sure=caller.status == 200)
             if caller.status == 200:
                 code.told = self.crowd.now
-            elif caller.status == 403 and self.world.relay_began_in_trouble:
+            elif caller.status == 403 and self.world.may_lack_secret(sent):
                 self.world.count("codes refused since the secret is unreadable")
             elif caller.status not in (0, 408, 503):
                 violated(Invariant.STATUS, f"a code was refused with {caller.status} {caller.answer.body!r:.200}")

@@ -241,6 +241,7 @@ class SessionLifecycles:
         world.fail_session_writes(STORE_FAULT_DURATION)
         if step.variant % 4:
             world.disk_trouble = True
+            world.note_disk_fault(STORE_FAULT_DURATION)
             disk.fill()
             world.sim.after(
                 STORE_FAULT_DURATION if step.variant % 4 < 3 else STORE_FAULT_DURATION / 2,
