@@ -15,10 +15,13 @@ from fuzz.simulation.scenario_runner import ScenarioReport, run_script
 from fuzz.simulation.script import Script
 from fuzz.steps import (
     DegradeDisk,
+    ExtendSession,
     KillProgram,
     LeaveEarly,
     PairDevice,
     RegisterCode,
+    SendChatMessage,
+    SetWallClock,
     TypeInTerminal,
     UseMcp,
 )
@@ -91,6 +94,21 @@ def test_a_line_without_a_terminal_may_reach_another_one_if_the_attach_failed(re
     else:
         with pytest.raises(Violation, match="typed line 2 in main"):
             listener(device, output)
+
+
+def test_an_agent_whose_shortened_session_expires_by_a_clock_step_gets_401() -> None:
+    steps = (
+        RegisterCode(at=1.0, grants=0, lifetime=0.0),
+        PairDevice(at=1.249, device=0, code=0),
+        RegisterCode(at=2.857, grants=0, lifetime=0.0),
+        DegradeDisk(at=3.416, kind=2, seconds=0.2),  # the answer to the next request comes after the clock step
+        ExtendSession(at=3.417, session=0, grants=0, lifetime=1.0),
+        SendChatMessage(at=3.417, chat=1, manner=0, leave_after=0.0),
+        SetWallClock(at=3.467, seconds=1.0),
+        PairDevice(at=3.857, device=0, code=1),
+    )
+    outcome = run_script(Script(seed=20022691, steps=steps))
+    assert isinstance(outcome, ScenarioReport), outcome
 
 
 @pytest.mark.parametrize("seed", [3, 4])

@@ -71,7 +71,7 @@ class SessionOwners:
 
         def done(caller: RequestClient) -> None:
             session.patches -= 1
-            over = wish.ttl is not None and self.crowd.now >= sent + wish.ttl  # perhaps because of this change
+            over = wish.ttl is not None and self._may_be_over(sent, wish.ttl)  # perhaps because of this change
             if caller.status in NOT_CHANGED and not (caller.status == 401 and over):
                 session.terms.remove(None)
                 if caller.status == 403 and not (beyond or self.world.policy.reduce_only):
@@ -99,6 +99,11 @@ class SessionOwners:
                 changed()
 
         self.crowd.request_as_agent("PATCH", f"/sessions/{session.prefix}", wish.members, session, done)
+
+    def _may_be_over(self, sent: float, ttl: float) -> bool:
+        """Report whether a lifetime requested at `sent` may have elapsed by the wall clock, which steps may set."""
+        readings = self.world.wall.spans(sent, self.crowd.now)
+        return max(last for _, last in readings) >= min(first for first, _ in readings) + ttl
 
     def _is_passing(self, caller: RequestClient, session: SessionModel) -> bool:
         told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
