@@ -10,7 +10,7 @@ from attrs import define
 
 from fuzz.simulation.actors.terminal_users import TerminalUsers
 from fuzz.simulation.invariants import Violation
-from fuzz.simulation.models.reference_model import AddressBlockModel
+from fuzz.simulation.models.reference_model import AddressBlockModel, ChatModel, TurnModel
 from fuzz.simulation.scenario_runner import ScenarioReport, run_script
 from fuzz.simulation.script import Script
 from fuzz.steps import (
@@ -116,3 +116,22 @@ def test_a_relay_that_starts_on_a_faulty_disk_accepts_the_operator_when_the_disk
     steps = (DegradeDisk(at=1.0, kind=1, seconds=3.0), KillProgram(at=1.5, program=0, seconds=1.0))
     outcome = run_script(Script(seed=seed, steps=steps))
     assert isinstance(outcome, ScenarioReport), outcome
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "results", "agrees"),
+    [
+        (False, ["1"], True),
+        (False, ["1", "2"], False),
+        (True, ["1"], True),
+        (True, ["1", "2"], True),
+        (True, ["2"], False),
+        (True, ["1", "2", "2"], False),
+        (True, ["1", "3"], False),
+    ],
+)
+def test_a_stopped_turn_may_store_one_result_of_each_call_that_it_started(
+    interrupted: bool, results: list[str], agrees: bool
+) -> None:
+    turn = TurnModel(ChatModel("chat"), "question", started=["1", "2"], called=["1"], interrupted=interrupted)
+    assert turn.may_store(results) is agrees

@@ -280,12 +280,25 @@ class TurnModel:
     events: list[str] = field(factory=list)
     content: str | None = None  # of `assistant.completed`
     why: str = ""  # error code
+    started: list[str] = field(factory=list)  # tool calls, by id
     called: list[str] = field(factory=list)  # finished tool calls, by id
+    interrupted: bool = False  # the turn was stopped
 
     @property
     def ended_well(self) -> bool:
         """Report whether the stream was read to its end, without an error of the store."""
         return self.events[-1:] == ["done"] and self.why not in STORE_FAILED
+
+    def may_store(self, results: list[str]) -> bool:
+        """Report whether the stored tool results, by id of their call, agree with the calls that were reported.
+
+        A turn may be stopped while the store answers for the result of a started call. That result is stored, and the
+        end of the call is not reported: after a stop, the end of the turn is the next event.
+        """
+        unreported = [call for call in self.started if call not in self.called] if self.interrupted else []
+        return sorted(call for call in results if call not in unreported) == sorted(self.called) and all(
+            results.count(call) <= 1 for call in unreported
+        )
 
     def has_told(self, content: str) -> bool:
         """Report whether the deltas that were read agree with `content`.
