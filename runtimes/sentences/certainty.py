@@ -30,10 +30,12 @@ DETERMINED: Mapping[str, tuple[str, ...]] = {
     "clipboard_write": ("text",),
     "web_search": ("query",),
     "find_text": ("query",),
+    "navigate": ("destination",),
 }
 _TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
 _NUMBER = re.compile(r"\+?\d[\d ()./-]{4,}\d(?!\w)")  # at the start of a text message's free words
 _INNER_END = re.compile("[?!;\uff1f\uff01\uff1b](?=.*\\w)")  # the end of a sentence before another one
+_ARTICLE = re.compile(r"^(?:the|my|der|die|das|dem|den|le|la|les|mon|ma|el|los|las|mi) |^l'")  # in all languages
 _LETTER = re.compile(r"\w")
 
 
@@ -100,6 +102,9 @@ class Certainty:
                 return self._is_plain(app) and not self._is_of_other_intent(app)
             case "call":
                 return self._is_plain(slots["name"])
+            case "navigate":
+                place = _ARTICLE.sub("", self._fold(slots["destination"]).text)
+                return not self.elsewhere.fullmatch(place) and not self._is_of_other_intent(place)
             case "send_text":
                 if "message" in slots and (
                     not _LETTER.search(slots["message"]) or self._channel_at_end(slots["message"])

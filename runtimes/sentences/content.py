@@ -23,6 +23,7 @@ SLOTS: Mapping[str, str] = {
     "clipboard_write": "text",
     "web_search": "query",
     "find_text": "query",
+    "navigate": "destination",
     "tap": "text",
 }
 REPORTED = ("send_text", "remember")  # intents whose text can begin with a conjunction that is no part of it
@@ -64,7 +65,7 @@ class ContentRules:
         if intent == "tap":
             shorter = self._stripped(value, self.lead)
             return {**slots, slot: shorter} if shorter == value else {"long": value, **slots, slot: shorter}
-        if slot == "query":
+        if slot in ("query", "destination"):
             return None if self._ends_early(value, text) else {**slots, slot: value}
         start, is_certain = self._start_of(text, start)
         value = value if text.startswith(value, start) else text[start : text.find(value, start) + len(value)]

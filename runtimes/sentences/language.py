@@ -36,10 +36,12 @@ Score: TypeAlias = tuple[int, int, int, str]
 
 OWN_WORDS = frozenset({"message", "rest", "text"})  # slots whose words are the user's own, so that none may be skipped
 LABELS = ("app",)  # slots that can begin or end with a word that is skipped elsewhere
-WHOLE = OWN_WORDS | {"query"}  # slots of which no clause is left out
-WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place")
+WHOLE = OWN_WORDS | {"query", "destination"}  # slots of which no clause is left out
+WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place", "destination")
 UNGUARDED = OWN_WORDS | {"label", "query"}  # slots whose words are no part of the request
 NAMING = ("open_app", "open_url", "help", "greeting", "list_apps", "current_app")  # intents whose words can name an app
+SUGGESTED: Mapping[str, str] = {"way_to": "navigate"}  # templates of sentences that are never performed
+FAR = ("far_down", "far_up")  # templates that scroll to an end
 ENDED: Mapping[str, tuple[str, ...]] = {"send_text": ("message", "rest"), "remember": ("text",), "type": ("text",)}
 SHORTEST_NUMBER = 5  # digits of a telephone number in words
 MAX_NUMBER = 100  # the highest number that is known as a word
@@ -65,6 +67,8 @@ class Language:
     examples: tuple[str, ...]
     other_examples: tuple[str, ...]  # for a text that matches no template, besides the examples
     setting_examples: Mapping[str, tuple[str, str, str]]  # of each setting: on, off, and the question
+    app_example: str  # with a place for the name of an app
+    app_pattern: re.Pattern[str]  # names of kinds of apps and of common apps
     network: tuple[str, ...]  # words for the network
     digits: Mapping[str, str]  # by their words
     state_words: Mapping[str, frozenset[str]]  # of `on` and not of `off`, and the reverse
@@ -85,17 +89,24 @@ class Language:
         The slots are None if the sentence is no plain request, or its free words are not plausible. A question that
         consists of a setting and a state has the intent `check_setting`: "Wi-Fi on?" is answered with the state.
         """
-        whole = self._fold(text)
-        if not whole.text:
+        folded = self._fold(text)
+        if not folded.text:
             return None
-        best = min(self._candidates(whole), key=lambda found: _score(*found), default=None)
+        whole, best = folded, self._best(folded)
+        shorter = self._without_greeting(folded)
+        if shorter is not folded and (best is None or any(each.is_wildcard for each in best[0].entities_list)):
+            found = self._best(shorter)
+            whole, best = (whole, best) if found is None else (shorter, found)
         if best is None:
             return None
         result, candidate = best
         score, name = _score(result, candidate), result.intent.name
+        if name in SUGGESTED:
+            return score, SUGGESTED[name], None
         slots, unguarded, start = self._slots_of(result, candidate, text)
         # A question about a setting may have the form of a statement, since its answer changes nothing.
-        written = simplify(text.lower()) if self.code == "zh" else text.lower()
+        written = text[whole.places[0] :].lower()
+        written = simplify(written) if self.code == "zh" else written
         is_statement = name != "check_setting" and self.patterns["other"].search(written) is not None
         if is_statement or self.refusal.is_no_request(whole, unguarded, slots, name):
             return score, name, None
@@ -151,7 +162,7 @@ class Language:
         if entity.name not in WHOLE or intent == "tap":
             return span
         start, end = self.content.with_skipped(text, span, region)
-        if entity.name == "query" or intent == "clipboard_write":
+        if entity.name in ("query", "destination") or intent == "clipboard_write":
             return start, end
         return region[0], region[1] if region[1] == len(text) else end
 
@@ -195,8 +206,23 @@ class Language:
         return sum(any(is_slip(word, known) for known in self._all_words if len(known) > 2) for word in words)
 
     def nearest(self, text: str) -> tuple[str, ...]:
-        """Return examples of this language for a text, the likeliest first; see `Suggestions.nearest`."""
-        return self._suggestions.nearest(self._fold(text).without(self.patterns["polite"]).text)
+        """Return examples of this language for a text, the likeliest first; see `Suggestions.nearest`.
+
+        The intent of a sentence that is not performed comes first, and a named app replaces that of the example.
+        """
+        folded = self._fold(text)
+        match = self.match(text, is_question=False)
+        likely = "" if match is None else match[1]
+        found = self._suggestions.nearest(folded.without(self.patterns["polite"]).text, likely)
+        app = self.app_pattern.search(folded.text)
+        if app is None or words_of(app[0]) & self._words_of_other_acts:
+            return found
+        named = self.app_example.format(name=text[slice(*folded.span(*app.span(1)))])
+        return named, *(each for each in found if each != self.examples[0])
+
+    @cached_property
+    def _words_of_other_acts(self) -> frozenset[str]:
+        return frozenset[str]().union(*(words for intent, words in self.vocabulary.items() if intent not in NAMING))
 
     @cached_property
     def _suggestions(self) -> Suggestions:
@@ -218,12 +244,27 @@ class Language:
     def _fold(self, text: str) -> Folded:
         return fold_sentence(text, self.code)
 
+    def _best(self, whole: Folded) -> tuple[RecognizeResult, Folded] | None:
+        return min(self._candidates(whole), key=lambda found: _score(*found), default=None)
+
+    def _without_greeting(self, whole: Folded) -> Folded:
+        """Return the text without a greeting before the request; the text itself if it has none, or nothing else."""
+        found = self.patterns["greeting"].match(whole.text)
+        shorter = whole if found is None else whole.part(found.end(), len(whole.text))
+        return shorter if shorter.text else whole
+
     def _candidates(self, whole: Folded) -> Iterator[tuple[RecognizeResult, Folded]]:
         """Yield the best match of the templates without free text; if there is none, matches of the other templates."""
         polite = whole.without(self.patterns["polite"])
         main = self._main_clause(polite)
         small = self.patterns["small"]
-        closed = tuple(self._all((whole, polite, polite.without(small), main, main.without(small)), self.closed))
+        closed = [*self._all((whole, polite), self.closed)]
+        if not any(candidate.text == polite.text for _, candidate in closed):
+            without = self._all((polite.without(small),), self.closed)
+            closed += [each for each in without if each[0].intent.name not in FAR]  # "a bit" is not far
+        if main is not polite:
+            shorter = self._all((main, main.without(small)), self.closed)
+            closed += [each for each in shorter if each[0].intent.name != "greeting"]  # no request is only greeted
         if closed:
             yield closed[0] if len(closed) == 1 else min(closed, key=lambda found: _score(*found))
             return
@@ -323,6 +364,8 @@ def load_language(code: str) -> Language:
     patterns["negation"] = re.compile(fold_template(found["refuse"]["guard"][0], code))
     patterns["other"] = re.compile("|".join(found["refuse"]["other"]))
     patterns["settings"] = word_pattern(every_setting, code)
+    greetings = "|".join(fold(each, code).text for each in found["content"]["greeting"])
+    patterns["greeting"] = re.compile(rf"(?:(?:{greetings})(?:[ ,.!¡¿]+|(?=[\u4e00-\u9fff])))+")
     patterns["own"] = word_pattern(found["skip"]["own"], code)
     named = {**settings, **kinds, **{f"bar_{bar}": names for bar, names in found["bars"].items()}}
     words = {key: tuple(word.casefold() for word in names) for key, names in named.items()}
@@ -349,6 +392,8 @@ def load_language(code: str) -> Language:
         replies=replies,
         examples=tuple(found["examples"]),
         other_examples=tuple(found["other_examples"]),
+        app_example=found["app_example"],
+        app_pattern=_app_pattern(known_apps, code),
         network=tuple(found["network"]),
         digits={word: digit for word, digit in numbers if len(digit) == 1} | {digit: digit for digit in "0123456789"},
         setting_examples={setting: tuple(each) for setting, each in found["setting_examples"].items()},
@@ -425,6 +470,12 @@ def _is_in_place(match: RecognizeResult, candidate: Folded) -> bool:
         for entity in match.entities_list
         if entity.is_wildcard
     )
+
+
+def _app_pattern(names: Iterable[str], code: str) -> re.Pattern[str]:
+    found = sorted({fold(name, code).text for name in names}, key=len, reverse=True)
+    joined = "|".join(map(re.escape, found))
+    return re.compile(rf"({joined})" if code == "zh" else rf"(?<![\w'])({joined})(?![\w'])")
 
 
 def _letters(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from runtimes.sentences.suggestions import SHOWN
 from svc_proto.agent.sentences import Sentence, SentenceIntent
 
 if TYPE_CHECKING:
@@ -16,13 +17,15 @@ __all__ = ["LANGUAGES", "MAX_SENTENCE", "HassilParser"]
 
 LANGUAGES = ("en", "de", "fr", "es", "zh")
 MAX_SENTENCE = 300  # characters; a longer text is no sentence
-NEAREST = 3  # examples that are shown
 # Templates that only fix a slot: `turn_on: …` is `toggle` with the state `on`.
 ALIASES: Mapping[str, tuple[SentenceIntent, Mapping[str, str]]] = {
     "turn_on": (SentenceIntent.TOGGLE, {"state": "on"}),
     "turn_off": (SentenceIntent.TOGGLE, {"state": "off"}),
     "scroll_down": (SentenceIntent.SCROLL, {"direction": "down"}),
     "scroll_up": (SentenceIntent.SCROLL, {"direction": "up"}),
+    "far_down": (SentenceIntent.SCROLL, {"direction": "down", "extent": "end"}),
+    "far_up": (SentenceIntent.SCROLL, {"direction": "up", "extent": "end"}),
+    "way_to": (SentenceIntent.NAVIGATE, {}),
     "mute": (SentenceIntent.SET_LEVEL, {"bar": "volume", "percent": "0"}),
     "brightness_up": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "up"}),
     "brightness_down": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "down"}),
@@ -73,7 +76,7 @@ class HassilParser:
         counts = {language.code: language.count_known_words(plain) for language in self._languages}
         likely = [language for language in self._languages if counts[language.code] == max(counts.values())]
         language = likely[0] if len(likely) == 1 else max(likely, key=lambda each: each.count_mistyped_words(plain))
-        return language.code, language.nearest(plain)[:NEAREST]
+        return language.code, language.nearest(text.strip()[:MAX_SENTENCE])[:SHOWN]
 
     def examples(self, language: str) -> tuple[str, ...]:
         """Implement `SentenceParser.examples`."""
@@ -125,6 +128,8 @@ def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[Sentence
             return intent, {"url": _address(slots["site"])}
         case SentenceIntent.OPEN_URL:
             return SentenceIntent.WEB_SEARCH, {"query": slots["site"]}
+        case SentenceIntent.NAVIGATE if _is_address(slots["destination"]):
+            return SentenceIntent.OPEN_URL, {"url": _address(slots["destination"])}
         case SentenceIntent.WEB_SEARCH:
             return intent, {"query": slots["query"]}
         case SentenceIntent.ALARM:

@@ -21,7 +21,12 @@ ANSWERS = frozenset(  # intents that change nothing, so that only a negation is 
     }
 )
 PERSONS = ("name", "rest")
-OBJECTS: Mapping[str, str] = {"call": "name", "send_text": "rest", "web_search": "query"}  # slot by intent
+OBJECTS: Mapping[str, str] = {  # slot by intent
+    "call": "name",
+    "send_text": "rest",
+    "web_search": "query",
+    "navigate": "destination",
+}
 SHORT = 3  # letters of a name that is compared with no other
 HEAD = 4  # words of a recipient and a message that can be names
 _QUOTES = re.compile('["“”„«»]')
@@ -47,6 +52,8 @@ class SentenceRefusal:
         text = self.patterns["settings"].sub(" ", text)
         if intent in ANSWERS:
             return self.patterns["negation"].search(text) is not None
+        if intent == "navigate" and self.patterns["settings"].search(self._fold(slots["destination"]).text):
+            return True
         if self.patterns["guard"].search(text) or _QUOTES.search(text):
             return True
         if intent not in TIMED and self.patterns["when"].search(text):

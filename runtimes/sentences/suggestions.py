@@ -21,6 +21,7 @@ __all__ = ["STATES", "Suggestions", "is_slip", "template_words", "words_of"]
 
 SIMILARITY = 0.8  # of a mistyped word and a known one, from 0 to 1
 SHORT = 4  # letters; a shorter word has no similar words
+SHOWN = 3  # examples that are shown
 LEAST = 3  # letters; a shorter word is taken as it is written
 STATES: Mapping[str, str] = {"on": "turn_on", "off": "turn_off"}  # templates of each state
 SWITCHES = ("toggle", "check_setting", *STATES.values())  # templates with a setting
@@ -51,8 +52,8 @@ class Suggestions:
         count = Counter(word for words in self.vocabulary.values() for word in words)
         return {word: log((1 + len(self.vocabulary)) / found) for word, found in count.items()}
 
-    def nearest(self, folded: str) -> tuple[str, ...]:
-        """Return examples for a text that `fold` has folded, the likeliest first.
+    def nearest(self, folded: str, likely: str = "") -> tuple[str, ...]:
+        """Return examples for a text that `fold` has folded, the likeliest first; the first ones have one of `likely`.
 
         There is at most one for each intent. If the text names settings, the examples that switch a setting are of
         these settings only, one for each setting and state.
@@ -72,7 +73,9 @@ class Suggestions:
             if group not in best or weight > best[group][0]:
                 best[group] = weight, example
         ranked = sorted(best.values(), key=lambda each: (-each[0], -_letters_in_common(folded, each[1])))
-        return tuple(example for _, example in ranked)
+        if likely in best and best[likely] not in ranked[:SHOWN]:
+            ranked = [best[likely], *ranked]
+        return tuple(dict.fromkeys(example for _, example in ranked))
 
     def _setting_examples(self, text: str) -> Iterator[tuple[str, str, frozenset[str]]]:
         """Yield examples of the settings that a text names, with a group and the words of their templates.

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import islice
+from urllib.parse import quote
 
 from attrs import evolve
 
 from svc_proto.agent.sentence_pages import SettingPages
-from svc_proto.agent.sentence_steps import ToolRunner
+from svc_proto.agent.sentence_steps import FAILED, ToolRunner
 from svc_proto.agent.sentences import Sentence, SentenceIntent
+from svc_proto.agent.tools.phone_touches import NOTHING
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
@@ -26,10 +28,12 @@ MAX_NAMES = 8  # names in a question which one is meant
 MAX_SIMILAR = 3  # names of apps that resemble an unknown one
 SIMILARITY = 0.7  # of two such names, from 0 to 1
 MAX_NAME_WORDS = 4  # of a contact at the start of a text
+MAX_SCROLLS = 20  # of a sentence that goes to the end of a page
 MAX_CONTACTS = 20  # of one search
 COLONS = (":", "\uff1a")
 SEPARATORS = " ,:;\uff0c\uff1a\uff1b"
 _WORD = re.compile(r"\w+")
+_PIECE = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 NUMBER = re.compile(r"\+?[0-9][0-9 ()./-]{1,24}")
 
 PLAIN_TOOLS: Mapping[SentenceIntent, tuple[str, Mapping[str, object]]] = {
@@ -50,7 +54,6 @@ PLAIN_TOOLS: Mapping[SentenceIntent, tuple[str, Mapping[str, object]]] = {
 """Acts without slots."""
 
 SLOT_TOOLS: Mapping[SentenceIntent, tuple[str, str]] = {
-    SentenceIntent.SCROLL: ("phone_scroll", "direction"),
     SentenceIntent.SWIPE: ("phone_swipe", "direction"),
     SentenceIntent.TYPE: ("phone_type", "text"),
     SentenceIntent.CLIPBOARD_WRITE: ("phone_clipboard_write", "text"),
@@ -185,20 +188,16 @@ class SentenceActions(SettingPages):
         """Split a text that begins with a name; return the name, and what follows it with its separators.
 
         The name is the longest start of at most four words that is a number or a contact; else it is the first word.
-        In a text without blanks that is not ASCII, characters count as words.
+        Each Chinese character counts as a word.
         """
-        words = rest.split()
-        spaced = len(words) > 1 or rest.isascii()
-        pieces = words if spaced else list(rest)
-        glue = " " if spaced else ""
-        for count in range(min(len(pieces), MAX_NAME_WORDS), 0, -1):
-            name = glue.join(pieces[:count]).strip(SEPARATORS)
+        ends = [word.end() for word in _PIECE.finditer(rest)][:MAX_NAME_WORDS]
+        for end in reversed(ends):
+            name = rest[:end].strip(SEPARATORS)
             if NUMBER.fullmatch(name) or (yield from self._contacts(name)):
                 break
         else:
-            count, name = 1, pieces[0].strip(SEPARATORS) if pieces else ""
-        behind = glue.join(pieces[:count]).rstrip()
-        return name, behind[len(behind.rstrip(SEPARATORS)) :] + glue.join(pieces[count:]).lstrip()
+            name = rest[: ends[0]].strip(SEPARATORS) if ends else ""
+        return name, rest[rest.find(name) + len(name) :].lstrip()
 
     def _find_contact(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
         rows = yield from self._contacts(sentence.slots["name"])
@@ -268,6 +267,26 @@ class SentenceActions(SettingPages):
         done = self._reply(sentence, "asked_search", query=query)
         return (yield from self._act(sentence, call, "phone_send_intent", given, done))
 
+    def _navigate(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        """Send an intent that searches a place in the maps app (RFC 5870, with Android's parameter `q`)."""
+        place = sentence.slots["destination"]
+        given = {"action": "android.intent.action.VIEW", "data": f"geo:0,0?q={quote(place)}"}
+        done = self._reply(sentence, "asked_maps", name=place)
+        return (yield from self._act(sentence, call, "phone_send_intent", given, done))
+
+    def _scroll(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        """Scroll once, or with the slot `extent` until nothing moves, at most `MAX_SCROLLS` times."""
+        given = {"direction": sentence.slots["direction"]}
+        if "extent" not in sentence.slots:
+            return (yield from self._act(sentence, call, "phone_scroll", given))
+        for count in range(MAX_SCROLLS):
+            result = yield from call("phone_scroll", given)
+            if result.startswith(FAILED):
+                return self._reply(sentence, "failed", reason=result.removeprefix(FAILED).partition("\n")[0])
+            if NOTHING in result:
+                return self._reply(sentence, "scrolled_end", count=str(count))
+        return self._reply(sentence, "scrolled_on", count=str(MAX_SCROLLS))
+
     def _battery(self, sentence: Sentence, _call: ToolRunner) -> Flow[str]:
         status = yield from self._phone.phone_status({})
         percent = status.get_object("device").integer("battery_percent")
@@ -326,6 +345,8 @@ _FLOWS: Mapping[SentenceIntent, Callable[[SentenceActions, Sentence, ToolRunner]
     SentenceIntent.PHOTO: SentenceActions._photo,
     SentenceIntent.OPEN_URL: SentenceActions._open_url,
     SentenceIntent.WEB_SEARCH: SentenceActions._web_search,
+    SentenceIntent.NAVIGATE: SentenceActions._navigate,
+    SentenceIntent.SCROLL: SentenceActions._scroll,
     SentenceIntent.BATTERY: SentenceActions._battery,
     SentenceIntent.TIME: SentenceActions._now,
     SentenceIntent.DATE: SentenceActions._now,

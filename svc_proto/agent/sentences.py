@@ -50,6 +50,7 @@ class SentenceIntent(Enum):
     PHOTO = "photo"
     OPEN_URL = "open_url"
     WEB_SEARCH = "web_search"
+    NAVIGATE = "navigate"
     ALARM = "alarm"
     CURRENT_APP = "current_app"
     LIST_APPS = "list_apps"

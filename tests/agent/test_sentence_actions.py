@@ -240,6 +240,12 @@ def test_tap_takes_the_longest_text_that_the_screen_shows(world: AgentHarness) -
         ("alarm | time=07:05", "SET_ALARM", {"extras": {ALARM + "HOUR": 7, ALARM + "MINUTES": 5}}, "asked_clock 07:05"),
         ("open_url | url=https://a.de", "VIEW", {"data": "https://a.de"}, "page_shown https://a.de"),
         ("web_search | query=tea", "WEB_SEARCH", {"extras": {"query": "tea"}}, "asked_search tea"),
+        (
+            "navigate | destination=Café & Bar",
+            "VIEW",
+            {"data": "geo:0,0?q=Caf%C3%A9%20%26%20Bar"},
+            "asked_maps Café & Bar",
+        ),
     ],
 )
 def test_intent_is_sent_with_consent(text: str, action: str, more: Mapping[str, object], answer: str) -> None:
@@ -247,6 +253,20 @@ def test_intent_is_sent_with_consent(text: str, action: str, more: Mapping[str, 
     assert say(world, text).startswith("failed ")
     assert say(world, text, "once") == answer
     assert calls(world) == [("phone_send_intent", {"action": f"android.intent.action.{action}", **more})]
+
+
+def test_scroll_to_the_end_stops_where_nothing_moves(world: AgentHarness) -> None:
+    answer = say(world, "scroll | direction=down | extent=end", *["once"] * 21)
+    assert re.fullmatch(r"scrolled_end \d+|scrolled_on 20", answer), answer
+    assert calls(world) == [("phone_scroll", {"direction": "down"})] * (int(answer.split()[1]) + ("end" in answer))
+
+
+def test_name_and_message_without_a_blank_between_them() -> None:
+    backend = EmulatedPhone()
+    backend.device.contacts = (Contact(1, "Grace Hopper", (PhoneNumber("+15550199"),)),)
+    world = AgentHarness(phone=True, backend=backend, sentences=ScriptedParser())
+    assert say(world, "send_text | rest=Grace Hopper\u4f1a\u8bae\u6539\u671f\u4e86", "once") == "done"
+    assert calls(world)[0][1]["body"] == "\u4f1a\u8bae\u6539\u671f\u4e86"
 
 
 def test_battery_and_time(world: AgentHarness) -> None:

@@ -221,6 +221,39 @@ def test_nearest_sentences_resemble_the_text() -> None:
     assert len(nearest) == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "example"),
+    [
+        ("how do I get to the museum", "navigate to the station"),
+        ("wie komme ich zum Museum", "navigiere zum Bahnhof"),
+        ("comment aller au musée", "guide-moi jusqu'à la gare"),
+        ("cómo llego al museo", "guíame hasta la estación"),
+        ("博物馆怎么去", "导航去火车站"),
+        ("what about my calendar for next week", "open calendar"),
+        ("zeig mir im Kalender, was nächste Woche ansteht", "öffne Kalender"),
+    ],
+)
+def test_nearest_example_has_the_intent_and_the_app(text: str, example: str) -> None:
+    assert PARSER.parse(text) is None
+    assert PARSER.nearest(text)[1][0] == example
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        ("hello there, what time is it", "time"),
+        ("Guten Tag, wie spät ist es?", "time"),
+        ("coucou, on est le combien aujourd'hui ?", "date"),
+        ("Buenas tardes, ¿me pone con Ada?", "call"),
+        ("你好\uff0c现在几点", "time"),
+        ("coucou, on dort ici ?", "-"),
+        ("hello", "greeting"),
+    ],
+)
+def test_greeting_before_a_request_is_no_answer(text: str, intent: str) -> None:
+    assert _meaning_of(text)[1] == intent
+
+
 def test_kinds_of_apps_and_their_words() -> None:
     assert PARSER.kinds_of("Posteingang") == ("mail",)
     assert {"mail", "correo", "邮件"} <= set(PARSER.words("mail"))
