@@ -47,6 +47,8 @@ class ContentRules:
     noted: re.Pattern[str]  # the same, for notes only
     last: re.Pattern[str]  # at the end of a folded text: more words belong to it
     courtesy: re.Pattern[str]  # at an edge of a search: it is no part of it
+    ending: re.Pattern[str]  # courtesy and thanks at the end of a search
+    target: re.Pattern[str]  # fields; typed text that names one may name where to type
     lead: re.Pattern[str]  # at the start of a label: it is hardly a part of it
     place: re.Pattern[str]  # behind a search: it may be a part of it
 
@@ -71,7 +73,8 @@ class ContentRules:
         value = value if text.startswith(value, start) else text[start : text.find(value, start) + len(value)]
         is_literal = _COLON.search(text[:start]) is not None or text[:start].rstrip()[-1:] in tuple(_OPENING)
         edged = self.content(intent, value, is_literal=is_literal) if is_certain else None
-        return None if edged is None or self._ends_early(edged, text) else {**slots, slot: edged}
+        names_field = intent == "type" and not is_literal and self.target.search(fold(value, self.code).text)
+        return None if edged is None or names_field or self._ends_early(edged, text) else {**slots, slot: edged}
 
     def content(self, intent: str, value: str, *, is_literal: bool = False) -> str | None:
         """Return a message, note or typed text without the conjunction that begins it; None if an edge is not certain.
@@ -111,18 +114,15 @@ class ContentRules:
         """
         (start, end), (first, last) = span, region
         before, after = fold(text[first:start], self.code), fold(text[end:last], self.code)
-        if before.text and not self._is_courtesy(before):
-            start = first + before.places[_behind_courtesy(self.courtesy, before)]
-        if after.text and not self._is_courtesy(after):
-            end += after.places[_before_courtesy(self.courtesy, after) - 1] + 1
+        if (cut := _behind_courtesy(self.courtesy, before)) < len(before.text):
+            start = first + before.places[cut]
+        if after.text and (kept := _before_courtesy(self.ending, after)):
+            end += after.places[kept - 1] + 1
         place = self.place.match(fold(text[end:], self.code).text) if end >= last or not after.text else None
         if place is not None:
             folded = fold(text[end:], self.code)
             end += folded.places[len(place[0].rstrip(" ,")) - 1] + 1
         return start, end
-
-    def _is_courtesy(self, folded: Folded) -> bool:
-        return not self.courtesy.sub("", folded.text).strip(" ,.!?")
 
     def _start_of(self, text: str, start: int) -> tuple[int, bool]:
         """Return where a text begins that a template cut at `start`, and whether that is certain."""
@@ -169,6 +169,8 @@ def load_content(code: str, table: Mapping[str, Sequence[str]]) -> ContentRules:
         noted=words("noted"),
         last=words("last"),
         courtesy=re.compile(rf"{start}(?:{any_of('courtesy')}){word}[ ,]*"),
+        ending=re.compile(rf"{start}(?:{any_of('courtesy')}|{any_of('thanks')}){word}[ ,]*"),
+        target=words("target"),
         lead=re.compile(rf"(?:(?:{any_of('lead')}){word}[ ,]*)+"),
         place=re.compile(rf" *(?:{any_of('place')}){word}"),
     )

@@ -135,13 +135,14 @@ class Language:
             start, end = self._place_of(name, entity, candidate, text)
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
             if entity.name in LABELS or (name, entity.name) == ("tap", "text"):
-                if name == "tap" and entity.text_span[1] < len(candidate.text):
-                    slots["long"] = text[start : candidate.places[-1] + 1].strip(_TRIMMED)
                 region = _with_skipped(candidate, entity.text_span, len(text))
                 longer = slice(*self.certainty.with_label_words(text, (start, end), region))
                 if longer != slice(start, end):
                     slots |= {entity.name: text[longer].strip(_TRIMMED), "short": slots[entity.name]}
                 start = longer.start
+                all_words = text[region[0] : max(region[1], candidate.places[-1] + 1)].strip(_TRIMMED)
+                if name == "tap" and all_words != slots["text"]:
+                    slots["long"] = all_words
             if entity.name in WHOLE:
                 first = start
         if name in ("call", "send_text") and "name" in slots:
