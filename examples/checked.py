@@ -26,5 +26,5 @@ class Checked:
         return commands
 
     def next_deadline(self) -> float | None:
-        """Implement `Core.next_deadline`."""
+        """Implement `Core.next_deadline`: return that of the checked core."""
         return self._core.next_deadline()

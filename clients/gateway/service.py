@@ -45,7 +45,7 @@ class Gateway(LineService):
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Implement `Service.bind`."""
+        """Implement `Service.bind`: create also the client of the API."""
         super().bind(engine)
         self._client = new_api_client(engine, self._settings)
 
@@ -193,7 +193,7 @@ class ApiSocket:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Implement `WebSocketHandler.on_open`."""
+        """Implement `WebSocketHandler.on_open`: store the WebSocket for `send`."""
         self._socket = socket
 
     def on_text(self, text: str) -> None:

@@ -59,7 +59,7 @@ class AsyncioLoop(ThreadsLoop):
         self._bug: Exception | None = None
 
     async def wait(self) -> None:
-        """Implement `NestedLoop.wait`."""
+        """Implement `NestedLoop.wait`. Raises the bug that ended the loop."""
         self._outer.add_reader(self.polling.fileno(), self._run)
         self._run()
         await self._over.wait()
@@ -67,21 +67,21 @@ class AsyncioLoop(ThreadsLoop):
             raise self._bug
 
     def end(self) -> None:
-        """Implement `NestedLoop.end`."""
+        """Implement `NestedLoop.end`: remove reader and timer from the outer loop."""
         self._outer.remove_reader(self.polling.fileno())
         if self._timer is not None:
             self._timer.cancel()
         super().end()
 
     def set_wake_time(self, when: float) -> None:
-        """Implement `Loop.set_wake_time`."""
+        """Implement `Loop.set_wake_time` by a timer of the outer loop."""
         super().set_wake_time(when)
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._outer.call_later(max(0.0, when - time.monotonic()), self._on_time)
 
     def finish(self) -> None:
-        """Implement `Loop.finish`."""
+        """Implement `Loop.finish`: also let `wait` return."""
         super().finish()
         self._over.set()
 

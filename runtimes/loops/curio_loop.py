@@ -40,7 +40,7 @@ class CurioLoop(ThreadsLoop):
     """A `ThreadsLoop` that runs in a task of curio."""
 
     async def wait(self) -> None:
-        """Implement `NestedLoop.wait`."""
+        """Implement `NestedLoop.wait` by curio's traps for readable descriptors and timeouts."""
         ready, due = self.polling.fileno(), math.inf
         self.run_once(0.0)
         while not self.finished:

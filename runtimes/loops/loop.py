@@ -35,7 +35,7 @@ class Descriptor:
         return self._fd
 
     def close(self) -> None:
-        """Implement `Pollable.close`."""
+        """Implement `Pollable.close`: close the descriptor once."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
@@ -74,7 +74,7 @@ class OneWaySource(Source):
         self._ready = ready
 
     def on_readable(self) -> None:
-        """Implement `Source.on_readable`."""
+        """Implement `Source.on_readable`: call the function of the constructor."""
         self._ready()
 
     on_writable = on_readable

@@ -109,11 +109,11 @@ class ThreadsLoop:
         source.sock.close()
 
     def set_wake_time(self, when: float) -> None:
-        """Implement `Loop.set_wake_time`."""
+        """Implement `Loop.set_wake_time`: store the time."""
         self._wake = when
 
     def finish(self) -> None:
-        """Implement `Loop.finish`."""
+        """Implement `Loop.finish`: set `finished`."""
         self.finished = True
 
     def _watch(self, source: Source, *, read: bool, write: bool) -> None:

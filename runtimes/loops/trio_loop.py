@@ -56,7 +56,7 @@ class TrioLoop(ThreadsLoop):
     """A `ThreadsLoop` that runs in a task of trio."""
 
     async def wait(self) -> None:
-        """Implement `NestedLoop.wait`."""
+        """Implement `NestedLoop.wait` by trio's `wait_readable` and a deadline."""
         ready = self.polling.fileno()
         self.run_once(0.0)
         while not self.finished:

@@ -79,7 +79,7 @@ class _StdioChannel:
             self._post(self._read_on)
 
     def pause(self) -> None:
-        """Implement `OpenChannel.pause`."""
+        """Implement `OpenChannel.pause`: stop reading the standard input."""
         self._paused = True
         self.pump.loop.unwatch_read(self._input)
 

@@ -96,7 +96,7 @@ class TcpChannel(Source):
             self.end("")
 
     def pause(self) -> None:
-        """Implement `OpenChannel.pause`."""
+        """Implement `OpenChannel.pause`: stop reading the socket."""
         self._paused = True
         self.pump.loop.unwatch_read(self)
 

@@ -116,11 +116,11 @@ class ChildChannel:
     # --- reading -------------------------------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Implement `OpenChannel.pause`."""
+        """Implement `OpenChannel.pause` for the child's standard output."""
         self._output.pause()
 
     def resume(self) -> None:
-        """Implement `OpenChannel.resume`."""
+        """Implement `OpenChannel.resume` for the child's standard output."""
         self._output.resume()
 
     # --- writing -------------------------------------------------------------------------------------------------
@@ -245,11 +245,11 @@ class StderrChannel:
         """Do nothing: the channel is only for reading."""
 
     def pause(self) -> None:
-        """Implement `OpenChannel.pause`."""
+        """Implement `OpenChannel.pause` for the child's standard error."""
         self.output.pause()
 
     def resume(self) -> None:
-        """Implement `OpenChannel.resume`."""
+        """Implement `OpenChannel.resume` for the child's standard error."""
         self.output.resume()
 
     def end(self, reason: str, *, reset: bool = False) -> None:

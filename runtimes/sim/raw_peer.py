@@ -140,7 +140,7 @@ class RawPeer:
                 self.eof = True
 
     def on_closed(self, why: str) -> None:
-        """Implement `SimEndHandler.on_closed`."""
+        """Implement `SimEndHandler.on_closed`: record the reason in `why`."""
         self.closed = True
         self.why = why
 
@@ -172,7 +172,7 @@ class RawPeerListener:
         self._world.network.unlisten(self._host, self._port, self)
 
     def accepted(self, end: SimEnd) -> None:
-        """Implement `SimListener.accepted`."""
+        """Implement `SimListener.accepted`: add a `RawPeer` for the connection."""
         self._wires.append(RawPeer(self._world, end))
 
 

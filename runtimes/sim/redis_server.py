@@ -84,7 +84,7 @@ class RedisService:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Implement `Service.bind`."""
+        """Implement `Service.bind`: store the engine."""
         self.engine = engine
 
     def on_started(self) -> None:

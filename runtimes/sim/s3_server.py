@@ -74,7 +74,7 @@ class S3Service:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Implement `Service.bind`."""
+        """Implement `Service.bind`: store the engine, and create the admission control."""
         self.engine = engine
         self._admission = AdmissionControl(engine, self, DEFAULT_LIMITS)
 

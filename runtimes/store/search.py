@@ -35,7 +35,7 @@ class PortableSearch:
     """Search through all texts, newest first. A term also matches inside a word."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """Implement `ChatSearch.find`."""
+        """Implement `ChatSearch.find` by a comparison with the texts of all messages."""
         seq = CHAT_MESSAGES.c.seq
         found = select(seq).where(*map(contains_term, terms)).order_by(seq.desc()).limit(limit).offset(offset)
         return connection.execute(found).scalars().all()

@@ -73,7 +73,7 @@ class DashboardPhone:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Implement `Service.bind`."""
+        """Implement `Service.bind`: store the engine, and create the chat."""
         self.engine = engine
         self._lost = Condition(engine)
         self.chat = GatewayChat(self._notify, lambda: new_uuid(engine.entropy))
@@ -154,14 +154,14 @@ class DashboardPhone:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Implement `WebSocketHandler.on_open`."""
+        """Implement `WebSocketHandler.on_open`: reset the pause, notify the owner, and connect the chat."""
         self._socket = socket
         self._pause = FIRST_PAUSE
         self._notify("connected", {"url": self.config.url})
         self.chat.connect(socket.send_text, lambda: socket.close(1000, "the chat failed"))
 
     def on_text(self, text: str) -> None:
-        """Implement `WebSocketHandler.on_text`."""
+        """Implement `WebSocketHandler.on_text`: pass the message to the chat."""
         self.chat.receive(text)
 
     def on_binary(self, data: bytes) -> None:

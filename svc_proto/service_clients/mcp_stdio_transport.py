@@ -106,7 +106,7 @@ class McpStdioTransport:
     # --- ChildHandler ------------------------------------------------------------------------------------------------
 
     def on_output(self, data: bytes) -> None:
-        """Implement `ChildHandler.on_output`."""
+        """Implement `ChildHandler.on_output`: pass on lines that are not blank; fail at a line that is too long."""
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:
@@ -118,7 +118,7 @@ class McpStdioTransport:
         self.count(len(lines), len(data))
 
     def on_exit(self, status: int | None) -> None:
-        """Implement `ChildHandler.on_exit`."""
+        """Implement `ChildHandler.on_exit`: report the status and the last errors, without secrets."""
         self._rest()
         said = self._complaint.text
         for _, value in self._program.env:
@@ -169,7 +169,7 @@ class _StderrTail:
         return safe_excerpt(lines[-1]) if lines else ""
 
     def on_output(self, data: bytes) -> None:
-        """Implement `ChildHandler.on_output`."""
+        """Implement `ChildHandler.on_output`: keep the end of the standard error."""
         self._stderr_tail = (self._stderr_tail + data)[-MAX_COMPLAINT:]
         self._carrier.count(0, len(data))
 

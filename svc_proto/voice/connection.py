@@ -67,7 +67,7 @@ class VoiceConnection:
             self._session.heard_binary(self)
 
     def on_writable(self) -> None:
-        """Implement `WebSocketHandler.on_writable`."""
+        """Implement `WebSocketHandler.on_writable`: notify the voice session."""
         self._session.on_writable(self)
 
     def on_closed(self, code: int, reason: str) -> None:

@@ -72,7 +72,7 @@ class GatewayConnection:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Implement `WebSocketHandler.on_open`."""
+        """Implement `WebSocketHandler.on_open`: register the connection, and send `gateway.ready`."""
         self._socket = socket
         self._gateway.connect(self)
         socket.receive_fragments(WHOLE, self.on_fragment)
@@ -108,7 +108,7 @@ class GatewayConnection:
         """Do nothing: output does not wait here."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Implement `WebSocketHandler.on_closed`."""
+        """Implement `WebSocketHandler.on_closed`: unregister the connection, and discard an incomplete message."""
         self.is_closed = True
         self._gateway.disconnect(self)
         if self._message is not None:
