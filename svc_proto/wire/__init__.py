@@ -1,6 +1,7 @@
 """Wire protocols without IO, between bytes and events: HTTP/1.1, HTTP/2, WebSocket, SSE, multipart, RESP.
 
-Only this package imports h11, h2 and wsproto. docs/reference/public-names.md lists the names that embedders may use.
+In `svc_proto`, only this package imports h11, h2 and wsproto. docs/reference/public-names.md lists the names that
+embedders may use.
 """
 
 from typing import TYPE_CHECKING

@@ -40,7 +40,8 @@ class Connection(Protocol):
     def next_event(self) -> Event | None:
         """Return the peer's next event; None when more bytes are needed, while `paused`, and after the end.
 
-        Raises `RemoteProtocolError` once if the peer broke the protocol; after that no more input is read.
+        Raises `RemoteProtocolError` once for a fault that ends the connection; after that no more input is read. A
+        fault of one HTTP/2 stream, or within a WebSocket, is an event.
         """
         ...
 
@@ -53,7 +54,7 @@ class Connection(Protocol):
         ...
 
     def data_to_send(self) -> bytes:
-        """Return all bytes queued since the last call, joined; empty when there are none."""
+        """Return the queued bytes that can be written now, joined, and drop them; empty when there are none."""
         ...
 
     def release(self) -> None:
@@ -114,10 +115,11 @@ class ServerConnection(Connection, Protocol):
     ) -> bool:
         """Send a whole response; return False, without effect, if it has to be sent event by event.
 
-        Its fields are `date`, `fields` and, where there may be a body, `content-length`.
+        Its fields are `date`, `fields`, `content-length` unless the status permits no body, and `connection: close` in
+        the last response of the connection.
         """
         return False
 
     def detach_websocket(self) -> WebSocket | None:
-        """Return the WebSocket that this connection has become; None before that, and always for HTTP/2."""
+        """Return the WebSocket that this connection has become, or None before that."""
         ...

@@ -9,7 +9,8 @@ client to server    RequestHead (RequestData)* RequestEnd
 server to client    (Informational)* ResponseHead (ResponseData)* ResponseEnd
                     (a server may send ResponseBodyDelegated in place of ResponseData)
 either, after a WebSocket was accepted on the stream
-                    (TextMessage | TextFragment* | BinaryMessage | Ping | Pong)* WebSocketClosed
+                    (TextMessage | TextFragment* | BinaryMessage | Ping | Pong)*
+                    and at the end: sent CloseWebSocket, received WebSocketClosed
 either              StreamReset (the stream failed; on HTTP/1.1 the connection with it)
 
 A `RequestHead` with `websocket=True` requests a WebSocket (HTTP/1.1 Upgrade, or RFC 8441). The server answers with
@@ -103,7 +104,7 @@ NO_HEADERS = Headers()
 
 @fast_frozen
 class RequestHead:
-    """Start of a request. `target` is the request target as sent (origin form: path and query)."""
+    """Start of a request. `target` is the request target as sent: path and query, `*`, or an absolute URL."""
 
     stream: StreamId
     method: str
@@ -131,7 +132,7 @@ class BadRequest:
 
 @fast_frozen
 class RequestData:
-    """A piece of the request body, never empty."""
+    """A piece of the request body; a received one is never empty."""
 
     stream: StreamId
     data: bytes
@@ -174,9 +175,10 @@ class ResponseData:
 
 @fast_frozen
 class ResponseBodyDelegated:
-    """Server, sent: `length` bytes of the body that are written outside of the connection, after all earlier events.
+    """Server, sent over HTTP/1.1: `length` bytes of the body that are written outside of the connection.
 
-    Only for a response with a `content-length`. Until those bytes are written, only `ResponseEnd` may be sent.
+    They follow all earlier events. Only for a response with a `content-length`. Until those bytes are written, only
+    `ResponseEnd` may be sent.
     """
 
     stream: StreamId
@@ -195,7 +197,7 @@ class ResponseEnd:
 class AcceptWebSocket:
     """Server, sent: accept the WebSocket requested on this stream.
 
-    `max_message` (bytes) replaces that of `Limits` until `Connection.lift_limits`.
+    `max_message` (bytes), if smaller than that of `Limits`, replaces it until `Connection.lift_limits`.
     """
 
     stream: StreamId
@@ -268,8 +270,9 @@ class CloseWebSocket:
 class WebSocketClosed:
     """Received, last of the stream: the peer's close frame, or the reason of an end without one.
 
-    `code` is 1005 for a close frame without a code and 1006 for no close frame at all. `clean` is True when a close
-    frame was received. `closed_by_us` is the code that this side sent, if any, for a violation that it detected.
+    `code` is 1005 for a close frame without a code and 1006 for an end without a valid close frame. `clean` is True
+    when a close frame was received. `closed_by_us` is the code that this side sent, if any, for a violation that it
+    detected.
     """
 
     stream: StreamId

@@ -21,9 +21,9 @@ ENTRY = struct.Struct(">HL")
 
 
 def shrink_table(encoder: Encoder, frame: Http2Frame) -> None:
-    """Reduce the encoder's table to the smallest size in a SETTINGS frame, before h2 receives the frame.
+    """Reduce the encoder's table to the smallest table size in a SETTINGS frame, before h2 receives the frame.
 
-    Other frames, and malformed ones, are ignored.
+    Larger sizes, other frames, and malformed ones, are ignored.
     """
     if frame.type != FrameType.SETTINGS or frame.size % ENTRY.size:
         return

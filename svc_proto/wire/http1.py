@@ -186,7 +186,7 @@ class Http1Connection:
             self._inbox += data
 
     def try_whole_body(self, data: bytes) -> bytes | None:
-        """Return the body's piece in `data`, if that is exactly one chunk and no input is pending; else None.
+        """Return the body's piece in `data` if that is exactly one plain chunk and no input is pending; else None.
 
         The bytes are not consumed: a caller that does not use the piece passes them to `receive_data`.
         """

@@ -109,7 +109,7 @@ class ChunkedBodyReader:
     def whole(self, data: bytes) -> bytes | None:
         """Return the content of `data` if it is exactly one plain chunk and no input is pending; else None.
 
-        Nothing is consumed.
+        Nothing is consumed. A plain chunk has a size of up to five digits, not 0, and no extensions.
         """
         line = data.find(CRLF, 0, LINE)
         if self._inbox or self._state is not ChunkState.SIZE or line <= 0 or not data.endswith(CRLF):

@@ -1,8 +1,8 @@
 """Fast path of a server's HTTP/1.1: whole requests of the strictest form, and whole or chunked responses.
 
 The reference implementation is `Http1Connection`, which uses h11. Nearly all requests need none of its checks: they
-arrive in one piece and are unambiguous. Such a request is parsed here by one expression, and answered with a head that
-was checked once.
+arrive in one piece and are unambiguous. Such a request is parsed here by a few expressions, and answered with a head
+that was checked once.
 
 Rules
 - The reference is made when it is needed, at the start of a message or within it, and handles the rest of that message.
@@ -24,9 +24,9 @@ A request is plain if all of this holds (section numbers of RFC 9112):
      absent, `keep-alive` or `close`
      it is within the limits of a head
 
-A response is plain if it is whole, or if it begins with `date`, has no length and ends without trailers. The latter is
-sent in chunks (section 7.1), each event as it comes, to clients of HTTP/1.1. Meanwhile the request is kept for the
-reference, so it has to be small.
+A response is plain if h11 would change nothing in its head, and it is whole, or begins with `date`, has no length and
+ends without trailers. The latter is sent in chunks (section 7.1), each event as it comes, to clients of HTTP/1.1.
+Meanwhile the request is kept for the reference, so it has to be small.
 
 After a request with `Connection: close`, or of HTTP/1.0, the response has `Connection: close` and the connection is
 over (section 9.6).
@@ -124,7 +124,8 @@ class FastPathServerConnection(ServerConnection):
     def receive_simple_request(self, data: bytes) -> tuple[RequestHead, bytes] | None:
         """Parse a plain request with its body, in place of all its events.
 
-        Return None for anything else, and while another request is in progress; `receive_data` has to be called then.
+        Return None for anything else, while earlier input is in progress, and after the last request; `receive_data`
+        has to be called then.
         """
         if self._reference is not None or self._raw or self._over:
             return None
@@ -384,7 +385,7 @@ def _length(fields: dict[bytes, bytes]) -> int | None:
 def _response_head(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bytes] | None:
     """Return a head up to the value of `date`, and the rest up to the body's length or the end of the head.
 
-    None if it is not plain: h11 would add fields, or refuse it.
+    None if it is not plain: it is large, has a field of `FRAMING`, or h11 could change or refuse it.
     """
     block = b"".join([b"%b: %b\r\n" % field for field in fields])
     if not 200 <= status <= 999 or len(block) > MAX_BLOCK or (fields and _block.fullmatch(block + b"\r\n") is None):

@@ -10,7 +10,7 @@
 | LAST   | SWITCH  | SOCKET | server: accepted before the `RequestEnd` was returned, which then never comes
 | DONE   | CYCLE   | HEAD   | request and response are complete, and both ends keep the connection
 | DONE   | SWITCH  | SOCKET | server: accepted
-| any    | STOP    | OVER   | an error, an end of input, or a connection that is not kept
+| any    | STOP    | OVER   | an error, an end of input, a response on stream 0, or a connection that is not kept
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def build_response(status: int, fields: list[tuple[bytes, bytes]], *, closing: b
 
 
 def build_informational(status: int, fields: list[tuple[bytes, bytes]]) -> h11.InformationalResponse:
-    """Return an interim response. Raises `LocalProtocolError`."""
+    """Return an interim response. Raises `LocalProtocolError` for a malformed status or field."""
     try:
         return h11.InformationalResponse(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
     except h11.LocalProtocolError:

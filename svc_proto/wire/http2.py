@@ -1,8 +1,8 @@
 """HTTP/2 over h2 (RFC 9113), both roles, with WebSockets inside (RFC 8441).
 
 Frames are split (`http2_frames`) and counted here before h2 receives them; `http2_head` checks the heads. A malformed
-message ends its stream; after a malformed head a response is sent first (`BadRequest`). A broken rule of the connection
-ends the connection with a GOAWAY.
+message ends its stream; after a malformed request head a response is sent first (`BadRequest`). A broken rule of the
+connection ends the connection with a GOAWAY.
 
 Received bodies hold the peer back until their owner calls `acknowledge_data`; those of a WebSocket are acknowledged at
 once. This module reads; `http2_sender` sends.
@@ -161,7 +161,7 @@ class Http2Connection(Http2Sender):
             self._h2.acknowledge_received_data(n, stream)
 
     def data_to_send(self, most: int = UNBOUNDED) -> bytes:
-        """Return all that can be written now, with about `most` bytes of bodies at most; empty if there is nothing."""
+        """Return all that can be written now, with at most `most` bytes of bodies; empty if there is nothing."""
         if not self._over:
             written, ended = self._outgoing.write(most)
             self._control_frames.refund(written / KILOBYTE)
@@ -393,7 +393,7 @@ class Http2Connection(Http2Sender):
             self._out += encode_goaway(self._h2.highest_inbound_stream_id, NO_ERROR)
 
     def _break(self, entry: Http2Stream, why: str) -> None:
-        """Reset a stream on which the peer broke a rule, and report it as a `StreamReset`."""
+        """Reset a stream on which the peer broke a rule, and report a `StreamReset`; raise if there were too many."""
         self._spend(self._resets, "too many malformed messages")
         self._reset(entry, PROTOCOL_ERROR)
         self._events.append(StreamReset(entry.id, why))

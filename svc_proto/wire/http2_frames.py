@@ -93,14 +93,14 @@ class Http2FrameSplitter:
 
     @property
     def has_partial_head(self) -> bool:
-        """Report whether a header block, or the preface with the first frame, has begun and is not complete."""
+        """Report whether a header block is known to be incomplete, or bytes wait before the first frame is complete."""
         if self._stream or (self._inbox and not self._begun):
             return True
         return len(self._inbox) > 3 and self._inbox[3] == FrameType.HEADERS
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of a frame, or of a header block, that is not complete."""
+        """Received bytes of a frame and of a header block that are not complete."""
         return len(self._inbox) + self._block
 
     def receive(self, data: bytes) -> None:

@@ -13,7 +13,7 @@ RFC 6455 4.4   a WebSocket of another version: 426
 RFC 6585       more bytes or fields than `Limits` has: 431
 RFC 9110 6.5.1 trailers that frame or route a message
 
-Cookie crumbs are joined (section 8.2.3). A parsed head has the form of HTTP/1.1, with `host` first.
+Cookie crumbs of a request are joined (section 8.2.3). Its parsed head has the form of HTTP/1.1, with `host` first.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ class Http2Sender:
     def awaits_request_end(self, stream: StreamId) -> bool:
         """Server: report whether the response was sent whole while the request still arrives.
 
-        The rest of the request is then read. A reset with NO_ERROR is permitted (RFC 9113 section 8.1), but existing
-        clients discard the response then.
+        False for a malformed request. The rest of the request is then read. A reset with NO_ERROR is permitted (RFC
+        9113 section 8.1), but existing clients discard the response then.
         """
         entry = self._streams.get(stream)
         return (

@@ -1,4 +1,4 @@
-"""Configuration of h2: announced settings, tolerance until the peer has received them, and checks that are ours."""
+"""Configuration of h2: announced settings, tolerance of surplus streams, and checks that are made here instead."""
 
 from __future__ import annotations
 

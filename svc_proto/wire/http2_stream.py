@@ -56,7 +56,7 @@ class Http2Stream:
                 raise LocalProtocolError("the body is longer than its Content-Length")
 
     def ended(self) -> None:
-        """Mark our message as complete. Raises `LocalProtocolError` if it is short of its Content-Length."""
+        """Mark our message as complete. Raises `LocalProtocolError` if a body is shorter than its Content-Length."""
         if self.length and not self.no_body:
             raise LocalProtocolError("the body is shorter than its Content-Length")
         self.sent_end = True

@@ -5,7 +5,7 @@ at half of `patience`, and the peer is never dropped.
 
 After a host was suspended or a process was stopped, all deadlines have passed, and what the peers have sent is unread.
 An action more than `FROZEN` seconds after its deadline is therefore a ping, whose time begins when the process runs
-again.
+again, unless the peer is lost already.
 
 | state   | trigger  | next    | action  |
 |---------|----------|---------|---------|

@@ -15,7 +15,7 @@ MAX_TEXT = 5_000  # characters of a text for speech synthesis before the clean-u
 
 @fast_frozen(kw_only=True)
 class Limits:
-    """Limits of a peer: sizes in bytes, times in seconds."""
+    """Limits of a peer, and of a server for all its peers: sizes in bytes, times in seconds, and counts."""
 
     max_head: int = 32 * 1024  # request or response head: 431 and close
     max_fields: int = 100  # header fields in one head: 431 and close

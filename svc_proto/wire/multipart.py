@@ -124,7 +124,7 @@ class MultipartDecoder:
     def __init__(self, content_type: bytes | str, *, max_parts: int = MAX_PARTS, max_head: int = MAX_HEAD) -> None:
         """Initialize from the Content-Type of the request.
 
-        Raises `RemoteProtocolError` if it is not multipart/form-data.
+        Raises `RemoteProtocolError` if it is not multipart/form-data with a valid boundary.
         """
         self._delimiter = b"\r\n--" + _boundary(content_type)
         self._line = re.compile(re.escape(self._delimiter) + rb"(?:(--)|[ \t]{0,%d}\r\n)" % MAX_PADDING)

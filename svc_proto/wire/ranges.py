@@ -59,7 +59,10 @@ def requested_range(
 
 
 def content_disposition(name: str | None) -> bytes:
-    """Return the `Content-Disposition` of a displayed file: its name in ASCII, and in UTF-8 if that differs."""
+    """Return the `Content-Disposition` of a displayed file: its name in ASCII, and in UTF-8 if that differs.
+
+    Unsafe characters of the name become `_`. Without a name the field is `inline` alone.
+    """
     if not name:
         return b"inline"
     clean = _UNSAFE.sub("_", name)

@@ -27,6 +27,6 @@ class TokenBucket:
         self._tokens = min(self._burst, self._tokens + units)
 
     def consume(self) -> bool:
-        """Take one unit; return False when none was left. The bucket then owes the unit."""
+        """Take one unit; return False when less than one was left. The bucket then owes the rest."""
         self._tokens -= 1
         return self._tokens >= 0

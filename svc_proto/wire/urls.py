@@ -141,7 +141,10 @@ def parse_url(url: str) -> Url:
 
 
 def redirect_within_origin(url: str, location: bytes) -> str | None:
-    """Return the URL that a Location field names (RFC 9110 section 10.2.2); None for another origin, or a bad URL."""
+    """Return the URL that a Location field names, without its fragment (RFC 9110 section 10.2.2).
+
+    None for another origin, or a malformed URL.
+    """
     try:
         target = urljoin(url, location.decode("ascii"))
         before, after = parse_url(url), parse_url(target)

@@ -17,10 +17,10 @@ State that an idle WebSocket does not need is created on demand: a relay holds t
 | CLOSING | EOF      | CLOSED  |
 
 Limits
-- a message of more than `max_message` bytes, inflated, or of more than 65,536 frames: close 1009. Nothing is inflated
-  beyond that, and the received part of the message is dropped at once
+- a message of more than `max_message` bytes, inflated, or of more than 65,536 frames before the last: close 1009.
+  Nothing is inflated beyond that, and the received part of the message is dropped at once
 - pings answered between two flushes: the last 64 (RFC 6455 section 5.5.3 requires the last one)
-- a message of less than 1 KiB is not compressed: it would hardly shrink
+- a message of less than 1,024 bytes, or characters of a `str`, is not compressed: it would hardly shrink
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class WebSocket(Connection):
         deflate: DeflateParameters | None = None,
         max_message: int | None = None,
     ) -> None:
-        """Initialize; `max_message` is the limit until `lift_limits`, None: that of `limits`."""
+        """Initialize; until `lift_limits`, `max_message` is the limit if it is smaller than that of `limits`."""
         self._client = role is Role.CLIENT
         self._stream = stream
         self._entropy = entropy
@@ -172,7 +172,7 @@ class WebSocket(Connection):
         self._fragment_size = size
 
     def receive_data(self, data: bytes) -> None:
-        """Implement `Connection.receive_data`; `next_event` parses one frame a call, so events do not accumulate."""
+        """Implement `Connection.receive_data`; `next_event` parses only one event, so events do not accumulate."""
         if self._reader is not None and not self._eof:
             self._reader.receive_bytes(data)
 
@@ -390,7 +390,7 @@ class _MessageFragments(Generic[AnyStr]):
             self.held = sum(folded.__sizeof__() for folded in self._folded)
 
     def whole(self) -> AnyStr:
-        """Return the joined content of the message."""
+        """Return the joined content of the message that `read_part` has not returned."""
         return self._empty.join(self._folded + self._pieces)
 
     def read_part(self) -> AnyStr:

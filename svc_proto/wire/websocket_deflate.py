@@ -4,8 +4,8 @@ This replaces the extension class of wsproto, which has no such limit. That clas
 message when a control frame comes between its fragments, and lets malformed parameters escape as ValueError. The
 replacement uses the same public hooks (`wsproto.extensions.Extension`), which `FrameProtocol` calls for each frame.
 
-Our compression uses a window of 2**12 bytes: 25 KiB of memory per WebSocket instead of 256 KiB, for little loss on
-short JSON. As a server we request the same of the client if its offer permits that.
+Our compression uses a window of at most 2**12 bytes: 25 KiB of memory per WebSocket instead of 256 KiB, for little loss
+on short JSON. As a server we request the same of the client if its offer permits that.
 """
 
 from __future__ import annotations
@@ -115,10 +115,11 @@ def parse_extension_response(values: Iterable[bytes]) -> DeflateParameters | Non
 
 
 class InflateGuard(Extension):
-    """Extension that counts and inflates input; refuses a message over `max_message` bytes or 65,536 frames.
+    """Extension that counts and inflates input, and refuses a message of too many bytes or frames.
 
-    An uncompressed frame that announces too many bytes is refused by its header, before its payload is received.
-    `agreed` is None without permessage-deflate.
+    The limits are `max_message` bytes, inflated, and 65,536 frames before the last. An uncompressed frame that
+    announces too many bytes is refused by its header, before its payload is received. `agreed` is None without
+    permessage-deflate.
     """
 
     name = "inbound"
@@ -136,7 +137,7 @@ class InflateGuard(Extension):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for the inflater and its window; 0 if there is none."""
+        """Bytes of memory for a server's inflater and its window; 0 if there is none."""
         return 0 if self._inflater is None else INFLATER + (1 << self._agreed.client_max_window_bits)
 
     def release(self) -> None:
@@ -237,7 +238,7 @@ class Deflater:
 
 
 def _extensions(values: Iterable[bytes]) -> list[tuple[str, dict[str, int | None] | None]]:
-    """Return every named extension with its parameters, or None for parameters that RFC 7692 does not define."""
+    """Return every named extension with its parameters, or None for parameters that RFC 7692 does not permit."""
     found: list[tuple[str, dict[str, int | None] | None]] = []
     for value in values:
         for extension in value.decode("latin-1").split(","):

@@ -11,7 +11,8 @@ at once. wsproto always receives a frame from its first byte on:
 | a compressed message, or a partly received one     | wsproto, up to the end of that frame; then the fast path   |
 | anything else: fragments, closes, broken rules     | wsproto, permanently                                       |
 
-So an idle WebSocket has no wsproto in memory. The results are equal: the fuzz target `frames` compares both.
+So an idle WebSocket has no wsproto in memory, unless wsproto reads permanently. The results are equal: the fuzz target
+`frames` compares both.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _LONG = struct.Struct("!BBQ").pack
 def encode_frame(
     opcode: Opcode, payload: bytes, packed: bool = False, key: bytes = b"", *, final: bool = True
 ) -> bytes:
-    """Encode a frame with a whole message, or with a part of one that is not `final`.
+    """Encode a frame. `final` is False for each part of a message but the last.
 
     `key` is the mask of a client, four bytes; a server masks nothing.
     """

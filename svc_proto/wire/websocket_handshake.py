@@ -124,7 +124,7 @@ def check_acceptance(
 def parse_acceptance(asked: Headers, answer: Headers, *, deflate: bool) -> tuple[str | None, DeflateParameters | None]:
     """Client: return the subprotocol and the compression of an open WebSocket, each None if there is none.
 
-    Raise `RemoteProtocolError` if they were not offered.
+    Raise `RemoteProtocolError` if they were not offered or are malformed.
     """
     chosen = answer.all(PROTOCOL)
     if chosen and (len(chosen) != 1 or chosen[0] not in _listed(asked, PROTOCOL)):
