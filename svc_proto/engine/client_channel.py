@@ -168,7 +168,10 @@ class ClientChannel(HttpChannel):
     # --- facts and events ---
 
     def received(self, data: bytes) -> None:
-        """Parse received bytes; over HTTP/1.1 a whole chunk of the body is first offered to `fast_reader`, if set."""
+        """Parse received bytes.
+
+        Over HTTP/1.1 a whole chunk of the body is first offered to `fast_reader`, if it is set and reading continues.
+        """
         if self._http2 is not None:
             self._http2.set_time(self.engine.now.mono)
         elif self.fast_reader is not None and not (self._holding or self.closing):

@@ -48,10 +48,10 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
         self._body = bytearray()  # received bytes that are no events
 
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
-        """Return the events that `data` completes, and their size in bytes: each one has its data and `OVERHEAD`.
+        """Return the events that `data` completes, and their size: the characters of the data, and `OVERHEAD` for each.
 
         Raise `RemoteProtocolError` for broken compression, more than `MAX_ANSWER` bytes without an event stream or in
-        one compressed piece, or a line that is too long.
+        one compressed piece, or a line or an event that is too long.
         """
         if self._inflater is not None:
             data = _inflate(self._inflater, data, MAX_ANSWER)

@@ -152,8 +152,9 @@ class Exchange:
     def end(self) -> None:
         """Handle the end of the request: run its handler, end its body stream, or finish an answered request.
 
-        If the body took time or is streamed, access is checked again before the first two, unless the caller has no
-        credential; without access the request is refused, or a response that has begun is aborted.
+        If the body took time or is streamed, the access policy is called again before the first two, unless the
+        principal is None or `ANONYMOUS`. If the policy raises, the request is refused, or a response that has begun is
+        aborted.
         """
         self._step(_BODY_END)
         if self.state is _DONE:
@@ -255,7 +256,7 @@ class Exchange:
     def _recheck_access(self) -> None:
         """Call the access policy again if the body took time or is streamed, since the credential may have ended.
 
-        Raise `Refused` as the policy does. It is not called for a caller without a credential, and a flow that it
+        Raise what the policy raises. It is not called if the principal is None or `ANONYMOUS`, and a flow that it
         returns is not run.
         """
         channel, request = self.channel, self._request

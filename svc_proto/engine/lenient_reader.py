@@ -1,6 +1,6 @@
 """Lenient reader of a peer's JSON, for texts that grant no access.
 
-Deviations from JSON are counted by peer and kind, and the first of each is logged.
+Deviations from JSON are counted by kind of peer and of deviation, and the first of each pair is logged.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class TrustedProxies:
         """Return the client's address: that of the peer, unless the peer is a trusted proxy.
 
         Behind trusted proxies it is the last hop of `X-Forwarded-For` that is no trusted proxy, or the first hop if all
-        are.
+        are; without hops that of the peer.
         """
         address = request.peer.host
         for hop in reversed(request.headers.tokens(b"x-forwarded-for")):

@@ -153,8 +153,8 @@ class BodyReader(PacedReader[bytes, bytes]):
     def observe(self, listener: Callable[[bytes], bool]) -> None:
         """Register `listener`, which may receive a piece of the body before it is queued for `read`.
 
-        That happens over HTTP/1.1, if a chunk of the body arrives alone and no earlier one is unread. If `listener`
-        returns True, the piece is not queued.
+        That happens over HTTP/1.1, if a chunk of the body arrives alone, no earlier one is unread, and reading is not
+        paused. If `listener` returns True, the piece is not queued.
         """
         self._tap, self._channel.fast_reader = listener, self._show
 
@@ -181,7 +181,8 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
         """Register `listener`, which may receive an event's type and data before the event is queued for `read`.
 
         That happens over HTTP/1.1, if a chunk with one event (its type, then one line of data) arrives alone, is not
-        long, and no earlier event is unread. If `listener` returns True, the event is not queued.
+        long, no earlier event is unread, and reading is not paused. If `listener` returns True, the event is not
+        queued.
         """
         self._tap, self._channel.fast_reader = listener, self._show
 

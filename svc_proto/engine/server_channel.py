@@ -6,7 +6,7 @@ A request that arrives whole is served in one step (route, policy, handler, resp
 | phase   | what it waits for                      | deadline                      | at the deadline          |
 |---------|----------------------------------------|-------------------------------|--------------------------|
 | IDLE    | the first byte of a request            | `idle_timeout`                | close without response   |
-| HEAD    | the rest of a head                     | `head_timeout`                | 408, close               |
+| HEAD    | a connection's first head, or the rest | `head_timeout`                | close; 408 if it began   |
 | BODY    | the rest of a body                     | `body_timeout`, and by size,  | 408, close               |
 |         |                                        | and of silence; not while a   |                          |
 |         |                                        | handler has to read first     |                          |
@@ -59,8 +59,8 @@ class HttpApp(Protocol):
 
         `ANONYMOUS` is the principal where all callers are admitted: a WebSocket of such a caller accepts small messages
         only, until its handler calls `mark_authenticated`. A policy that has to wait returns a flow with the same
-        result; the connection is not read meanwhile. If a body took time and the principal is neither `ANONYMOUS` nor
-        None, the method is called again when the body is complete.
+        result; the connection is not read meanwhile. If a body took time or is streamed, and the principal is neither
+        `ANONYMOUS` nor None, the method is called again when the body is complete.
         """
         ...
 

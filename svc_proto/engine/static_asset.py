@@ -38,7 +38,10 @@ class StaticAsset:
         return b'"%s"' % sha256(self.body).hexdigest()[:32].encode("ascii")
 
     def answer(self, request: Request) -> Response:
-        """Return 200, or 304 if the client has the current version. Text is compressed for clients that accept gzip."""
+        """Return 200, or 304 if the client has the current version.
+
+        The types in `COMPRESSED` are compressed for clients that accept gzip.
+        """
         alone = bool(self.policy)
         tag, body = self.tag, self.body
         coding: tuple[tuple[bytes, bytes], ...] = ()

@@ -65,7 +65,7 @@ def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]
     """Run a flow that continues to its end even if the caller is cancelled; return its result.
 
     Return a `Failure` after `within` seconds. If the flow raises, the exception is logged as a bug and the caller waits
-    until then.
+    until then, as it does if the flow ends without a wait.
     """
     ticket = engine.new_op()
     engine.spawn(flow, on_done=partial(engine.resume, ticket))

@@ -127,7 +127,7 @@ class WebSocketConnection:
 
     @property
     def number(self) -> int:
-        """A number that is unique among the WebSockets of this process."""
+        """A number that is unique among the WebSockets of its engine."""
         return self.ch
 
     @property
@@ -153,7 +153,7 @@ class WebSocketConnection:
         return self.send_text(data, binary=True)
 
     def send_fragment(self, text: str, is_last: bool) -> bool:
-        """Send a part of a text message over HTTP/1.1; return False, with nothing sent, if the WebSocket is closing.
+        """Send a part of a text message; return False, with nothing sent, if the WebSocket is closing.
 
         It also returns False after the end of the WebSocket or of its channel.
         """
