@@ -1,8 +1,8 @@
 """Shorter forms of a pairing payload for a small screen, all of which clients in use parse (wire core 3.1 and 3.2).
 
-Members that repeat a default or another member are left out: `tls` false, the API's usual port, transport hints. The
-signature is left out as well, since no client verifies it and it covers the full form. The last forms have one route,
-and the shortest leaves out the version 1, which clients assume.
+Members that repeat a default or another member are left out: `tls` false, the API's usual port beside `host`, and the
+transport hints in `endpoints`. The signature is left out as well, since no client verifies it and it covers the full
+form. The last forms have one route, and the shortest leaves out the version 1, which clients assume.
 """
 
 from __future__ import annotations

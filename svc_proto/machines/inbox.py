@@ -34,7 +34,7 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 class NotificationBuffer:
     """The newest notifications of all phones, in one bounded buffer.
 
-    A notification with a key replaces an earlier one with the same key from the same app and session.
+    A notification with a key and the name of its app replaces an earlier one of the same session with both.
     """
 
     def __init__(self) -> None:

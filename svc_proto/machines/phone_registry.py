@@ -88,7 +88,7 @@ class PhoneRegistry:
         """Register a phone; return the socket that it replaces for the same device, if any.
 
         It becomes the most recent phone, and the default if there is none. The last status of the same device is kept
-        if it is replaced, or was the last to disconnect.
+        if it is replaced, or was the last to disconnect of the phones that had a status.
         """
         self.remove(socket)
         key = f"socket-{socket}" if device_id.strip().lower() in NO_DEVICE_ID else device_id
@@ -140,7 +140,10 @@ class PhoneRegistry:
 
     @property
     def most_recent(self) -> str | None:
-        """Device id of the phone that was registered or named by `set_preferred` last; None if it has disconnected."""
+        """Device id of the phone that was registered or named by `set_preferred` last.
+
+        None if that phone has disconnected, or if `set_preferred` has named none.
+        """
         return self._most_recent
 
     def set_preferred(self, *, active: str | None, most_recent: str | None) -> None:
@@ -200,7 +203,8 @@ class PhoneRegistry:
     def status_report(self, selector: str | None, now: Moment) -> PhoneStatusJson:
         """Return the body of `GET /bridge/status` (wire bridge 4.1). Raise `Refused` if there is no such phone.
 
-        Without a selector and with no phone connected, it has the last cached status, with `phone_connected` false.
+        Without a selector and with no phone connected, it has the last cached status, if there is one, with
+        `phone_connected` false.
         """
         if selector is None and not self._phones:
             return self._absent_report(now)

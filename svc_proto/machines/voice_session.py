@@ -160,7 +160,7 @@ class VoiceSessionLifecycle:
     # --- ownership ---
 
     def attach(self) -> bool:
-        """Attach a socket, which then owns the session; return False if the session was claimed already or has ended.
+        """Attach a socket, which then owns the session; return False if the session is claimed or has ended.
 
         Later sockets have to `resume`. `ready` or `release` follows.
         """
@@ -194,7 +194,8 @@ class VoiceSessionLifecycle:
     def resume(self, token: object, message: Mapping[str, object]) -> Replay | ClaimDenied:
         """Make a socket the owner if `token` is the session's, and return the events to replay; else return the denial.
 
-        Raise `Refused` 400, without a change, for a cursor that is not a whole number.
+        The denial is also returned for a session that is not attached or detached. Raise `Refused` 400, without a
+        change, for a cursor that is not a whole number.
         """
         if self.state in (_S.CLOSED, _S.STARTING):
             return self.denial()
