@@ -5,7 +5,7 @@ Refused on input
 - NaN, Infinity, and numbers that overflow to them; integers of more digits than Python converts (4300)
 - a name twice in one object
 - nesting deeper than `max_depth`, text longer than `max_bytes`
-- text that would take longer than about 50 ms at any length: too many values or strings (`JsonTooLarge`)
+- text that would take longer than about 50 ms at any length: too many values, strings or escapes (`JsonTooLarge`)
 
 Depth and work are checked before parsing, on the text without its strings. Nearly every text needs no such check: up to
 `UNCHECKED_SIZE` bytes nothing takes long, and with few brackets nothing is deep.

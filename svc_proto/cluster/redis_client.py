@@ -1,8 +1,8 @@
 """Client of Redis or Valkey in a core: finds the server, connects, and reconnects after each loss.
 
 The server is the one of the settings, or the master that Sentinels name (`sentinel`). A replica, or a member of a Redis
-Cluster, is disconnected again. Pauses between attempts grow, and have jitter. A command without a connection returns a
-`Failure` at once. No command is repeated: the caller cannot detect whether it was executed.
+Cluster, is disconnected again. Pauses between attempts grow, and have jitter. A command without a connection fails at
+once. No command is repeated: the caller cannot detect whether it was executed.
 """
 
 from __future__ import annotations
