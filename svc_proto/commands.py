@@ -248,9 +248,9 @@ class Spawn(Operation[Spawned]):
     else nowhere. Of the runtime's environment the child inherits only the variables in `inherited_env` (with a `*` at
     the end: a prefix); `env` is added.
 
-    `CloseWrite` closes the input; `Abort` closes both ends without a signal. The channel ends with `Closed(ch, why,
-    exit)` when the child has exited and its output was delivered. After an `Abort` it ends at once, and the runtime
-    reaps the child when it exits.
+    `CloseWrite` closes the input, or sends a terminal its end-of-file characters; `Abort` closes both ends without a
+    signal. The channel ends with `Closed(ch, why, exit)` when the child has exited and its output was delivered. After
+    an `Abort` it ends at once, and the runtime reaps the child when it exits.
 
     With `detached` the output comes in the form between the quotes of a JSON string (`strict_json.escaped`, of each
     piece that is read).
@@ -465,7 +465,7 @@ class ReadConfig(Operation[str]):
 
 @fast_frozen
 class WriteConfig(Operation[None]):
-    """Replace a text file by name, or the target of a link of that name, atomically, mode 0600."""
+    """Create or replace a text file by name, or the target of a link of that name, atomically, mode 0600."""
 
     answer = type(None)
 

@@ -123,8 +123,8 @@ class Sent:
 class Closed:
     """The channel is gone in both directions; `why` is free text for logs. No further fact names it.
 
-    `exit` is the exit status of the child process behind the channel, negative for a signal. It is None for a channel
-    without a child, or a released one.
+    `exit` is the exit status of the child process behind the channel, negative for a signal. It is None for any other
+    channel, and if the channel has closed before the child exits.
     """
 
     ch: ChannelId
