@@ -3,7 +3,7 @@
 | state   | trigger | next    |
 |---------|---------|---------|
 | OPEN    | CLOSE   | CLOSING | we sent a close frame and wait for the peer's, at most `close_timeout`
-| OPEN    | END     | CLOSED  | the peer closed, broke a rule, disconnected, or was silent for too long
+| OPEN    | END     | CLOSED  | the peer closed, broke a rule, disconnected, or was silent for too long; or we cut it
 | CLOSING | END     | CLOSED  |
 
 An exception of a handler is a bug: it is logged with a reference and the WebSocket closes with 1011. A

@@ -91,7 +91,7 @@ class EventStreamDecoder:
     def is_between_events(self) -> bool:
         """Report whether the last byte ended an event or a line outside of events.
 
-        False before the first text, and after a CR, since an LF may belong to it.
+        False before the first text, which may be a byte order mark, and after a CR, since an LF may belong to it.
         """
         begun = self._line or self._data or self._event or self._id != self._last_id or not self._begun
         return not (begun or self._after_cr or self._decoder.getstate()[0])
