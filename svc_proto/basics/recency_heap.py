@@ -37,7 +37,7 @@ class RecencyHeap(Generic[K]):
         self._since.pop(key, None)
 
     def since(self, key: K) -> float:
-        """Return the time of a key. Raises KeyError."""
+        """Return the time of a key. Raises KeyError for a key that is not present."""
         return self._since[key][0]
 
     @property

@@ -63,7 +63,7 @@ class LargeInputs:
         return False
 
     def release(self, channel: HttpChannel) -> None:
-        """End the wait of a channel for a permit, or pass its permit to the channel that has waited longest."""
+        """End the wait of a channel for a permit, or pass its permit to the channel that has waited longest, if any."""
         self.waiting.pop(channel, None)
         permit = self.holders.pop(channel, None)
         if permit is None:

@@ -39,7 +39,7 @@ class RouteKind(Enum):
 class Route:
     """A row of a service's route table.
 
-    `access` is the name of a policy of the service, which is checked before the body is read. `pattern` is a path;
+    `access` is the name of a policy of the service, which is checked before the handler is called. `pattern` is a path;
     segments in braces match any one segment that is not empty and become `request.params`. A GET route answers HEAD as
     well. With `body_limit` 0 no body is accepted: a small one is discarded, since some clients send one with a GET, and
     a large one is refused. With `streamed` the handler starts when the head has arrived and reads `request.stream`.
@@ -126,7 +126,7 @@ class Router:
 
     @property
     def routes(self) -> tuple[Route, ...]:
-        """All routes, including those of `later`, which are made now."""
+        """All routes but `OPTIONS *`, including those of `later`, which are made now."""
         for begin in [*self._later]:
             self._add(self._later.pop(begin)())
         return tuple(self._routes)
@@ -154,7 +154,8 @@ class Router:
     def match(self, method: str, path: str) -> RouteMatch:
         """Find the route of a request, or raise `Refused` (404, or 405 with `Allow`). Literal paths win over braces.
 
-        Slashes at the end do not count unless a route has them: people and proxies add some to an address.
+        Slashes at the end do not count unless a route has them: people and proxies add some to an address. Raise
+        `RemoteProtocolError` for a path parameter that cannot be decoded.
         """
         found = self._find(path)
         if found is None and path.endswith("/"):
@@ -170,7 +171,7 @@ class Router:
         return RouteMatch(match.route, params) if params else match
 
     def methods(self, path: str) -> tuple[str, ...]:
-        """Return the methods that a path takes; none if it does not exist."""
+        """Return the methods of the routes that have exactly this path; none if no route has it."""
         found = self._find(path)
         return () if found is None else tuple(sorted(found[0]))
 

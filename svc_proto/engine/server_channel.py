@@ -55,7 +55,7 @@ class HttpApp(Protocol):
         ...
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Return the principal of a request, or raise `Refused`; called before the body is read.
+        """Return the principal of a request, or raise `Refused`; called before the handler.
 
         `ANONYMOUS` is the principal where all callers are admitted: a WebSocket of such a caller accepts small messages
         only, until its handler calls `mark_authenticated`. A policy that has to wait returns a flow with the same
@@ -65,7 +65,10 @@ class HttpApp(Protocol):
         ...
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Return this service's response for a refusal; an unreadable head is passed as `GET /`."""
+        """Return this service's response for a refusal.
+
+        A head that is unreadable or cannot be served is passed as `GET /`, over HTTP/2 also as `HEAD /`.
+        """
         ...
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
@@ -258,7 +261,7 @@ class ServerChannel(HttpChannel):
     # --- requests ---
 
     def _identify(self, head: RequestHead) -> tuple[Route | None, Request | None, object]:
-        """Find the route of a request and call the policy, before a byte of the body is read.
+        """Find the route of a request and call the policy.
 
         Return the route and the request, or None for what could not be found or made. The third value is the principal,
         a flow that returns one, or the exception of the lookup or the policy.

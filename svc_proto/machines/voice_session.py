@@ -117,7 +117,7 @@ class Cursor(NamedTuple):
     def from_ack(cls, message: Mapping[str, object]) -> Cursor:
         """Parse the fields of `client.ack`; a missing one is 0 (wire 4.7).
 
-        Raise `Refused` 400 for a value that is not a whole number.
+        Raise `Refused` 400 for a value that is not a whole number from 0 on.
         """
         return cls(*(_cursor(message, name) or 0 for name in ACKNOWLEDGED))
 
@@ -125,7 +125,7 @@ class Cursor(NamedTuple):
     def from_resume(cls, message: Mapping[str, object], acked: Cursor) -> Cursor:
         """Parse the fields of `session.resume`; missing ones are taken from `acked`.
 
-        Raise `Refused` 400 for a value that is not a whole number.
+        Raise `Refused` 400 for a value that is not a whole number from 0 on.
         """
         given = [_cursor(message, f"last_{name}") for name in ACKNOWLEDGED]
         return cls(*(known if value is None else value for value, known in zip(given, acked, strict=True)))
