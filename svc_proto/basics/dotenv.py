@@ -1,7 +1,7 @@
 """Settings from the file `.env` in the service home.
 
-The file may set all variables of this project except those that locate the home. Variables of other programs are
-ignored. The host parses the file (`dotenv.load` of `Compute`).
+The file may set all variables of this project except those that locate the home. Variables of other programs are left
+out here. The host parses the file (`dotenv.load` of `Compute`).
 """
 
 from __future__ import annotations

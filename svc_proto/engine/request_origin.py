@@ -112,7 +112,7 @@ def is_from_this_host(request: Request) -> bool:
 
 
 def is_of_other_user(request: Request) -> bool:
-    """Report whether the kernel named another user than ours, and not root, as the owner of the peer's socket."""
+    """Report whether the kernel was queried, and did not name our user or root as the owner of the peer's socket."""
     return request.own_user is False
 
 

@@ -57,7 +57,7 @@ StreamId = NewType("StreamId", int)
 
 
 class Headers(tuple[tuple[bytes, bytes], ...]):
-    """Header fields in the order of the wire: pairs of (lower-case name, value)."""
+    """Header fields in their order: pairs of (lower-case name, value)."""
 
     @cached_property
     def bearer(self) -> str:
