@@ -1,7 +1,7 @@
 """h2 with faster hot paths, and without its check of `content-length` in received heads.
 
-Other events and refusals are those of h2, except on streams that closed long ago: fewer of
-them are stored. These steps are cheaper:
+Other events and refusals are those of h2, except on streams that closed long ago: fewer of them are stored. These steps
+are cheaper:
 - the number of open streams: counted as their states change, where h2 iterates over all of them for each new one
 - a small header block that was decoded, or encoded, with the same table before: cached
 - a plain frame that is alone in the input buffer: used as it is, without a text for a debug log
