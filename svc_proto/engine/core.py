@@ -1,7 +1,8 @@
 """Engine: a `Core` made of channels, timers and flows, on which a service (relay, API, phone) is built.
 
 Order of work in `handle`: first the due timers, each at its own deadline, so that the outcome does not depend on when
-the loop woke up. Then the fact; without one, the due `coarse_timers`. Then pending output is flushed.
+the loop woke up. Then the fact; without one, the due `coarse_timers`, up to `MAX_TASKS_PER_CALL` of them. Then pending
+output is flushed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A flow calls `yield from run_operation(engine, ...)` and continues with the typed answer. Rules:
 
-- A wait has a deadline, an owner whose end cancels it, and exactly one answer.
+- A wait has a deadline, which may be infinite, an owner whose end cancels it, and exactly one answer.
 - Between two `yield from` no other code runs. After each, check again what may have changed.
 - A flow holds a plan, never state that others need: that belongs into a state machine.
 - A flow may be cancelled by its own action (such as ending the process): it then stops at its next wait.

@@ -73,7 +73,7 @@ def default_grants(now: float, expires_at: float | None) -> dict[str, float | No
 
 
 def build_grants(now: float, expires_at: float | None, preset: Preset | None) -> dict[str, float | None]:
-    """Return the grants of a new session: the defaults, with the channels of `preset` replaced or left out."""
+    """Return the grants of a new session: the defaults, with the channels of `preset` set, or left out if withheld."""
     grants = default_grants(now, expires_at)
     for channel, span in (preset or {}).items():
         if channel in RIGHTS:

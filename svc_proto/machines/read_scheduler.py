@@ -1,9 +1,9 @@
 """Fair read scheduling for unauthenticated connections: a shared token bucket, then round robin in 2 KiB slices.
 
-The connections share a bucket of `at_once` bytes, refilled at `rate`. When it is empty, or others are queued, a
-connection is queued, too. `next` dequeues one connection for a read of `SLICE_SIZE` bytes. Up to half of `at_once` is
-taken from the bucket in advance as `fast_credit`, which is spent without a call. It is zero while connections are
-queued.
+The connections share a bucket of `at_once` bytes, or of `BURST_SIZE` while connections are queued, refilled at `rate`.
+When it has not enough, or others are queued, a connection is queued, too. `next` dequeues one connection for a read of
+`SLICE_SIZE` bytes. Up to half of `at_once` is taken from the bucket in advance as `fast_credit`, which is spent without
+a call. It is zero while connections are queued.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Files of the host that a phone may fetch, decided by the real path of the opened file (wire core 6.4).
 
-A file is served if it is within a root, and protected neither by its path nor by a name in `TEMPORARY_CREDENTIALS`. The
-service home is protected as a whole, under any root: keys, tokens, their backups, and files of later versions. Excepted
-are roots within it, and `SHARED_FOLDERS`. Paths are absolute POSIX paths; containment is by component. They are
-compared with real paths, so roots and protected paths must be real, too: a home behind a link is the same home.
+A file is served if it is within a root, and protected neither by its path nor by a part that begins as in
+`TEMPORARY_CREDENTIALS`. The service home is protected as a whole, under any root: keys, tokens, their backups, and
+files of later versions. Excepted are roots within it, and `SHARED_FOLDERS`. Paths are absolute POSIX paths; containment
+is by component. They are compared with real paths, so roots and protected paths must be real, too: a home behind a link
+is the same home.
 """
 
 from __future__ import annotations
