@@ -54,7 +54,7 @@ class DistributedSemaphore:
         return len(self._places)
 
     def acquire(self) -> Flow[bool | Failure]:
-        """Acquire one slot; return False if none is free, a `Failure` if Redis does not answer."""
+        """Acquire one slot; return False if none is free, a `Failure` without a valid reply of Redis."""
         self._next += 1
         place = f"{self._node.id}:{self._next}"
         answer = yield from self._acquire_one(place, self._most)
@@ -63,11 +63,11 @@ class DistributedSemaphore:
         return answer
 
     def has_free(self) -> Flow[bool | Failure]:
-        """Report whether the cluster has a free slot, without acquiring it; a `Failure` if Redis does not answer."""
+        """Report whether the cluster has a free slot, without acquiring it; a `Failure` without a valid reply."""
         return self._acquire_one("", self._most)
 
     def holds_all(self) -> Flow[bool | Failure]:
-        """Report whether Redis counts no more slots than this node holds; a `Failure` if Redis does not answer."""
+        """Report whether Redis counts no more slots than this node holds; a `Failure` without a valid reply."""
         return self._acquire_one("", len(self._places) + 1)
 
     def release_down_to(self, count: int) -> None:

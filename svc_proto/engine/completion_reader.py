@@ -91,6 +91,7 @@ def decompress(headers: Headers, body: bytes) -> bytes:
     """Return a body without its compression.
 
     A body whose compression is broken or unknown, or whose content is longer than `MAX_ANSWER`, is returned unchanged.
+    Of a body that was cut off, the beginning is returned.
     """
     inflater = _inflater(headers)
     try:

@@ -93,7 +93,7 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
         return sum(len(key) + len(value) for key, value in self)
 
     def tokens(self, name: bytes) -> list[bytes]:
-        """Return the comma-separated members of a field over all its lines, trimmed and in lower case."""
+        """Return the non-empty comma-separated members of a field over all its lines, trimmed and in lower case."""
         if name not in self.by_name:
             return []
         return [token for value in self.all(name) for part in value.split(b",") if (token := part.strip().lower())]

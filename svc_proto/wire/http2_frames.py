@@ -112,7 +112,7 @@ class Http2FrameSplitter:
         self._inbox.clear()
 
     def next(self) -> Http2Frame | None:
-        """Return the next frame, or None when more bytes are needed. Raises `Http2ConnectionError`."""
+        """Return the next frame, or None when more bytes are needed. Raises `Http2ConnectionError` for a violation."""
         inbox = self._inbox
         if self._preface and not self._read_preface():
             return None
@@ -176,7 +176,10 @@ def encode_goaway(last: int, code: int) -> bytes:
 
 
 def parse_goaway(frame: Http2Frame) -> tuple[int, int]:
-    """Return the last stream that the peer will process, and its error code. Raises `Http2ConnectionError`."""
+    """Return the last stream that the peer will process, and its error code.
+
+    Raise `Http2ConnectionError` for a malformed frame.
+    """
     if frame.stream:
         raise Http2ConnectionError(ErrorCodes.PROTOCOL_ERROR, "GOAWAY on a stream")
     if frame.size < GOAWAY_SIZE:

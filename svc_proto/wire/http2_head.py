@@ -122,7 +122,7 @@ def parse_trailers(pairs: Pairs, limits: Limits) -> Headers:
 
 
 def parse_length(headers: Headers) -> int | None:
-    """Return the Content-Length, or None. Raises `RemoteProtocolError`."""
+    """Return the Content-Length, or None without one. Raises `RemoteProtocolError` for several or a malformed one."""
     values = headers.all(LENGTH)
     if not values:
         return None
@@ -198,7 +198,7 @@ def _outgoing(key: bytes, value: bytes) -> tuple[bytes, bytes] | None:
 
 
 def declared_length(fields: Fields) -> int | None:
-    """Return the Content-Length that we send, or None. Raises `LocalProtocolError`."""
+    """Return the Content-Length that we send, or None. Raises `LocalProtocolError` if it is no number."""
     for name, value in fields:
         if name == LENGTH:
             if not value.isdigit():

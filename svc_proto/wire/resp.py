@@ -99,7 +99,7 @@ class RespReader:
         return not (self._buffer or self._open or self._counted)
 
     def feed(self, data: bytes) -> list[object]:
-        """Receive bytes and return the values that are complete now. Raises `RemoteProtocolError`."""
+        """Receive bytes and return the values that are complete now. Raises `RemoteProtocolError`, without them."""
         self._buffer += data
         found: list[object] = []
         while (step := self._step()) is not None:

@@ -97,7 +97,10 @@ class EventStreamDecoder:
         return not (begun or self._after_cr or self._decoder.getstate()[0])
 
     def receive_data(self, data: bytes) -> list[ServerSentEvent]:
-        """Receive bytes; return the events that they complete. Raises `RemoteProtocolError` at a limit."""
+        """Receive bytes; return the events that they complete.
+
+        Raise `RemoteProtocolError` at a limit; the events of these bytes are lost then.
+        """
         text = self._decoder.decode(data)
         if text and not self._begun:
             self._begun = True
