@@ -79,7 +79,10 @@ class AwaitedRuntime(Protocol):
     async def __call__(
         self, programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool
     ) -> tuple[Exit, ...]:
-        """Run the programs; return the `Exit` of each core. A cancellation gives them `grace` s to stop."""
+        """Run the programs; return the `Exit` of each core.
+
+        A cancellation gives the programs `grace` s to stop, or their longer `patience`, and is then raised.
+        """
 
 
 def run(
@@ -92,9 +95,9 @@ def run(
 ) -> int:
     """Run until every core has exited; return the first exit code that is not zero, else zero.
 
-    `runtime` is an argument of `find_runtime` (anyio means asyncio). `grace` is in seconds, for SIGTERM and SIGINT,
-    which are handled when `signals` is true, or None on the main thread. The handle cannot be used again. Raises
-    `RuntimeMissingError`.
+    `runtime` is an argument of `find_runtime` (anyio means asyncio). `grace` (s) is for stops without a grace of their
+    own, as by SIGTERM and SIGINT. Signals are handled when `signals` is true, or None on the main thread. The handle
+    cannot be used again. Raises `RuntimeMissingError`.
     """
     listed = list(programs) if isinstance(programs, Sequence) else [programs]
     from runtimes.loops.waker import HostHandle  # noqa: PLC0415, RUF100 - only when there is a loop to run
@@ -120,8 +123,8 @@ async def serve(
 ) -> tuple[Exit, ...]:
     """Run in a task of asyncio, uvloop or trio until every core has exited; return the `Exit` of each core.
 
-    A cancellation stops the cores, gives them `grace` s to finish, and is then raised. Signals are the caller's. The
-    handle cannot be used again. anyio must be installed for asyncio and uvloop.
+    A cancellation stops the cores, gives them `grace` s (or their program's longer `patience`) to finish, and is then
+    raised. Signals are the caller's. The handle cannot be used again. anyio must be installed for asyncio and uvloop.
     """
     listed = list(programs) if isinstance(programs, Sequence) else [programs]
     trio = sys.modules.get("trio")

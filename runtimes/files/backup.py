@@ -1,8 +1,8 @@
 """Backups of a service home: an archive of files and the database, which may be in use, and its restore.
 
-An archive is a gzipped tar. It holds the files of the home under `home/`, the database as `svc.db`, and last
-`backup.json` with the SHA-256 of each. A restore first moves the files and the database that are
-there already into a folder of the home.
+An archive is a gzipped tar. It holds regular files of the home under `home/`, the database, if any, as `svc.db`, and
+last `backup.json` with the SHA-256 of each. Locks, logs, attachments and files that a restore replaced are not in it.
+Before a restore places the files, it moves those of the present home and the database into a folder of the home.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = 
 def restore(archive: Path, home: Path, *, database_of: Callable[[Path], Path], replace: bool = False) -> BackupSummary:
     """Restore `home`, and the SQLite file that `database_of` returns for the restored home. Raises `BackupError`.
 
-    A restore is refused while servers run on the home. Without `replace` it is also refused where the home has files
-    that a backup includes, or a database outside of the home would be replaced.
+    A restore is refused while servers run on the home. Without `replace` it is also refused where the home has an
+    entry other than locks, logs, attachments and folders of restores, or a database outside of it would be replaced.
     """
     with _explained(archive), ExitStack() as undo:
         ensure_private_folder(home)
@@ -221,7 +221,7 @@ def _files_of(home: Path, passed: set[Path]) -> Iterator[Path]:
 
 
 def _lasts(entry: Path) -> bool:
-    """Report whether a backup includes an entry of a home: not locks, logs, attachments or restores' folders."""
+    """Report whether a backup does not omit an entry of a home as one of locks, logs, attachments or restores."""
     return entry.name not in (FOLDER, LOG_FOLDER, ATTACHMENTS) and not entry.name.startswith((KEPT, STAGED))
 
 

@@ -98,7 +98,8 @@ def load_yaml(text: str) -> dict[str, object]:
 def yaml_line(text: str, path: Sequence[str]) -> int | None:
     """Return the number of the line (from 1) of the member at `path`, or of the nearest parent that exists.
 
-    None means that not even the first name of the path exists. `text` is a document that `load_yaml` accepts.
+    None means that the path is empty, or that not even its first name exists. `text` is a document that `load_yaml`
+    accepts.
     """
     import yaml  # noqa: PLC0415, RUF100 - loaded when first needed
 

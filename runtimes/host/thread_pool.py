@@ -75,7 +75,7 @@ class ThreadPool:
     def submit(self, work: Callable[[], object], done: DoneCallback) -> ThreadCall:
         """Run `work` on a thread, then `done(result, error)` on the loop's thread, also after a failure.
 
-        If the host can start no thread, `error` is a `RuntimeError`.
+        If the pool has no thread and the host can start none, `error` is a `RuntimeError`.
         """
 
         def deliver(result: object, error: BaseException | None) -> None:

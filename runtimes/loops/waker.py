@@ -93,7 +93,7 @@ class HostHandle:
         self.waker.post(lambda: self._stop(grace))
 
     def reload(self) -> None:
-        """Give `Reloading` to every core, as SIGHUP does. Safe from any thread."""
+        """Give `Reloading` to every core that has not exited, while the host runs. Safe from any thread."""
         self.waker.post(lambda: self.on_reload() if self.on_reload is not None else None)
 
     def _stop(self, grace: float | None) -> None:

@@ -99,10 +99,10 @@ def adopt_listener(sock: socket.socket, *, tls: ssl.SSLContext | None = None) ->
 
 
 def set_socket_options(sock: socket.socket) -> None:
-    """Disable Nagle's algorithm, and limit unsent bytes in the kernel to `UNSENT_LOW_WATER`.
+    """Disable Nagle's algorithm, and limit unsent bytes to about `UNSENT_LOW_WATER` where the system has that option.
 
-    Otherwise the kernel buffers megabytes, then takes nothing for minutes while a slow peer reads them. That would look
-    like a lack of progress.
+    Without the limit, the kernel buffers megabytes, then takes nothing for minutes while a slow peer reads them. That
+    would look like a lack of progress.
     """
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
@@ -160,7 +160,7 @@ class Acceptor(Source):
         self._warn_at = 0.0  # earliest time of the next warning, monotonic s
 
     def start(self) -> None:
-        """Start accepting."""
+        """Start accepting, unless the listener is closed."""
         if not self._closed:
             self._started = True
             self._pump.loop.watch_read(self)

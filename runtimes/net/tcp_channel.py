@@ -31,7 +31,7 @@ Item: TypeAlias = bytes | memoryview | FileBody
 
 
 class TcpChannel(Source):
-    """A connected TCP socket without TLS."""
+    """A connected TCP or Unix socket; a `TlsChannel` adds TLS."""
 
     sock: socket.socket
     __slots__ = (

@@ -16,10 +16,9 @@ __all__ = ["with_running_settings"]
 def with_running_settings(config: RelayConfig, *, branded: bool = False) -> RelayConfig:
     """Return `config` with the addresses, paths and brand of the running relay, and the addresses of the running API.
 
-    `key_in_environment` becomes false if the running API does not have its key from the environment.
-
-    Both are those of the home in `config`. Members of a server that does not run stay as configured. `branded` keeps
-    the configured brand.
+    Both servers are those of the home in `config`. Members of a server that does not run stay as configured. `branded`
+    keeps the configured brand. `key_in_environment` becomes false if the running API does not have its key from the
+    environment.
     """
     home = Path(config.home).expanduser().absolute()
     relay, api = find_running_server(home, "relay"), find_running_server(home, "api")

@@ -130,7 +130,7 @@ def find_running_server(home: Path, role: str) -> RunningServer | None:
 
 
 def find_running_servers(home: Path) -> list[RunningServer]:
-    """Return all running servers, relay first."""
+    """Return all servers of a home that `find_running_server` finds, relay first."""
     found = [find_running_server(home, role) for role in ROLES]
     return [one for one in found if one is not None]
 

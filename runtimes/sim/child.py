@@ -101,7 +101,7 @@ class SimChildEnd:
         self.child.close_input()
 
     def read(self) -> bytes | None:
-        """Return the next bytes, `EOF`, or None when nothing has arrived or reading is paused."""
+        """Return the next bytes, `EOF` once, or None: nothing has arrived, reading is paused, or the end is closed."""
         if self.gone or (self.paused and not self._spare):
             return None
         if self._output:

@@ -2,13 +2,13 @@
 
 Rules
   operation  a number is used once; it has one answer, of its type, and cannot be cancelled after that
-  channel    numbers of `Connect` are odd, those of `Accepted` even, none is used twice
-  order      `Accepted` or `Done` of `Connect`; `Received`, `Sent`, at most one `ReadClosed`; `Closed` once and last
+  channel    numbers of `Connect` and `Spawn` are odd, those of `Accepted` even, none is used twice
+  order      `Accepted` or `Done`; `Received`, `Sent`, at most one `ReadClosed`; `Closed` at most once, and last
   writing    no `Send` before the channel is open, after `CloseWrite`, during `SendFile`, or after `Closed`
   credit     the `Sent` facts never add up to more than the `Send`s
   handle     files and uploads are used between the answer that gave them and their release
   child      its error output is for reading only and is closed before it; only children have a status, a signal, a size
-  process    `Started` first, `Ready` once, nothing after `Exit`
+  process    `Started` first and once, `Ready` and `Exit` at most once, no fact after `Exit`
 
 A command that crosses with a fact that the core has not received yet is permitted: a runtime ignores the command.
 Aborting, pausing or resuming a channel after its `Closed` is permitted too, and has no effect.

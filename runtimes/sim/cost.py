@@ -66,7 +66,7 @@ HandleCost.MEASURED = HandleCost(per_call=50e-6, per_record=20e-6, per_byte=20e-
 
 
 class MeteredRows(tuple[object, ...]):
-    """Rows of an answer; `report` is called for each row when the core takes it for the first time.
+    """Rows of an answer; `report` is called for each row when an iteration yields it for the first time.
 
     So a core that works through a long answer in several calls pays in each call for the rows of that call.
     """
@@ -81,7 +81,7 @@ class MeteredRows(tuple[object, ...]):
         return metered
 
     def __iter__(self) -> Iterator[object]:
-        """Yield the rows, and report each one when it is taken for the first time."""
+        """Yield the rows; report each one before it is yielded for the first time."""
         for number, row in enumerate(super().__iter__(), start=1):
             if number > self._taken:
                 self._taken = number

@@ -198,7 +198,7 @@ class SimDisk:
         return len(file.data)
 
     def replace(self, path: str, data: bytes) -> None:
-        """Replace a file by a new one, mode 0600; needs room for both, as with a temporary file and a rename."""
+        """Create or replace a file, mode 0600; needs room for both, as with a temporary file and a rename."""
         self._make_room(len(data))
         self.put(path, data, mode=0o600)
 

@@ -1,7 +1,6 @@
 """Scripted peers: a raw byte connection under the control of a test, and a port that accepts one.
 
-A method that waits runs the simulation until its condition holds, and raises an error at the end of the connection or
-after a limit.
+A method that waits runs the simulation until its condition holds, and raises `SimulationLimitError` after a limit.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class RawPeer:
         return data
 
     def read_all(self, *, limit: float = LIMIT) -> bytes:
-        """Return and remove all bytes up to the end of the connection, by FIN or reset.
+        """Return and remove all bytes up to the end of the connection, however it ends.
 
         Raise `SimulationLimitError` if it does not end within `limit` virtual seconds.
         """

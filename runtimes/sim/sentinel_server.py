@@ -27,7 +27,7 @@ def sentinel_core(entropy: Entropy, masters: Mapping[str, tuple[str, int]], *, p
 
 
 class SentinelService(RedisService):
-    """Redis service in Sentinel mode, with three commands: it answers with the address of a named master."""
+    """Redis service in Sentinel mode: beside `HELLO`, three commands, of which one returns a master's address."""
 
     def __init__(self, masters: Mapping[str, tuple[str, int]], password: str = "") -> None:
         super().__init__(password)

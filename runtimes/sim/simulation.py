@@ -24,7 +24,7 @@ MAX_EVENTS = 100_000  # events at one instant after which the simulation counts 
 
 
 class SimulationLimitError(AssertionError):
-    """A condition of a test did not become true in time; the message has the last events."""
+    """A condition did not become true in time, or time stands still; the message has the last events."""
 
 
 class Simulation:
@@ -133,9 +133,9 @@ class Simulation:
         self.now = until
 
     def run_until(self, predicate: Callable[[], bool], limit: float = LIMIT) -> None:
-        """Run until the predicate holds, checked after every event.
+        """Run until the predicate holds, checked at the start and after every event.
 
-        Raises `SimulationLimitError` after `limit` seconds.
+        Raises `SimulationLimitError` after `limit` seconds, or if time stands still.
         """
         until = self.now + limit
         if predicate() or self._run(until, predicate):
@@ -146,7 +146,7 @@ class Simulation:
         )
 
     def run_idle(self, limit: float = LIMIT) -> None:
-        """Run until only timers are scheduled. Raises `SimulationLimitError` after `limit` seconds."""
+        """Run until only timers are scheduled. Raises `SimulationLimitError` as `run_until`."""
         self.run_until(lambda: not self._moving, limit)
 
     # --- chance and records --------------------------------------------------------------------------------------

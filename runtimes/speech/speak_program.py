@@ -31,8 +31,8 @@ OPTIONS = {"-v": "en", "-s": "175", "-p": "50"}
 def main(arguments: Sequence[str]) -> int:
     """Synthesize the text on standard input, and write WAV to standard output.
 
-    Return 0, also if the reader has closed the output, 1 without the voice or engine, or 2 for unknown options. A
-    rate or pitch that is no number raises `ValueError`.
+    Return 0, also if the reader has closed the output, 1 if the engine does not start or has no such voice, or 2 for
+    wrong options. A rate or pitch that is no number raises `ValueError`.
     """
     options = dict(OPTIONS)
     if len(arguments) % 2 or any(name not in OPTIONS for name in arguments[::2]):
@@ -72,7 +72,7 @@ def _wav_head(rate: int) -> bytes:
 
 
 def _write(data: bytes) -> int:
-    """Write to standard output; return 0, or 1 when its reader has closed it."""
+    """Write to standard output; return 0, or 1 if that fails, as after its reader has closed it."""
     rest = memoryview(data)
     try:
         while rest:

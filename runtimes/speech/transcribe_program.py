@@ -242,7 +242,7 @@ def _require_short(pcm: bytes | bytearray) -> None:
 def _limit() -> None:
     """Lower the priority of this process, and limit its processor time, memory, open files and written files.
 
-    A malicious file can then exhaust nothing else.
+    A limit that the host does not permit is skipped.
     """
     os.nice(NICE)
     for what, limit in (

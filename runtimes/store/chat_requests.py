@@ -1,4 +1,4 @@
-"""The requests of `svc_proto.api.chat.store_requests` in SQL. Each function runs within a transaction."""
+"""The requests of `svc_proto.api.chat.store_requests` in SQL. Each handler runs within a transaction."""
 
 from __future__ import annotations
 

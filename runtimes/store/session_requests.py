@@ -1,4 +1,4 @@
-"""The relay's store requests in portable SQL. Each function runs within a transaction."""
+"""The relay's store requests in portable SQL. Each handler runs within a transaction."""
 
 from __future__ import annotations
 

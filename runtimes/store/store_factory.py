@@ -1,6 +1,7 @@
 """Selection and opening of the store: in memory, or an SQL database.
 
-SQLAlchemy is loaded for a store that is named by a database URL. Other stores load it at the first request for chats.
+SQLAlchemy is loaded for a store that is named by a database URL other than `sqlite://`. Other stores load it at the
+first request for chats.
 """
 
 from __future__ import annotations
