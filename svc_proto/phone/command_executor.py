@@ -4,7 +4,7 @@
 |--------------------|------------------------------------------------------------------------------------------|
 | a reply            | the reply is sent at once                                                                |
 | later, an upload   | the reply is sent after the delay, or after the upload has succeeded or failed           |
-| awaiting           | the reply is sent when the user decides, or when the gate gives up: time-out, master off |
+| awaiting           | the reply is sent when the user or a policy decides, or the gate gives up (a time-out)   |
 
 All commands belong to one connection: when it is lost, waiting commands are never executed and running ones are
 abandoned. A command with the request id of a recent one is ignored.

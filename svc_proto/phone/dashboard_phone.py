@@ -1,7 +1,8 @@
 """Phone on the standard connection of the app: a dashboard's address, a password, and the chat on its gateway.
 
 The phone signs in with the password, if there is one, and keeps the cookies; each WebSocket needs a ticket of its own.
-After each loss it connects again, with a pause that doubles from 1 to 30 s. A wrong password ends the process.
+After each loss it connects again, after a pause that doubles from 1 to 30 s and is up to a quarter longer. A wrong
+password ends the process.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class GatewayChat:
         return True
 
     def interrupt(self) -> bool:
-        """Stop the present turn; return False if none is known."""
+        """Stop the present turn; return False if none is known, or the chat has no ready socket."""
         if not self.running or not self._is_ready:
             return False
         self._call("session.interrupt", None, session_id=self.session_id)

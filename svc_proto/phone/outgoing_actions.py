@@ -70,7 +70,7 @@ class SmsAction:
 
 @frozen
 class OutgoingFile:
-    """File to send, by its original reference, with its announced or guessed content type."""
+    """File to send, by its reference, with its announced or guessed content type; a path is `MEDIA:/path`."""
 
     reference: str
     content_type: str

@@ -12,6 +12,8 @@
 | GIVEN_UP    | STOP          | GIVEN_UP    | the reason of the refusal is kept                           |
 | any other   | STOP          | STOPPED     | the process will end                                        |
 
+A pause is up to a quarter longer, except that of a 429; a change of the network ends it.
+
 Over TLS the relay's key is pinned at the first connection, for as long as the process runs (`tls.expect`, `tls.seen`:
 computations that the program provides).
 

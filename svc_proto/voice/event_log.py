@@ -153,7 +153,7 @@ class WavRecorder(GrowingFile):
     _bytes = 0
 
     def add(self, pcm: bytes, rate: int) -> None:
-        """Add sound, resampled to the rate (Hz) of the first piece; sound beyond `MAX_COPY` bytes is dropped."""
+        """Add sound, resampled to the rate (Hz) of the first piece; drop a piece that would exceed `MAX_COPY` bytes."""
         first = not self._rate
         self._rate = self._rate or rate
         pcm = resample(pcm, rate, self._rate)

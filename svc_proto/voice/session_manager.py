@@ -69,8 +69,8 @@ class VoiceSessionManager:
     def open(self, principal: Principal, session_id: str) -> VoiceConnection:
         """Return the handler of the WebSocket `/voice/<place>/{session_id}`.
 
-        Raise `Refused` 404 for an unknown session, 403 for another principal's, 410 for one that ended within the last
-        hour; without resume, 404 for that too.
+        Raise `Refused` 404 for an unknown session, 403 for another principal's. With resume, raise 410 for one of the
+        last `MAX_ENDED` sessions that ended within the last hour.
         """
         session = self._sessions.get(session_id)
         if session is None:

@@ -85,7 +85,7 @@ def parse_options(message: Mapping[str, object]) -> dict[str, object]:
 def mask_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
     """Return the plain values of a provider's metadata, masked where the name looks like a secret's.
 
-    Nested values, and members beyond `MAX_METADATA`, are left out.
+    Other nested values, non-finite numbers, and members beyond `MAX_METADATA` are left out.
     """
     shown: dict[str, object] = {}
     for name, value in list(metadata.items())[:MAX_METADATA]:

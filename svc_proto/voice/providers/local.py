@@ -1,8 +1,8 @@
 """Local provider `local`: speech programs of the host, without a key and without a network.
 
-espeak-ng renders in a child process, whose sound is passed on as it is made. Whisper, or pocketsphinx where Whisper is
-not installed, transcribes in another child process, since it blocks its interpreter for seconds and reads files of
-clients. `Compute` returns their command lines (`voice.engines`) and makes MP3 files (`voice.mp3`).
+espeak-ng renders in a child process, whose sound is passed on as it is made. Whisper, or pocketsphinx where Whisper or
+its model is missing, transcribes in another child process, since it blocks its interpreter for seconds and reads files
+of clients. `Compute` returns their command lines (`voice.engines`) and makes MP3 files (`voice.mp3`).
 """
 
 from __future__ import annotations
@@ -182,10 +182,10 @@ class LocalProvider:
     # --- transcription ------------------------------------------------------------------------------------------
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Transcribe an English recording; `model` is ignored.
+        """Return the transcript of a recording; `model` is ignored, and `language` only checked.
 
-        Raise `ProviderError` for another language, without a program for it, if the program fails, with a full queue,
-        or after `QUEUE_TIMEOUT` in the queue.
+        Raise `ProviderError` for a language other than English or `auto`, without a program for transcription, if the
+        program fails, with a full queue, or after `QUEUE_TIMEOUT` in the queue.
         """
         engines = yield from self.engines()
         if not engines.listen:

@@ -1,8 +1,8 @@
 """Delivery of a run's answer after earlier speech; and rendered progress, which ends when other speech begins.
 
-Once earlier speech has been played, the provider is requested to read out the answer. If its speech deviates, that
-speech is withheld and the relay renders the answer. An answer that cannot be rendered is sent as text alone (wire
-terminal-voice 6.6, steps 4 to 7).
+Once earlier speech has been played, the provider is requested to read out or summarize the answer, unless it is to be
+displayed only. If its speech deviates, that speech is withheld and the relay renders the answer. An answer of which
+nothing could be rendered is sent as text alone (wire terminal-voice 6.6, steps 4 to 7).
 """
 
 from __future__ import annotations

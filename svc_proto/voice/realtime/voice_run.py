@@ -130,7 +130,7 @@ class VoiceRun:
 
     @property
     def call_id(self) -> str:
-        """The id that identifies the run: that of the function call, with a suffix once the run was queued."""
+        """The id that identifies the run: that of its `RunTaskCall`, with a suffix once the run was queued."""
         return self.story.call_id
 
     @property
