@@ -221,7 +221,7 @@ def _files_of(home: Path, passed: set[Path]) -> Iterator[Path]:
 
 
 def _lasts(entry: Path) -> bool:
-    """Report whether a backup does not omit an entry of a home as one of locks, logs, attachments or restores."""
+    """Report whether an entry of a home is other than the folders of locks, logs, attachments and restores."""
     return entry.name not in (FOLDER, LOG_FOLDER, ATTACHMENTS) and not entry.name.startswith((KEPT, STAGED))
 
 

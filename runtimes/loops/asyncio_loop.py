@@ -38,13 +38,13 @@ async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float
 def run_asyncio(
     programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool, uvloop: bool = False
 ) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` on asyncio, with the loop of uvloop if `uvloop` is set."""
+    """Run the programs on asyncio, or on the loop of uvloop if `uvloop` is set; return the `Exit` of each core."""
     main = partial(serve, programs, handle=handle, grace=grace, signals=signals)
     return anyio.run(main, backend="asyncio", backend_options={"use_uvloop": uvloop})
 
 
 def run_uvloop(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` on uvloop."""
+    """Run the programs on uvloop; return the `Exit` of each core."""
     return run_asyncio(programs, handle=handle, grace=grace, signals=signals, uvloop=True)
 
 

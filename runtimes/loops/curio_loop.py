@@ -19,7 +19,7 @@ __all__ = ["CurioLoop", "run"]
 
 
 def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` on curio."""
+    """Run the programs on curio; return the `Exit` of each core."""
     outcomes: tuple[Exit, ...] = curio.run(_serve, programs, handle, grace, signals)
     return outcomes
 

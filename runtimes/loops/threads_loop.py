@@ -21,7 +21,7 @@ MAX_EVENTS = 64  # most descriptors that one poll returns
 
 
 def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` on this loop."""
+    """Run the programs on this loop; return the `Exit` of each core."""
     loop = ThreadsLoop()
     loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
     try:
@@ -100,7 +100,7 @@ class ThreadsLoop:
         self._watch(source, read=source.want_read, write=False)
 
     def call_soon(self, source: Source) -> None:
-        """Implement `Loop.call_soon`: `on_writable` is called without a poll for writability."""
+        """Call `source.on_writable()` at the end of this or the next `run_once`, unless the source is closed by then."""
         self._soon.append(source)
 
     def close(self, source: Source) -> None:

@@ -36,7 +36,7 @@ async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float
 
 
 def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` on trio."""
+    """Run the programs on trio; return the `Exit` of each core."""
 
     async def main() -> tuple[Exit, ...]:
         try:

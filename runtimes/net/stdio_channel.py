@@ -89,7 +89,7 @@ class _StdioChannel:
         self.start()
 
     def send(self, data: bytes) -> None:
-        """Implement `OpenChannel.send`; over `OUTBOX_LIMIT` unsent bytes, close the channel."""
+        """Write `data` after the bytes of earlier sends; over `OUTBOX_LIMIT` unsent bytes, close the channel."""
         if not self._outbox.send(data):
             self.end(f"over {OUTBOX_LIMIT} unsent bytes")
         elif self._outbox:

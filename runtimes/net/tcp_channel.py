@@ -109,7 +109,10 @@ class TcpChannel(Source):
     # --- writing -------------------------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Implement `OpenChannel.send`; after `close_write` the bytes are dropped."""
+        """Write `data` after the bytes of earlier sends; drop it after `close_write`.
+
+        Over `OUTBOX_LIMIT` unsent bytes, close the channel.
+        """
         if self._fin or not data:
             return
         if self._outbox:

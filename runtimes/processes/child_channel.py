@@ -126,7 +126,10 @@ class ChildChannel:
     # --- writing -------------------------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Implement `OpenChannel.send`; over `OUTBOX_LIMIT` unsent bytes, close the channel."""
+        """Write `data` to the child's input after the bytes of earlier sends; drop it after `close_write`.
+
+        Over `OUTBOX_LIMIT` unsent bytes, close the channel.
+        """
         if self._fin or not data:
             return
         if not self._outbox.send(data):

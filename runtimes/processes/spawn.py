@@ -62,7 +62,8 @@ class SpawnedProcess:
 def start_process(command: Spawn) -> SpawnedProcess:
     """Start a child. Raises `OSError` if it cannot run, `ValueError` for a NUL in an argument.
 
-    Raises `HostError` if the command names no program.
+    Raises `HostError` if the command names no program or orders both a terminal and an error output, or if a terminal
+    needs the path of the interpreter and that is unknown.
     """
     if not command.argv or not command.argv[0]:
         raise HostError(FailureKind.INVALID, "no program named")

@@ -128,10 +128,10 @@ class RawPeer:
     # --- as the owner of its end ---
 
     def on_sent(self, n: int) -> None:
-        """Implement `SimEndHandler.on_sent`: `unsent` has the count."""
+        """Do nothing: `unsent` counts the bytes that have not left."""
 
     def on_readable(self) -> None:
-        """Implement `SimEndHandler.on_readable`: read all that has arrived."""
+        """Read all that has arrived, for `receive` and the methods that wait; do nothing while paused."""
         while (data := self._end.read()) is not None:
             if data:
                 self._buffer += data

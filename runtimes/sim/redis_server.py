@@ -88,15 +88,15 @@ class RedisService:
         self.engine = engine
 
     def on_started(self) -> None:
-        """Implement `Service.on_started`: there is nothing to load."""
+        """Report the core as ready: there is nothing to load."""
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> Channel:
-        """Implement `Service.on_accepted`: every client is accepted, and has to authenticate if there is a password."""
+        """Return the channel of the client; no connection is refused."""
         return _Client(self, fact.ch)
 
     def on_stopping(self) -> None:
-        """Implement `Service.on_stopping`: the engine closes the connections."""
+        """Do nothing: the engine stops the channels of the clients."""
 
     # --- commands ---
 
@@ -350,7 +350,7 @@ class _Client(Channel):
             self.mark_dirty()
 
     def received(self, data: bytes) -> None:
-        """Implement `Channel.received`: perform the commands."""
+        """Perform the commands in the bytes and queue the replies; close the connection for bytes that are not RESP."""
         try:
             commands = self._reader.feed(data)
         except RemoteProtocolError:
@@ -363,20 +363,20 @@ class _Client(Channel):
                     self.send_value(answer)
 
     def read_closed(self) -> None:
-        """Implement `Channel.read_closed`: the client has disconnected."""
+        """Close the connection, because the client has disconnected."""
         self.abort()
 
     def closed(self, why: str) -> None:
-        """Implement `Channel.closed`: remove the client."""
+        """Remove the client's subscriptions, because its connection is closed."""
         super().closed(why)
         self._service.forget(self)
 
     def stop(self) -> None:
-        """Implement `Channel.stop`: the process ends, and with it all connections."""
+        """Close the connection, because the process ends."""
         self.abort()
 
     def flush(self) -> None:
-        """Implement `Channel.flush`: write all queued replies at once."""
+        """Write all queued replies and pushes at once."""
         if self._out:
             data, self._out = b"".join(self._out), []
             self.write(data)

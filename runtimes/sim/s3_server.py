@@ -79,15 +79,15 @@ class S3Service:
         self._admission = AdmissionControl(engine, self, DEFAULT_LIMITS)
 
     def on_started(self) -> None:
-        """Implement `Service.on_started`: there is nothing to load."""
+        """Report the core as ready: there is nothing to load."""
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Implement `Service.on_accepted`: `AdmissionControl` admits clients, and each request needs a signature."""
+        """Return the channel of the client, or None if `AdmissionControl` refuses the connection."""
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
-        """Implement `Service.on_stopping`: `objects` stay for the tests."""
+        """Do nothing: `objects` stay for the tests."""
 
     # --- HttpApp ---
 

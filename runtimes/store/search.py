@@ -41,7 +41,7 @@ class PortableSearch:
         return connection.execute(found).scalars().all()
 
     def forget(self, connection: Connection) -> None:
-        """Implement `ChatSearch.forget`: there is no index."""
+        """Do nothing: there is no index."""
 
 
 def contains_term(term: str) -> ColumnElement[bool]:

@@ -26,9 +26,9 @@ class TsvectorSearch:
     """Search with the index; terms without letters and digits, such as an emoji, are compared with the texts."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """Implement `ChatSearch.find`: best first, then newest; without a term in the index, newest first.
+        """Return the numbers of messages with all terms, best first, then newest.
 
-        Only the first 250,000 characters of a text are indexed.
+        If no term has a letter or digit, the newest are first. Only the first 250,000 characters of a text are indexed.
         """
         known = {term: term.translate(_BLANKS).split() for term in terms if has_letters(term)}
         if not known:
@@ -48,7 +48,7 @@ class TsvectorSearch:
         return connection.execute(found).scalars().all()
 
     def forget(self, connection: Connection) -> None:
-        """Implement `ChatSearch.forget`: a row's words are deleted with the row."""
+        """Do nothing: a row's words are deleted with the row."""
 
 
 def _query(*words: str) -> ColumnElement[object]:

@@ -22,7 +22,10 @@ class Fts5Search:
     """Search with the index; terms without letters and digits, such as an emoji, are compared with the texts."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """Implement `ChatSearch.find`: best first by BM25, then newest; without a term in the index, newest first."""
+        """Return the numbers of messages with all terms, best first by BM25, then newest.
+
+        If no term has a letter or digit, the newest are first.
+        """
         indexed = [term for term in terms if has_letters(term)]
         if not indexed:
             return PortableSearch().find(connection, terms, limit=limit, offset=offset)
@@ -36,5 +39,5 @@ class Fts5Search:
         return connection.execute(found).scalars().all()
 
     def forget(self, connection: Connection) -> None:
-        """Implement `ChatSearch.forget`: merge the segments of the index, as old ones still have the deleted words."""
+        """Merge the segments of the index, as old ones still have the words of deleted messages."""
         connection.exec_driver_sql("INSERT INTO chat_search(chat_search) VALUES ('optimize')")

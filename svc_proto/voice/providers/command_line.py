@@ -45,7 +45,7 @@ _PLACEHOLDER = re.compile(r"\{(input_path|output_path|voice|model|format|speed|l
 
 @frozen
 class CommandTemplate:
-    """Command of a configuration section; `words` is None for an invalid one."""
+    """Command of a configuration section; `words` is None for one that cannot be split, empty without one."""
 
     name: str
     words: tuple[str, ...] | None
