@@ -100,7 +100,7 @@ class ThreadsLoop:
         self._watch(source, read=source.want_read, write=False)
 
     def call_soon(self, source: Source) -> None:
-        """Call `source.on_writable()` at the end of this or the next `run_once`, unless the source is closed by then."""
+        """Call `source.on_writable()` at the end of this or the next `run_once`, unless the source is closed then."""
         self._soon.append(source)
 
     def close(self, source: Source) -> None:

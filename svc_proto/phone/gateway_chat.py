@@ -102,7 +102,7 @@ class GatewayChat:
             prompt.is_sent = prompt.is_accepted
 
     def receive(self, text: str) -> None:
-        """Handle a message of the server, an object on each line."""
+        """Handle the events and responses in a message of the server, one on each line."""
         for line in text.splitlines():
             message = JsonObject.parse_or_empty(line)
             if message.text("method") == "event":

@@ -89,7 +89,7 @@ class PhoneMessageChannels:
         return any([self.terminal.detach(), self.agent.detach()])
 
     def receive(self, envelope: Envelope) -> None:
-        """Handle a message of one of the two channels."""
+        """Pass a message of one of the two channels to the channel's client."""
         (self.terminal if envelope.channel == "terminal" else self.agent).receive(envelope.type, envelope.payload)
 
     def refused(self, payload: JsonObject) -> None:

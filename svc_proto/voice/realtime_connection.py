@@ -127,7 +127,7 @@ class RealtimeConnection:
         """Ignore binary messages: no provider sends any."""
 
     def on_writable(self) -> None:
-        """Do nothing: messages to a provider are small, and bounded by the socket's buffer."""
+        """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Record the end of the provider's socket."""

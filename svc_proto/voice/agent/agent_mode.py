@@ -117,7 +117,7 @@ class AgentMode(VoiceMode, ABC):
         """Extend a detached session while work is in progress; by default, do nothing."""
 
     def wake(self) -> None:
-        """Handle the passing of the conversation's deadline."""
+        """Call `advance` of the conversation, whose deadline has passed, and perform the resulting actions."""
         self.talk.advance()
         self.carry_out()
 

@@ -177,9 +177,9 @@ class AnswerDelivery:
         return self.playback.rendered_audio(audio)
 
     def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None) -> list[ConversationAction]:
-        """Handle the end of rendering, or its failure (`problem`); ignore a response that is no longer being rendered.
+        """End the progress audio or the answer whose rendering has ended or failed (`problem`).
 
-        `fields` are for the end of the response.
+        `fields` are for the end of an answer. A response that is no longer being rendered is ignored.
         """
         if self.filler.speaks == response_id:
             return self.filler.on_finished(problem)

@@ -34,7 +34,10 @@ class ConversationBase:
             self._forwarded(confirmation_id, None)
 
     def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
-        """Handle the API server's reply to a forwarded answer; `answer` is None if it was not accepted."""
+        """Report a forwarded answer to the client, or None if the API server did not accept it.
+
+        Then remove the confirmation request of a live run, and show the next one if the removed one hid it.
+        """
         self._forwarded(confirmation_id, answer)
         run = self.runs.live(call_id)
         if run is not None:

@@ -241,7 +241,7 @@ class NativeConversation(ConversationBase):
         self.out += self.answer.rendered_audio(response_id, audio, self.now())
 
     def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None = None) -> None:
-        """Handle the end of rendering, or its failure (`problem`), unless the response is no longer wanted.
+        """End speech whose rendering has ended or failed (`problem`), unless its response is no longer wanted.
 
         `fields` are for the end of the response.
         """

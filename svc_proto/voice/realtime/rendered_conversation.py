@@ -155,7 +155,7 @@ class RenderedConversation(ConversationBase):
         self.out.append(evolve(audio, response_id=None, label=None, extra={"label": audio.label}))
 
     def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None = None) -> None:
-        """Handle the end of rendering; with a `problem` the transcription or rendering failed."""
+        """End the turn after rendering; with a `problem`, report the failure of the transcription or rendering."""
         if problem is not None:
             self._fail(problem)
             return
