@@ -135,7 +135,7 @@ class _Connecting:
             self._fail(self._last)
 
     def ended(self, attempt: _Attempt, error: int) -> None:
-        """Handle the end of an attempt; `error` is zero when it is connected."""
+        """Proceed with a connected attempt (`error` is 0) alone; close a failed one, and try the next address."""
         self._attempts.remove(attempt)
         if error:
             self._pump.loop.close(attempt)

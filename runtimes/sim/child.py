@@ -321,7 +321,10 @@ class SimChild:
         self._break()
 
     def orphan(self, *, kill: bool) -> None:
-        """Handle the end of the process that started the child: kill it, or close its pipes or terminal."""
+        """Close all ends, because the process that started the child has ended.
+
+        A child with a terminal gets HANGUP; without, it gets KILL if `kill` is set, and else the end of its input.
+        """
         for end in (self.errors, self.output):
             if end is not None:
                 end.owner = None

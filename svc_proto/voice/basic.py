@@ -2,7 +2,7 @@
 
     tts: {provider: xai, xai: {voice_id: leo}}
     stt: {enabled: true, provider: openai, openai: {model: whisper-1}}
-    tts: {provider: mine, providers: {mine: {type: command, command: "espeak-ng -w {output_path}"}}}
+    tts: {provider: mine, providers: {mine: {type: command, command: "espeak-ng -w {output_path}", format: wav}}}
 
 Where no provider is named, the local provider is used if its programs are installed, else the first vendor with a key
 (wire 3). A named provider that cannot be used is an error; no other one replaces it.

@@ -1,6 +1,6 @@
 """Provider by a command line of the operator, for speech or transcription (wire terminal-voice 3.5, decision 174).
 
-    tts: {provider: mine, providers: {mine: {type: command, command: "espeak-ng -w {output_path}", voice: en}}}
+    tts: {provider: mine, providers: {mine: {type: command, command: "espeak-ng -w {output_path}", format: wav}}}
     stt: {provider: ears, providers: {ears: {type: command, command: "listen {input_path}"}}}
 
 The command is split into words once, as a shell would do, and runs without a shell: a placeholder's value stays within
