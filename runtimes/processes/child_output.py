@@ -1,7 +1,7 @@
 """Output of a child as facts of a channel; nothing is read during a pause.
 
-After the child's exit, the output that was written before is delivered, up to `MAX_AFTER_EXIT` bytes. The output then
-ends even if a background process still has it open.
+After the child's exit, the output that was written before is delivered, up to about `MAX_AFTER_EXIT` bytes. The output
+then ends even if a background process still has it open.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Rules
   operation  a number is used once; it has one answer, of its type, and cannot be cancelled after that
   channel    numbers of `Connect` and `Spawn` are odd, those of `Accepted` even, none is used twice
-  order      `Accepted` or `Done`; `Received`, `Sent`, at most one `ReadClosed`; `Closed` at most once, and last
+  order      `Accepted`, or the `Done` that opens it; `Received`, `Sent`, at most one `ReadClosed`; `Closed` last
   writing    no `Send` before the channel is open, after `CloseWrite`, during `SendFile`, or after `Closed`
   credit     the `Sent` facts never add up to more than the `Send`s
   handle     files and uploads are used between the answer that gave them and their release

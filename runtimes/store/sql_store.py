@@ -157,7 +157,7 @@ class SqlStore:
 def upgrade(where: str | Path, *, keep: bool = True) -> tuple[int, int]:
     """Migrate the schema of a database, or with `keep` false only try to.
 
-    Returns the version before and the version after. Raises `StoreError`; then nothing has changed.
+    Returns the version before and the version after. Raises `StoreError`; then the schema has not changed.
     """
     engine = open_sql_engine(where)
     try:

@@ -2,7 +2,7 @@
 
 | route          | effect                                                                                              |
 |----------------|-----------------------------------------------------------------------------------------------------|
-| `GET /screen`  | return the screen, the open confirmations and the toggle; with `seen=TAG` wait for a change         |
+| `GET /screen`  | return screen, open confirmations and toggle; with `seen=TAG` wait up to 3 s for a change           |
 | `POST /touch`  | touch of the user: `{"kind": "tap", "x": 1, "y": 2}`, see `TOUCHES`; or `{"kind": "wake"}`          |
 | `POST /answer` | decision of the user: `{"question": "c1", "allow": true, "remember": false}`                        |
 | `POST /toggle` | Device Control: `{"on": true}`                                                                      |
