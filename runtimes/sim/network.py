@@ -1,8 +1,8 @@
 """The simulated network: names, links with delays, listeners, handshakes and partitions.
 
-Connecting to a port without listener fails as `UNREACHABLE` after one round trip, and so does a name that does not
-exist, sooner. Connecting to an address without a host, or to a host behind a partition, fails as `TIMED_OUT` after
-`connect_timeout`, unless the host is reachable when a SYN is retransmitted.
+Connecting to a port without listener fails as `UNREACHABLE` after one round trip, and to a name that does not exist
+without a round trip. Connecting to an address without a host, or to a host behind a partition, fails as `TIMED_OUT`
+after `connect_timeout`, unless the host is reachable when a SYN is retransmitted.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class CommandLineProvider:
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
         """Return the audio file that the command makes of a text.
 
-        Raise `ProviderError` if the command is unsuitable, fails, or makes no file.
+        Raise `ProviderError` if the command is unsuitable, fails, or makes no sound.
         """
         line, text = self._line, request.text.encode()
         if line.format not in TYPES:
