@@ -309,7 +309,7 @@ class AgentMode(VoiceMode, ABC):
 
 
 class RenderedMode(AgentMode):
-    """Mode whose provider only renders (wire terminal-voice 6.10); any close of the socket ends the session."""
+    """Mode whose provider only renders (wire terminal-voice 6.10); the loss of its socket ends the session."""
 
     def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> RenderedConversation:
         """Create a rendered conversation, which has no background runs."""
