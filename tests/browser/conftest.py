@@ -1,7 +1,7 @@
 """Fixtures with a real browser on the real page. Without Chromium these tests are skipped with a message.
 
 `site` is a real environment, in which a test starts the dashboard, other servers and phones. `visit` opens the page. A
-page may request no other host, throw nothing, and log only what a test tolerates; the end of a test checks it.
+test fails at its end if the page has requested another origin, or has thrown or logged what is not tolerated.
 
 With `--full` or `--rest`, tests with the marker `firefox` run in Firefox, too.
 """
@@ -140,7 +140,7 @@ class PageOpener:
         self.tolerated: tuple[str, ...] = ()
 
     def __call__(self, url: str, *, clock: float | None = None, **options: Any) -> Page:
-        """Open a page in a new profile, and return it; only the test advances the page's clock.
+        """Open a page in a new profile, and return it. The page has a fake clock, which a test can advance and stop.
 
         The clock starts at `clock`, epoch s, or at the present.
         """

@@ -34,7 +34,7 @@ async ([section, length]) => {
 
 
 def longest_task(trace: bytes) -> float:
-    """Return the CPU time of the longest task of the page's main thread, in ms; other programs do not change it."""
+    """Return the CPU time of the longest task of a renderer's main thread, in ms; other programs do not change it."""
     events = json.loads(trace)["traceEvents"]
     named = (each for each in events if each["name"] == "thread_name")
     main = {(each["pid"], each["tid"]) for each in named if each["args"]["name"] == "CrRendererMain"}

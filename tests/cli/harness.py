@@ -149,7 +149,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
 
     @property
     def written_configs(self) -> dict[str, str]:
-        """Return the texts of all `WriteConfig` operations that the service has ordered, by file name."""
+        """Return the text of the last `WriteConfig` operation for each file name."""
         return {command.name: command.text for command in self.commands if isinstance(command, WriteConfig)}
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:

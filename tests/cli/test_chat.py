@@ -205,7 +205,7 @@ STARTED = ("run.started", {"run_id": "run 1"})
 def interrupted(
     begin: Reply, stop: Reply, *, then: float = 9.0, created: Reply = CREATED
 ) -> OneShotHarness[ChatResult]:
-    """Return a chat whose turn does not end, and whose user presses Ctrl-C after 1 s and again after 1.1 s.
+    """Return a chat whose user presses Ctrl-C after 1 s and again after 1.1 s.
 
     `begin` and `stop` answer the requests to start and to stop the turn; more text arrives after `then` seconds.
     """

@@ -149,7 +149,7 @@ def test_standard_input_is_sent_to_its_end() -> None:
 
 
 def test_end_of_input_is_repeated_until_the_shell_ends() -> None:
-    """Repeat the end of input until the shell ends: a tmux that was starting took the first one for a character."""
+    """Repeat the end of input until the shell ends, since a tmux that is starting may take one for a character."""
     there = shell(evolve(ORDER, person=False), keys(1, b"ls\n"), keys(2, None), drop(3.5), over(7.2))
     assert there.run().status == 0
     assert [each["data"] for each in said(there, "input")] == ["ls\n", *("\x04" * 5)]  # at 2, 3, 5, 6 and 7

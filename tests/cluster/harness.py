@@ -1,6 +1,7 @@
 """Core with a scripted Redis at the other end of its connection.
 
 book = RedisHarness(lambda engine: RedisClient(engine, WHERE))
+book.within(book.made.start)                  # it connects
 book.open()                                   # connected and greeted
 book.spawn(book.made.execute("PING"))
 assert book.new_commands() == [[b"PING"]]

@@ -37,7 +37,7 @@ def asking(*fields: tuple[bytes, bytes], method: str = "GET") -> Request:
 
 
 class Slow:
-    """Client of a forwarding node: it reads each piece of the response when the test requests one."""
+    """Client of a forwarding node: it records each piece of the response, and accepts more once `read` is called."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []

@@ -141,7 +141,7 @@ def test_the_files_of_many_phones_take_bounded_memory(monkeypatch: pytest.Monkey
 
 
 def buffered(engine: Engine) -> int:
-    """Return the bytes that the channels of a service have buffered."""
+    """Return the number of bytes that the HTTP channels of an engine have buffered."""
     return sum(channel.buffered_bytes for channel in engine._channels.values() if isinstance(channel, HttpChannel))
 
 

@@ -53,7 +53,7 @@ def connect(book: ToyPlaybook, ch: ChannelId, host: str = "192.0.2.7") -> None:
 
 
 def nearly_full(limits: Limits = TIGHT) -> ToyPlaybook:
-    """Return a playbook with two unauthenticated connections, of which the first holds 62 KiB of the budget."""
+    """Return a playbook with two WebSockets without authentication; the first holds over 62 KiB of the budget."""
     book = open_book(limits)
     connect(book, FOUR, "192.0.2.4")
     connect(book, SIX, "192.0.2.6")

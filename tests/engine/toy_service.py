@@ -253,7 +253,7 @@ class ToyService:
         return Response(200, Headers([(b"x", b"a\r\nb")]))
 
     def _parked(self, handler: Callable[[Request], Response]) -> Handler:
-        """Return a handler that calls `handler` when a test resumes the request."""
+        """Return a handler that calls `handler` when a test resumes the request, or after 20 s."""
 
         def answer(request: Request) -> Flow[Response]:
             yield from self._park(request)

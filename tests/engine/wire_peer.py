@@ -1,7 +1,7 @@
 """A core under test, and the peer of one of its connections, over HTTP/1.1 or HTTP/2.
 
 The peer is a connection of this project in the other role. It receives the core's bytes at once, and its automatic
-answers (settings, windows, pongs) go back, until both are idle. The core's other commands are in `orders`.
+answers (settings, windows, pongs) go back, until both are idle. The core's commands other than `Send` are in `orders`.
 """
 
 from __future__ import annotations
@@ -110,6 +110,6 @@ class CallDialogue(WirePeerDialogue):
         self.handle(Done(self.connect.op, Connected(Address("192.0.2.1", self.connect.port), alpn)))
 
     def took(self) -> list[Command]:
-        """Return the core's commands since the last call, except `Send` and those that pause or resume reading."""
+        """Return the commands in `orders` since the last call, except those that pause or resume reading."""
         orders, self.orders = self.orders, []
         return [order for order in orders if not isinstance(order, PauseReading | ResumeReading)]

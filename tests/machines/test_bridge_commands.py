@@ -386,7 +386,7 @@ def test_the_limit_of_the_activity_route(value: str | None, limit: int) -> None:
 
 
 class OneAnswerPerCommand(RuleBasedStateMachine):
-    """Answers, timeouts and lost sockets in any order: each command has exactly one outcome."""
+    """Answers, timeouts and lost sockets in any order: no command is settled twice."""
 
     def __init__(self) -> None:
         super().__init__()

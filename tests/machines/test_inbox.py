@@ -111,7 +111,7 @@ def test_names_keep_little_of_a_hint() -> None:
 
 
 class NotificationsAgainstAModel(RuleBasedStateMachine):
-    """Notification buffer beside a model: `kept` are the notifications that no later one has replaced, oldest first."""
+    """Notification buffer beside a model: `kept` are the accepted notifications that no later one has replaced."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ LIMIT = 8
 
 
 class LinesAgainstAModel(RuleBasedStateMachine):
-    """Line buffer beside a model: `fed` is all input, `told` the returned lines. A new buffer follows an error."""
+    """Line buffer beside a model: `fed` is the input, `told` the returned lines. After an error, all begins anew."""
 
     def __init__(self) -> None:
         super().__init__()

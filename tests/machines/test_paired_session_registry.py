@@ -23,7 +23,7 @@ REDUCE_ONLY, AS_PAIRED = SessionPolicy.REDUCE_ONLY, SessionPolicy.AS_PAIRED
 
 
 def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
-    """Return an entropy function whose first results begin with `prefixes`, one after the other."""
+    """Return an entropy function whose results begin with `prefixes`, one for each call, and which then fails."""
     waiting = list(prefixes)
 
     def take(n: int) -> bytes:

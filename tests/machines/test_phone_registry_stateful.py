@@ -18,7 +18,7 @@ DEVICES = st.sampled_from(("alpha", "beta", "gamma", "unknown"))
 class PhonesAgainstAModel(RuleBasedStateMachine):
     """Phone registry beside a model: `sockets` are the phones' sockets by device, `status` their last reports.
 
-    `left` is the last report of the phone that was lost last.
+    `left` has the last report of the phone that was lost last, of those that had sent a report.
     """
 
     def __init__(self) -> None:

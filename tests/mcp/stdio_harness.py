@@ -98,7 +98,7 @@ class McpStdioHarness:
 
 
 class ToyMcpServer:
-    """Toy MCP server with tools for tests; `done` records what they did."""
+    """Toy MCP server with tools for tests; `done` records the calls of some tools."""
 
     def __init__(self) -> None:
         self.done: list[object] = []

@@ -61,7 +61,7 @@ class RelayEnd:
         self.conn = Http1Connection(Role.SERVER, entropy=counting_entropy())
 
     def receive(self, commands: Iterable[Command]) -> list[Event]:
-        """Return the events that the phone sent on this channel."""
+        """Return the events that the phone sent on this channel by these commands."""
         for command in commands:
             if isinstance(command, Send) and command.ch == self.ch:
                 self.conn.receive_data(command.data)
@@ -81,7 +81,7 @@ class RelayEnd:
 
 
 class PhoneHarness:
-    """A phone with its relay and keyboard."""
+    """Harness of a phone, with the steps of its relay and of its user's keyboard."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class PhoneHarness:
         self.book >> Received(KEYS, line.encode() + b"\n")
 
     def delivered(self) -> None:
-        """Report all sent bytes as written, and deliver a pong of the relay."""
+        """Report the bytes that `end` received since the last call as written, and deliver a pong of the relay."""
         sent, self.end.heard = self.end.heard, 0
         self.book >> Sent(self.end.ch, sent)
         self.book >> Received(self.end.ch, b"\x8a\x00")

@@ -68,7 +68,7 @@ class Talk:
         return order
 
     def answered(self, status: int = 200, body: object = MADE) -> list[Command]:
-        """Deliver the relay's response to the request for a session; return the commands that follow a refusal."""
+        """Deliver the relay's response to the request for a session; return the next commands, or [] for a success."""
         self.rig.book >> self.end.answer(status, json.dumps(body).encode())
         return [] if status == 200 and body == MADE else self.rig.book.drain_commands()
 

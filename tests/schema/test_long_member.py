@@ -20,7 +20,7 @@ VALUES = st.none() | st.booleans() | st.integers() | STRINGS | st.lists(STRINGS,
 
 @st.composite
 def members(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw an object with a long member, in which another member may have its name as a value."""
+    """Draw an object with one long member; other members may have the name of a long member as their value."""
     names = STRINGS.filter(lambda name: name not in NAMES)
     before, behind = (draw(st.dictionaries(names, VALUES | st.sampled_from(NAMES), max_size=2)) for _ in range(2))
     return {**before, draw(st.sampled_from(NAMES)): draw(STRINGS), **behind}

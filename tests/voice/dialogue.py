@@ -1,19 +1,23 @@
 """Voice sessions as dialogues: the steps of clients and providers, and all events that follow.
 
     a wrong token
-        `spoken`                       those of `WAYS`: a session whose scripted renderer sends audio to A
+        create provider=openai_tts
+        A comes
+        A puts response.create text=Hello
         A leaves
         B comes                        -> nothing
         B puts session.resume resume_token=guess
             -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
-        there are 1
+        are 1
 
-Each line is a step of `DialogueRun`. Behind the arrow stand all events that arrive, client by client, without the
-prefix `voice.`. `*8` stands for eight in a row, and brackets hold the compared members. `closed` is the end of a
-socket, `refused` that of a call.
-Clients are letters. Events of another client than the one of the line have its letter before them:
-`A:closed(code=4000)`. Without an arrow nothing is compared. Values are JSON if they can be parsed; `$token` is the
-resume token.
+The first line is a title; each other line is a step of `DialogueRun` or a name of `WAYS`, which stands for several
+steps. Behind the arrow stand all events that arrive, client by client, without the prefix `voice.`, or `nothing`. A
+line that begins with an arrow continues the line before it. `*8` stands for eight in a row, and brackets hold the
+compared members.
+`closed` means that the relay closed the socket, `refused` that it refused the step.
+Clients are letters. Events of another client than the one of the line, or than A if the line names none, have their
+client's letter before them: `A:closed(code=4000)`. Without an arrow nothing is compared. In steps, values are JSON if
+they can be parsed, and `$token` is the resume token.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ MOVES: dict[str, AudioChunk | None] = {
 
 
 class DialogueRun:
-    """Interpreter of written dialogues on a voice harness; `family` is the manager of the newest session."""
+    """Interpreter of written dialogues on a voice harness; `family` is the session manager of the last `create`."""
 
     def __init__(self, rig: VoiceHarness | None = None) -> None:
         self.rig = rig or VoiceHarness()
@@ -62,7 +66,7 @@ class DialogueRun:
         self._closed: set[str] = set()
 
     def do(self, line: str) -> list[ConversationAction]:
-        """Perform one line, or the lines that a name of `WAYS` stands for; return the events or refusal of one line."""
+        """Perform one line and return its events or refusal; for a name of `WAYS`, perform its lines and return []."""
         words = shlex.split(line)
         if line in WAYS:
             for step in WAYS[line].split("; "):
@@ -82,7 +86,7 @@ class DialogueRun:
         return [_order(event, "" if who == here else f"{who}:") for who, event in told]
 
     def new_events(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return the new events of all clients, client by client; the end of a socket is an event `closed`, once."""
+        """Return the new events of all clients, client by client, and once `closed` if the relay closed the socket."""
         found = []
         for name, client in self.clients.items():
             found += [(name, event) for event in client.events()]
@@ -121,7 +125,7 @@ class DialogueRun:
         self.__init__(VoiceHarness(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # starts again
 
     def create(self, *words: str) -> None:
-        """Create a speech session, or one of the `lab`, for the phone, `other`, or `again` (with a new token)."""
+        """Create a speech session, or one of the `lab`, for a name of `PEOPLE`, by default for the phone."""
         family = words[0] if words[:1] == ("lab",) else "output"
         rest = words[1:] if words[:1] == ("lab",) else words
         who = PEOPLE[rest[0] if rest and rest[0] in PEOPLE else "phone"]
@@ -149,17 +153,17 @@ class DialogueRun:
         self.rig.within(self.family.stop)
 
     def revoke(self, who: str = "phone") -> None:
-        """Revoke the bearer token of a principal."""
+        """Revoke the bearer token of a principal in the current session manager."""
         self.rig.within(lambda: self.family.revoke_bearer(PEOPLE[who].bearer_hash, "revoked"))
 
     def set(self, section: str, *words: str) -> None:
-        """Write the relay's own settings of a section."""
+        """Replace the relay's own settings by these of one section."""
         self.rig.write(OWN, {section: self._fields(words)})
 
     # --- comparisons ---
 
     def are(self, count: str, *states: str) -> None:
-        """Require this number of sessions and, if given, exactly these states."""
+        """Require this number of sessions in the current manager and, if given, exactly these states."""
         found = [session.life.state.value for session in self.family.sessions()]
         assert (len(found), found if states else []) == (int(count), list(states))
 
@@ -173,7 +177,7 @@ class DialogueRun:
             assert getattr(self.rig.scripted, name) == value, name
 
     def log(self, *last: str) -> None:
-        """Require these events at the end of the event log."""
+        """Require events of these types at the end of the event log."""
         found = [line["type"].removeprefix("voice.") for line in self.rig.log(self.answer)]
         assert found[-len(last) :] == list(last)
 

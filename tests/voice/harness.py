@@ -1,4 +1,4 @@
-"""Voice services without a relay: a `CoreHarness`, sockets that are lists, and scripted providers.
+"""Voice services without a relay: a `CoreHarness`, sockets that are lists, and a scripted renderer.
 
 rig = VoiceHarness()                             # or with other files, and another configuration
 answer = rig.create(rig.output, provider="stub")
@@ -48,7 +48,7 @@ OTHER = Principal(kind="session", device_id="tablet", bearer_hash="b" * 64)
 
 
 class ScriptedRenderer:
-    """`Renderer` that plays back the audio, errors and ends that a test has queued."""
+    """`Renderer` that sends the audio, raises the errors, and returns at the ends, that a test has queued."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -105,7 +105,7 @@ class VoiceTestClient:
         self.send(json.dumps({"type": kind, **fields}))
 
     def send(self, text: str) -> None:
-        """Send any text."""
+        """Send a text message."""
         self._book.within(lambda: self._handler.on_text(text))
 
     def send_binary(self, data: bytes) -> None:
@@ -177,7 +177,7 @@ class VoiceHarness(CoreHarness):
         return VoiceTestClient(self, self.within(lambda: family.open(principal, answer["session_id"])))
 
     def log(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the event log of a session as it is on disk after two seconds."""
+        """Let two seconds pass, and return the events in the event log of a session on disk; [] without a file."""
         self.after(2.0)
         path = answer["event_log_path"]
         return [json.loads(line) for line in self.disk.get(path).splitlines()] if self.disk.exists(path) else []

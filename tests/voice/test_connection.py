@@ -41,7 +41,7 @@ def test_candidates_are_few_and_have_little_time() -> None:
 
 
 def granted(rig: VoiceHarness, ends: list[float | None]) -> VoiceTestClient:
-    """Attach a client whose grant ends at the last time in `ends`, to which a test may add later ones."""
+    """Attach a client whose grant ends at the last item of `ends`, to which a test may append; None means no end."""
     answer = rig.create(rig.lab, provider="stub")
     return rig.attach(rig.lab, answer, evolve(PHONE, until=lambda: ends[-1]))
 

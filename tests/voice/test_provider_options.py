@@ -78,7 +78,7 @@ def answer_discovery(rig: VoiceHarness) -> list[str]:
 
 
 def test_discovery_is_cached_for_ten_minutes(rig: VoiceHarness) -> None:
-    """Check that a catalogue is cached for 600 s, separately for each key (wire terminal-voice 4.4)."""
+    """Check that a catalogue is cached for 600 s (wire terminal-voice 4.4)."""
     info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
     options, told = ProviderCatalogs(rig.voice), list[object]()
     for pause in (0.0, 0.0, 599.0, 1.0):

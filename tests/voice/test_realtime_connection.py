@@ -51,7 +51,7 @@ class Provider:
         headers: tuple[tuple[bytes, bytes], ...],
         within: float,
     ) -> Flow[WebSocketConnection | HttpResult | Failure]:
-        """Replace `svc_proto.engine.http_client.fetch`."""
+        """Return `refusal` if it is set, else open this object as the WebSocket and return it."""
         yield from ()
         if self.refusal is not None:
             return self.refusal

@@ -1,8 +1,8 @@
 """Voice sessions under random speech, reads, lost sockets and resumes: no audio is lost, no counted event comes twice.
 
 The model is the client's record of its events, and the number of rendered chunks. Events on their way may be lost with
-a socket. A client that resumes reports its true cursor and must then have all audio, in order. Session events and
-replay marks do not count: they may be repeated.
+a socket. A client that resumes reports its true cursor and must then have all audio. Session events and replay marks do
+not count: they may be repeated.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Resuming(RuleBasedStateMachine):
 
     @rule()
     def somebody_else_tries(self) -> None:
-        """Try to resume with a wrong token, which changes nothing."""
+        """Try to resume with a wrong token; the relay closes that socket with code 4003."""
         other = self.rig.attach(self.rig.output, self.answer)
         other.send_event("session.resume", resume_token="guess")
         assert other.closed == 4003
@@ -123,7 +123,7 @@ class Resuming(RuleBasedStateMachine):
         return max(plain, default=0), max(audio, default=0)
 
     def everything_arrived(self) -> None:
-        """Require that after a replay the phone has all audio, complete and in order."""
+        """Require that the phone has each rendered audio chunk exactly once."""
         heard = sorted(
             (event["audio_event_id"], event["audio_base64"])
             for event in self.known.values()
@@ -133,7 +133,7 @@ class Resuming(RuleBasedStateMachine):
         assert all(base64.b64decode(sound) == PIECE.data for _, sound in heard)
 
     def teardown(self) -> None:
-        """Disconnect the phone and require that nothing is left."""
+        """Disconnect the phone, wait 31 s, and require that the renderer has stopped and no session is left."""
         if hasattr(self, "rig"):
             if not self.lost:
                 self.client.disconnect(1000)

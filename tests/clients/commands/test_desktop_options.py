@@ -121,7 +121,7 @@ def test_the_prompt_includes_the_address(linked: CommandHome) -> None:
 
 
 def invite(linked: CommandHome) -> str:
-    """Return the pairing URL of a new invite, whose best route is 127.0.0.1, where the relay of a test listens."""
+    """Return the pairing URL of a new invite for the public URL `http://127.0.0.1:8642`."""
     url: str = linked.run("svc", "pair", "--json", "--public-url", "http://127.0.0.1:8642", "--mode", "public").json[
         "pairing_url"
     ]

@@ -112,7 +112,7 @@ class Gates(RuleBasedStateMachine):
         return verb is not None and verb not in self.trusted
 
     def has_changed(self, command: PhoneCommand) -> bool:
-        """Report whether a touch that the user confirmed would now reach another target."""
+        """Report whether the app or the text has changed since a confirmation of this touch was shown to the user."""
         if command.path in ALWAYS_ASK or command.request_id not in self.seen:
             return False
         return self.seen[command.request_id] != (self.backend.foreground, self.text(command))
@@ -174,7 +174,7 @@ class Gates(RuleBasedStateMachine):
 
     @rule(data=st.data(), seconds=st.sampled_from([0.0, 0.0, 24.0, 25.0]), loses=st.sampled_from(LOSSES))
     def ask_and_decide(self, data: st.DataObject, seconds: float, loses: str) -> None:
-        """Request one confirmation and decide it; an event may happen in between."""
+        """Send a command that needs a confirmation, let an event happen, and decide a confirmation that still waits."""
         self.everything_is_granted()
         self.command(data.draw(st.sampled_from([case for case in CASES if case[0] in ASKABLE])))
         self.pass_time(seconds)

@@ -60,7 +60,7 @@ def test_detached_run_reports_no_failure(rig: VoiceHarness) -> None:
 
 @pytest.mark.fast_path
 def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Require at most 20 function calls for a received delta that the run stores and does not report, but for a few."""
+    """Require that all received deltas, except at most four, cost at most 20 Python function calls each."""
     world, words = SimulatedEnvironment(), "It goes on with many more words than any listener would like to hear"
 
     def piece(engine: Engine, fact: Fact | None) -> bool:
@@ -79,7 +79,7 @@ def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.fast_path
 def test_spoken_task_costs_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Require 2,000 to 6,000 function calls in the relay from the first audio to the last word of the answer."""
+    """Require between 2,000 and 6,000 Python function calls in the relay from the first audio to the answer's end."""
     words = "The disk is 62 percent used and that is how it stands"
     agent = RealtimeAgentSetup(SimulatedEnvironment(), run(f"/echo {words}"), SpokenTurn(words))
     client = agent.open()

@@ -311,7 +311,7 @@ def test_any_messages(world: SimulatedEnvironment, provider: str) -> None:
 
 
 def test_the_other_provider(world: SimulatedEnvironment) -> None:
-    """Check that xAI reads a result aloud without inference: the requested text is the spoken text."""
+    """Check that a session with xAI returns the user's transcript, and the result of the run word for word."""
     agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}", before="One moment."))
     url = world.peer(XaiRealtimeServer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
     variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}

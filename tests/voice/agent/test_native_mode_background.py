@@ -29,7 +29,7 @@ def is_(kind: str) -> Any:
 
 
 def promoted(agent: RealtimeAgentSetup, **body: object) -> VoiceClient:
-    """Start a turn whose run is promoted to the background, and return its client."""
+    """Start the turn `wait`, receive its events up to an end that delivers no result, and return its client."""
     client = agent.start_turn("wait", **body)
     assert play(client, ends)[-1].get("delivery") is None
     return client
@@ -77,7 +77,7 @@ def test_client_does_not_return(world: SimulatedEnvironment) -> None:
 
 
 def test_a_second_task(world: SimulatedEnvironment) -> None:
-    """Run a quick second task in a chat session of its own; queue a slow one until the first is done."""
+    """Run a second task in a chat session of its own; queue a third, a background task, until the first is done."""
     turns: list[Turn] = [run("/wait 9"), HAND_OFF, run("/echo four plus four is eight", call_id="call_2")]
     later = {"text": "/echo done at last, here it is", "mode": "background"}
     turns += [SpokenTurn("Four plus four is eight."), FunctionCallTurn("svc_run_task", later, call_id="call_3")]

@@ -1,6 +1,6 @@
 """Providers in the simulated world, with a vendor's server where a test needs one.
 
-    studio = ProviderHarness(OpenAiRealtimeServer([SpokenTurn(pcm)]))
+    studio = ProviderHarness(OpenAiRealtimeServer([Sound(pcm)]))
     done = studio.render("openai_tts", text="Hello.")
     assert studio.sink.pcm == pcm
 
@@ -102,7 +102,7 @@ class ScriptedSpeechProgram(ScriptedProgram):
 
 
 class ProviderHarness:
-    """Simulated host with provider keys and, if given, a vendor's server."""
+    """Simulated host with provider keys and, if `peer` is given, a vendor's server on another host."""
 
     def __init__(self, peer: Service | None = None, **variables: str) -> None:
         self.sim = Simulation(trace=False)

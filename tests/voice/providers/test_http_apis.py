@@ -52,7 +52,7 @@ elevenlabs -> {model: m, language: de} -> /v1/speech-to-text -> {model_id: m, la
 
 
 def endpoint(provider: str, reply: Any) -> SpeechServer:
-    """Return a scripted server of the provider's vendor that gives this answer."""
+    """Return a scripted server with the provider's API, which gives this answer."""
     for word, make in (("xai", XaiRealtimeServer), ("grok", XaiRealtimeServer), ("elevenlabs", ElevenLabsServer)):
         if provider.startswith(word):
             return make([reply])

@@ -27,7 +27,7 @@ HEAD = wav_head(0x7FFF0000, 24_000)
 def installed(
     speaks: dict[str, Any] | None = None, hears: dict[str, Any] | None = None, mp3: Any = None
 ) -> tuple[ProviderHarness, list[ScriptedSpeechProgram]]:
-    """Return a host with these speech engines, and the list of the programs that it will have started."""
+    """Return a host with these speech engines, and a list that receives each started synthesis program."""
     studio = ProviderHarness()
     studio.host.compute["voice.engines"] = lambda: {
         "speak": [SPEAKER, "--stdin"] if speaks is not None else [],
@@ -197,7 +197,7 @@ def test_transcription_errors(does: dict[str, Any], language: str, words: str) -
 def crowd(studio: ProviderHarness, size: int, gives_up: Sequence[int] = ()) -> tuple[int, list[str], int]:
     """Transcribe `size` recordings at once and cancel some of them.
 
-    Return the number of transcripts, the error texts of the others, and the highest number at the same time.
+    Return the number of transcripts, the error texts of the failed ones, and the most programs seen at a time.
     """
     heard, problems, most = list[str](), list[str](), 0
 

@@ -6,9 +6,9 @@
         text r1 and                -> nothing
         is idle
 
-Each line is a step: a method of the conversation with its arguments (`-` is None), or a word of
-`ConversationDialogue.do`. Behind the arrow stand all actions that follow: the type of an event, the name of another
-action, `~` for a log event.
+The first line is a title. Each other line is a step: a name of `WAYS`, a word of `ConversationDialogue.do`, or a method
+of the conversation with its arguments (`-` is None). Behind the arrow stand all actions that follow: the type of an
+event without `voice.`, with `~` before that of a log event, or the name of another action.
 Brackets hold the compared fields, and `*8` stands for eight in a row. Without an arrow nothing is compared. A line
 that begins with an arrow continues the line before it.
 """

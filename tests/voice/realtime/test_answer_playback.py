@@ -84,7 +84,7 @@ PIECES = st.sampled_from(TEXTS.split("|")).map(partial(SpokenTextDelta, "r2")) |
 
 
 class PlaybackAgainstAModel(RuleBasedStateMachine):
-    """`AnswerPlayback` beside a model: `said` is the provider's output, `told` is what the client received.
+    """`AnswerPlayback` beside a model: `said` is the output that must be played, `told` has the actions for the client.
 
     After one answer comes the next.
     """

@@ -94,7 +94,7 @@ what it is at
 
 
 class RunDialogue:
-    """Dialogue whose lines are performed on a `RunEventMapper`."""
+    """Dialogue partner that performs lines on a `RunEventMapper`."""
 
     def __init__(self) -> None:
         self.story = RunEventMapper("svc", "k1", "c1")

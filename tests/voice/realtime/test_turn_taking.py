@@ -63,7 +63,7 @@ class FloorAgainstItsHistory(RuleBasedStateMachine):
     def _may(self, trigger: TurnTakingTrigger) -> bool:
         """Report whether the trigger may follow the last one.
 
-        Only a requested response calls a function. An answer is played only while no other speech is active.
+        `CONSULT` and `WORK` follow only `ASK`; `TELL` follows only `ASK`, `WORK` or `END`. Any other may always follow.
         """
         match trigger:
             case TurnTakingTrigger.CONSULT | TurnTakingTrigger.WORK:

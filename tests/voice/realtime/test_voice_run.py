@@ -46,7 +46,7 @@ def begun(rules: BackgroundPolicy = FOREGROUND) -> VoiceRun:
 class RunAgainstAModel(RuleBasedStateMachine):
     """`VoiceRun` beside a model; a finished run is replaced by a new one.
 
-    `at` is the state of the model, `due` the next deadline, and `orders` has all actions.
+    `at` is the state of the model, `due` the next deadline; `orders` has the actions of the start and of deadlines.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
 
     @rule(before=st.sampled_from((0.0, A_MOMENT)))
     def time_passes(self, before: float) -> None:
-        """Let time pass to exactly the deadline, or just before it."""
+        """Let time pass to exactly the deadline, or just before it, if that time is ahead."""
         if self.due is not None and self.due - before > self.now:
             self.now = self.due - before
             self._wake()

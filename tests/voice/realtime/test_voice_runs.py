@@ -24,7 +24,7 @@ class Scene:
         self.all.finish(run, 100.0, idle=True)
 
     def due(self) -> float | None:
-        """Return the next deadline between turns, or None."""
+        """Return the earliest deadline other than `promotion_at` and `next_at`, or None."""
         return min(filter(None, self.all.due(working=False, idle=False)), default=None)
 
 
