@@ -1,6 +1,6 @@
 """Requests of the phone's app on the API server and on the relay of its pairing ("Advanced" in the app).
 
-A row without a check must be refused with 404 or 405.
+A request without a check must be refused with 404 or 405.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["API_REQUESTS", "RELAY_MESSAGES", "RELAY_REQUESTS", "AppMessage"]
 
 @frozen
 class AppMessage:
-    """Message on the relay's WebSocket; `answer` is the type of the expected answer, or empty if none is expected."""
+    """Message on the relay's WebSocket; `answer` is the type of its answer; if it is empty, no error may follow."""
 
     channel: str
     kind: str

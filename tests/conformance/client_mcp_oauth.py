@@ -70,7 +70,7 @@ class Person:
 
 
 async def run_all_steps(url: str) -> dict[str, object]:
-    """Run all steps and return the observations: results of tool calls, names of errors, and counts."""
+    """Run all steps and return the observations by name, among them results of tool calls and names of errors."""
     http: Any = importlib.import_module("httpx2")
     mcp: Any = importlib.import_module("mcp")
     auth: Any = importlib.import_module("mcp.client.auth")

@@ -1,6 +1,6 @@
 """Faults of a real cluster at full size: a rolling restart under load, and broken connections to Redis.
 
-Both use three relays with PostgreSQL and Redis behind nginx, and phones that reconnect at once.
+Both use three relays behind nginx, with PostgreSQL and Redis, and phones that reconnect at once.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Load:
                 thread.join()
 
     def judge(self, result: Result, *, refusals: bool) -> None:
-        """Record commands executed twice, and those answered with 200 but not executed.
+        """Record commands executed more than once, and those answered with 200 but not executed.
 
         Without `refusals`, also record those not answered with 200.
         """
@@ -97,7 +97,7 @@ def _accepts(port: int, phone: NodePhone) -> bool:
 
 
 def rolling_restart(_: str = "") -> Result:
-    """Restart three nodes in turn while phones receive commands; record lost or doubled commands and late phones."""
+    """Restart three nodes in turn while phones receive commands; record lost and doubled commands, and delays."""
     result = Result("cluster-restart")
     with _cluster() as cluster:
         for n in range(PHONES):

@@ -1,6 +1,6 @@
 """MCP client as a command: `python -m tests.conformance.mcp_client RUNTIME URL` or `… RUNTIME PROGRAM ARGUMENT…`.
 
-It lists the tools, calls each once with arguments of the required types, prints the results as JSON, and exits.
+It lists the tools, calls each once with a value for each property of its schema, prints the results as JSON, and exits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OF_A_TYPE = {"number": 3, "integer": 3, "boolean": True, "array": [], "object": 
 
 
 def main(runtime: str, target: Sequence[str]) -> int:
-    """Run the client on a runtime, print the result of each tool call as JSON, and return the exit code."""
+    """Run the client on a runtime, print the results of the tool calls or the problem as JSON; return the exit code."""
 
     def plan(engine: Engine) -> Flow[dict[str, object]]:
         def carry(client: McpClient) -> McpTransport:

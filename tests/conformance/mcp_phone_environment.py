@@ -1,7 +1,7 @@
 """Environment for external MCP clients: a relay, the reference phone, and a proxy that cuts connections.
 
-The client is a program. It gets one argument, an object of JSON (`ClientInstructions`), and prints its observations as
-another.
+The client is a program. Its last argument is an object of JSON (`ClientInstructions`). It prints its observations as
+another object.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def mcp_inspector(runtime: str) -> Result:
 def _by_oauth(
     world: McpPhoneEnvironment, command: tuple[str, ...], env: Mapping[str, str], words: tuple[str, ...]
 ) -> Any:
-    """Run the inspector by OAuth; return its JSON output, or what it has written on the terminal if it failed.
+    """Run the inspector by OAuth; return its JSON output or, if it failed, its text on the terminal up to the address.
 
     Only on a terminal it prints an address for a browser and waits for the redirect.
     """

@@ -1,4 +1,4 @@
-"""MCP server of `svc_proto.mcp` with the tools, resources and prompts of `@modelcontextprotocol/conformance`.
+"""MCP server of `svc_proto.mcp` with tools, resources and prompts for `@modelcontextprotocol/conformance`.
 
 `python -m tests.conformance.echo_server --shop` runs it. Every program of this host has access, but no page with
 another host name.
