@@ -179,7 +179,7 @@ def test_without_an_api_server(virtual: SimulatedEnvironment) -> None:
 
 
 def test_refused_key_gives_502(virtual: SimulatedEnvironment) -> None:
-    """Answer 502: a browser would answer a 401 by a prompt for a password that does not exist."""
+    """Answer 502 if the API server refuses the key: for a 401, a browser would request a password."""
     board = board_before(virtual, ScriptedApi("another"))
     for method, path in (("GET", "/sessions"), ("POST", "/sessions/s-1/chat/stream")):
         answer = board.request(method, PREFIX + path, {} if method == "POST" else None)

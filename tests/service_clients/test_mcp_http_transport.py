@@ -435,7 +435,7 @@ def test_accepted_session_ids(session: bytes, kept: bool) -> None:
 
 
 def test_endless_stream_ends_with_the_answer() -> None:
-    """Drop the connection after the answer: a server must not keep one open."""
+    """Drop the connection after the answer, although the server's stream does not end."""
 
     class Endless(Server):
         def call(self, message: dict[str, Any]) -> Any:

@@ -103,7 +103,7 @@ VOICES = """
 
 @pytest.mark.parametrize(("body", "voice"), rows(VOICES))
 def test_a_language_selects_the_voice_of_this_host(body: dict[str, object], voice: str) -> None:
-    """Check that a language selects a local voice, unless one is named or the present one has it."""
+    """Check that a language selects a voice of the provider `local`, unless one is named or the present one has it."""
     settings = OutputSettings(provider="local", model="espeak-ng", voice="en-gb")
     assert apply_choice(settings, body).voice == voice
 

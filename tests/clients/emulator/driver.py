@@ -48,7 +48,7 @@ class EmulatorDriver:
     def refused(self, route: str, status: int = 400, /, **body: object) -> Mapping[str, object]:
         """Send a command that must be refused with this status, and return its result.
 
-        The route is a path, with `GET ` before it if the method is not POST.
+        The route is a path, with the method and a space before it unless the method is POST.
         """
         method, _, path = route.rpartition(" ")
         reply = self.reply(method or "POST", path, body)

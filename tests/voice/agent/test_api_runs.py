@@ -60,7 +60,7 @@ def test_detached_run_reports_no_failure(rig: VoiceHarness) -> None:
 
 @pytest.mark.fast_path
 def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Require that all received deltas, except at most four, cost at most 20 Python function calls each."""
+    """Require at most 20 Python function calls for a received fact with one whole delta, except for at most four."""
     world, words = SimulatedEnvironment(), "It goes on with many more words than any listener would like to hear"
 
     def piece(engine: Engine, fact: Fact | None) -> bool:
