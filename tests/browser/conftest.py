@@ -130,7 +130,7 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
 
 
 class PageOpener:
-    """Opener of pages, which records their errors; a message that begins with one of `tolerated` is none."""
+    """Opener of pages; their errors, console messages and requests to other origins are `faults` unless tolerated."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser

@@ -22,7 +22,7 @@ BYTES = 48_000
 
 
 def visit_slowly(page: Page, session: CDPSession, url: str) -> tuple[float, list[float]]:
-    """Load the page from `about:blank`; return the seconds until it is usable, and the bytes of each response."""
+    """Load the page from `about:blank`; return the seconds until a device is shown, and the bytes of each response."""
     received: list[float] = []
     page.goto("about:blank")
     page.wait_for_load_state("networkidle")  # answers to the page before are not counted

@@ -14,7 +14,7 @@ MEASURING = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")  # coverage.py
 
 @contextmanager
 def unmeasured_pool(first: Callable[[], object] | None = None) -> Iterator[Pool]:
-    """Yield a pool of processes without coverage measurement, each of them initialized by a call of `first`."""
+    """Yield a pool of processes without coverage measurement, each initialized by a call of `first`, if given."""
     with pytest.MonkeyPatch.context() as patch:
         for name in MEASURING:
             patch.delenv(name, raising=False)

@@ -115,7 +115,7 @@ class ProviderHarness:
             self.sim.run_until(lambda: endpoint.ready)
 
     def program(self, path: str, **does: Any) -> list[ScriptedSpeechProgram]:
-        """Install a program (`first`, `says`, `error`, `leaves`, `status`, `after`); return the started ones."""
+        """Install a `ScriptedSpeechProgram` with the behaviour `does`; return a list that receives the started ones."""
         started: list[ScriptedSpeechProgram] = []
 
         def start(child: SimChild) -> ScriptedSpeechProgram:
