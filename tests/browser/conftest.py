@@ -1,4 +1,4 @@
-"""Fixtures with a real browser on the real page. Without Chromium these tests are skipped with a message.
+"""Fixtures with a real browser on the real page. Without Chromium or Playwright, a message replaces these tests.
 
 `site` is a real environment, in which a test starts the dashboard, other servers and phones. `visit` opens the page. A
 test fails at its end if the page has requested another origin, or has thrown or logged what is not tolerated.

@@ -1,4 +1,4 @@
-"""Tests of the reference phone on its page: it shows the agent's actions, takes taps, and requests confirmations."""
+"""Tests of the page's tab for phones: the reference phone and a paired one, with their screens, taps and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies that are not held in memory: requests read in pieces, files sent past the core, streamed responses."""
+"""Bodies that are not held in memory: requests read in pieces, and files sent past the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reader of chunked bodies alone; its refusals are in `test_http1_strict`."""
+"""The reader of chunked bodies alone; most of its refusals are in `test_http1_strict`."""
 
 from __future__ import annotations
 

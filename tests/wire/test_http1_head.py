@@ -1,4 +1,4 @@
-"""The checks of a raw head, one by one; their effect on a connection is in `test_http1_server`."""
+"""The checks of a raw head, one by one; refused heads on a connection are in `test_http1_strict`."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ open('{}', 'ab').write(sys.stdin.buffer.read())
 
 
 def sounds(folder: Path, said: bytes, seconds: float) -> dict[str, str]:
-    """Install a fake recorder, which records `said` for some seconds, and a fake player, which stores its input.
+    """Install a fake recorder, which prints `said` and ends `seconds` later, and a fake player that stores its input.
 
     Return the variable `PATH` that finds them first.
     """

@@ -1,14 +1,15 @@
 """A native conversation with a clock, and its dialogues for tests.
 
-    the person speaks up [silent]  with those of `TALKS`
-        answering                  how to get to a state, of `WAYS`
+    the person speaks up [silent]
+        answering
         commit                     -> CancelResponse response.done(response_id=r1, cancelled=True) CommitInput
         text r1 and                -> nothing
-        is idle
+        response_done r1 cancelled
 
-The first line is a title. Each other line is a step: a name of `WAYS`, a word of `ConversationDialogue.do`, or a method
-of the conversation with its arguments (`-` is None). Behind the arrow stand all actions that follow: the type of an
-event without `voice.`, with `~` before that of a log event, or the name of another action.
+The first line is a title; brackets in it hold a name of `TALKS`. Each other line is a step: a name of `WAYS`, a word of
+`ConversationDialogue.do`, or a method of the conversation with its arguments (`-` is None). Behind the arrow stand all
+actions that follow, or `nothing`: the type of an event without `voice.`, with `~` before that of a log event, or the
+name of another action.
 Brackets hold the compared fields, and `*8` stands for eight in a row. Without an arrow nothing is compared. A line
 that begins with an arrow continues the line before it.
 """
