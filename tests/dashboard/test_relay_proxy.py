@@ -16,7 +16,7 @@ from tests.support.servers.canned_server import CannedServer, http
 
 
 def heard(peer: CannedServer) -> tuple[str, Any]:
-    """Return request line and parsed body of the only request that this server received."""
+    """Return method and target, and the parsed body or None, of the only request that this server received."""
     head, _, body = b"".join(peer.heard).partition(b"\r\n\r\n")
     return head.split(b" HTTP/1.1", 1)[0].decode(), json.loads(body) if body else None
 

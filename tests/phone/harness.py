@@ -240,7 +240,7 @@ def with_keyboard(safety: SafetySettings = ASKING, *, online: bool = True, **opt
 
 
 def is_status(said: SentEnvelope) -> bool:
-    """Report whether this is a `bridge.status` with the members of the backend and of the gates."""
+    """Report whether an envelope with a battery level is a `bridge.status` of the backend and the gates."""
     wanted = (said.channel, said.type, said.payload["battery"])
     return wanted == ("bridge", "bridge.status", 64) and {"bridge", "safety", "unattended"} <= set(said.payload)
 

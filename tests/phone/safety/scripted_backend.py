@@ -48,7 +48,7 @@ def command(path: str, request_id: str = "r1", /, **body: object) -> PhoneComman
 
 @define
 class ScriptedBackend:
-    """Phone backend that returns prepared answers and records the commands; by default its permissions are granted."""
+    """Phone backend that records the commands, and returns or raises what `answers` has for their paths, else `OK`."""
 
     build: str = "sideload"
     consents: SystemPermissions = Factory(
