@@ -45,7 +45,7 @@ class Bench(VoiceHarness):
         return ApiClient("the API server", f"http://127.0.0.1:{port}", "k")
 
     def flow(self, flow: Flow[Any]) -> Any:
-        """Run a flow for at most a minute; return its result, or its `ServiceCallError` or `ProviderError`."""
+        """Start a flow and let a minute pass; return its result, or its `ServiceCallError` or `ProviderError`."""
         ends: list[Any] = []
         self.within(lambda: self.engine.spawn(flow, on_done=ends.append, on_error=ends.append))
         self.after(60.0)
