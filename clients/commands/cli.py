@@ -96,7 +96,7 @@ class SingleCommand(click.Command):
 
 
 class LazyGroup(click.Group):
-    """A program of several commands; `modules` has the place (`module:attribute`) and short help of each."""
+    """Click group that imports a subcommand when needed; `modules` has `module:attribute` and short help of each."""
 
     def __init__(self, *args: Any, modules: Mapping[str, tuple[str, str]], **extra: Any) -> None:
         super().__init__(*args, **extra)
@@ -148,9 +148,9 @@ def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, An
 
 
 def _repeat_interrupt(dropped: sys.UnraisableHookArgs) -> None:
-    """Send SIGINT again if a callback of the garbage collector raised `KeyboardInterrupt`, which Python drops.
+    """Send SIGINT again if Python has dropped a `KeyboardInterrupt`, as one that a finalizer raised.
 
-    Other exceptions of such callbacks are reported as Python does.
+    Other dropped exceptions are reported as Python does.
     """
     if not issubclass(dropped.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(dropped)

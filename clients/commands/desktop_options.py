@@ -53,7 +53,7 @@ def session_options(command: Command) -> Command:
 
 
 def relay_selection(remote: str | None, token: str | None) -> RelaySelection:
-    """Return the relay and the token that the options name; without both, the command uses the stored session.
+    """Return the relay and the token that the options name; a member is None if its option is missing.
 
     Raises `CliError`, code 2, for an invalid option, or a token without a relay.
     """
@@ -86,7 +86,8 @@ def run_on_relay(
 ) -> T:
     """Run a flow with a relay's HTTP client, and return its result.
 
-    The client uses the best route of the session that `who` names, or else of the only stored one.
+    The client has the token of the session that `find_stored_session` returns for `who`, and the URL that `select_url`
+    selects for that session. Raises `CliError` if there is no such session.
     """
     from svc_proto.cli.desktop_sessions import relay_client_for
 
@@ -103,9 +104,9 @@ def run_on_session(
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Run a flow with a relay's session, the one that `who` names or else the only stored one; return its result.
+    """Run a flow with the session that `find_stored_session` returns for `who`, and return the flow's result.
 
-    Raises `CliError` if there is no such session, or several are stored and none is named.
+    That is the one of the named relay, or else the only stored one. Raises `CliError` if there is no such session.
     """
     from svc_proto.cli.desktop_sessions import find_stored_session
 

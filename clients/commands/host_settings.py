@@ -67,9 +67,10 @@ def existing_store() -> str | Path:
 
 
 def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
-    """Return the store that settings in the folder `files` name, and its file if it is SQLite, else None.
+    """Return the store that the environment or `.env` of the folder `files` names, and its file if it is SQLite.
 
-    The default store is a file of `home`. Raises `CliError` for unreadable or invalid settings.
+    The file is None for another kind of store. The default store is a file of `home`. Raises `CliError` for unreadable
+    or invalid settings.
     """
     try:
         settings = with_env_file({**os.environ, "SVC_HOME": str(files)})

@@ -179,8 +179,8 @@ def _next(restart: bool) -> list[str]:
 def _write(home: Path, settings: dict[str, str], values: dict[str, Any], *, given_key: bool) -> tuple[str, bool]:
     """Write the chosen model; return the path of the file, and whether the servers must be restarted.
 
-    The file is `.env` if that names a model, else the configuration file. Raises `CliError` if environment variables
-    override the choice, or the file cannot be changed.
+    The file is `.env` if that has one of `VARIABLES`, else the configuration file. Raises `CliError` if one of these
+    variables is in the environment, or the file cannot be changed.
     """
     import os
 

@@ -297,7 +297,7 @@ def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) ->
 def _write_png(text: str, *, required: bool) -> str | None:
     """Write a QR as a private PNG file in the temporary folder; return its path.
 
-    If that fails, return None, or raise `CliError` if the file is required.
+    If the file cannot be written, return None, or raise `CliError` if the file is required.
     """
     import os
     import tempfile

@@ -96,9 +96,9 @@ def main(
 
 
 def _invite(pair_qr: str | None, typed: str | None) -> tuple[str, str] | None:
-    """Return the invite and the name of its source; None if a pairing code is typed, or no source has an invite.
+    """Return the invite and the name of its source, or None if no source has one.
 
-    The sources in order: `--pair-qr`, the argument in place of a code, environment variables.
+    The sources in order: `--pair-qr`, `typed` if that looks like an invite, and only without `typed` the environment.
     """
     from svc_proto.cli.input_parsing import looks_like_invite
 

@@ -70,7 +70,7 @@ class SavedFile:
         return str(self._path)
 
     def abandon(self) -> None:
-        """Close the output, and delete the file if it is incomplete."""
+        """Close the file, but not standard output, and delete the temporary file if there is one."""
         if self._path is not None and self._file is not None:
             with suppress(OSError):
                 self._file.close()

@@ -116,7 +116,7 @@ class Gateway(LineService):
         self.close_if_done()
 
     def on_api_closed(self) -> None:
-        """Answer the calls in progress with an error, and end the running turns with an error event each."""
+        """Answer all calls with an error, and send `error` and `message.complete` events for each running turn."""
         for session in self._turns:
             self.send_line(event_line("error", session, {"message": LOST_IN_TURN}))
             ending = {"text": "", "usage": {}, "status": "error"}

@@ -68,9 +68,9 @@ class PhoneDisplay:
         self._shown: tuple[str, ...] = ()  # ids of shown activities that are still in the log
 
     def on_notify(self, news: Notify) -> None:
-        """Print one notification of the phone.
+        """Print a notification of the phone; ignore one of an unknown event.
 
-        With `view`, the outcomes of commands are printed with the gates' state only.
+        With `view`, `performed` is ignored, too: the gates' state shows the outcomes of commands.
         """
         fields = news.fields
         match news.event:

@@ -159,7 +159,7 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _unwatched(seed: int, others: list[Step]) -> list[Step]:
-    """Return a step that starts a run with a long answer, without a reader for some minutes; or none, by chance."""
+    """Return a step that starts a run with a long answer, without a reader for 100 to 200 s; or none, by chance."""
     rng = Random(f"unwatched {seed}")
     if rng.random() < WATCHED:
         return []
@@ -181,9 +181,9 @@ def _drops(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _disks(seed: int, others: list[Step]) -> list[Step]:
-    """Return a disk fault during chats and uploads, and a kill in half of the cases.
+    """Return a disk fault with turns, or with requests for media, at that time; and a kill in half of the cases.
 
-    None in scripts without faults, and in some others.
+    None in scripts without faults, and in the share `SOUND` of the others.
     """
     rng = Random(f"disks {seed}")
     if rng.random() < SOUND or not any(isinstance(step, Fault) for step in others):
@@ -216,7 +216,7 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
 def _hiccups(seed: int, others: list[Step]) -> list[Step]:
     """Return steps of answers that take several rows, and of short refusals of the store during them.
 
-    None in scripts without faults, and in some others.
+    None in scripts without faults, and in the share `SMOOTH` of the others.
     """
     rng = Random(f"hiccups {seed}")
     if rng.random() < SMOOTH or not any(isinstance(step, Fault) for step in others):

@@ -222,7 +222,7 @@ class Deployment:
 
     @property
     def programs(self) -> tuple[SimProcess, ...]:
-        """Return all server processes that ever ran, and the phone."""
+        """Return all processes that ever ran on the relay's host, and the phone."""
         return (*self.home.processes, self.phone)
 
     def supervise(self) -> None:

@@ -80,7 +80,7 @@ class RunSummary:
 
 
 def replay_command(script: Script) -> str:
-    """Return the command that repeats a script."""
+    """Return the command that repeats the script of a seed, with the checks that it names."""
     return " ".join(
         [f"python -m fuzz.simulation.run --seed {script.seed}", *(f"--check {name}" for name in script.checks)]
     )

@@ -1,4 +1,4 @@
-"""Actions that the press of a node or button has in the emulator, as values."""
+"""Effects that the press or the hold of a node has in the emulator, as values."""
 
 from __future__ import annotations
 

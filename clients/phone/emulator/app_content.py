@@ -100,8 +100,8 @@ class AppContent:
     def edit(self, command: str, place: tuple[str, str], pasted: str) -> str:
         """Perform `Select all`, `Copy`, `Cut` or `Delete` (the last character) on the field at `place`.
 
-        Any other command appends `pasted`; `Select all` changes nothing. Returns the new clipboard text: that of the
-        field after `Copy` and `Cut` unless empty, else `pasted`.
+        Any other command appends `pasted`; `Select all` changes nothing. Returns the new clipboard text: for `Copy` and
+        `Cut` the former text of the field unless empty, else `pasted`.
         """
         text = self.texts.get(place, "")
         match command:

@@ -124,9 +124,9 @@ class EmulatedDevice(DeviceState):
         return not self.locked
 
     def enter(self, now: Moment) -> None:
-        """End the input: move the focus to the next field, else press the first button that shows another screen.
+        """End the input: move the focus to the next field, else press the first button that shows a screen.
 
-        Does nothing on a screen without fields or without such a button.
+        The button is also pressed if no field has the focus. On a screen without fields, nothing happens.
         """
         fields = [each for each in traverse(self.windows()) if each.node.field is not None and each.node_id is not None]
         place = next((index for index, each in enumerate(fields) if each.node.focused), None)

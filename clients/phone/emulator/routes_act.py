@@ -226,7 +226,7 @@ def media(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comma
 
 
 def send_intent(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Start the app that handles an intent, and record the intent in the outbox.
+    """Start the app that handles an intent, or open the share sheet, and record the intent in the outbox.
 
     Raises `CommandRefused` 400 if nothing handles the intent.
     """

@@ -58,9 +58,10 @@ def location(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> Co
 
 
 def search_contacts(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return at most `limit` (default 20) contacts whose name contains the query, ignoring case.
+    """Return the first contacts whose name contains the query, ignoring case.
 
-    Raises `CommandRefused` without the permission or a query.
+    There are at most `limit` (default 20, clamped to 1..`CONTACTS_LIMIT`). Raises `CommandRefused` without the
+    permission or a query.
     """
     query = args.required("query")
     limit = args.integer("limit")

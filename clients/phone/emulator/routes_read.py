@@ -49,7 +49,7 @@ def setup(_device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> Com
 
 
 def current_app(device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return the package in front."""
+    """Return the package in front; `unknown` without the accessibility service."""
     return CommandReply(200, {"package": device.foreground()})
 
 

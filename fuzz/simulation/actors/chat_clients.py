@@ -252,7 +252,7 @@ class ChatClients:
     def check_invariants(self) -> None:
         """Check that no open event stream is silent for long, and that turns end after their model has disconnected.
 
-        Nothing is checked of a stream under a fault, or whose client reads slowly.
+        Streams under a fault are exempt from both checks, and those whose client reads slowly from the former.
         """
         broken, now = self.world.upstream.broken, self.world.sim.now
         for reader, when in self._heard.items():

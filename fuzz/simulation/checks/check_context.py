@@ -78,7 +78,7 @@ class SocketClient:
         return command
 
     def next_message(self, within: float = LATEST) -> dict[str, Any]:
-        """Return the next unread message; fail if none arrives within `within` seconds, or the WebSocket ends."""
+        """Return the next unread message; fail if none arrives within `within` seconds or before the WebSocket ends."""
         self._context.wait_until(lambda: bool(self.heard) or self.is_closed, within, "nothing is said")
         if not self.heard:
             so = f"{self.talker.status}, {self.talker.close_code}"
@@ -121,7 +121,10 @@ class CheckContext:
         self._pass_until(self.now + seconds)
 
     def wait_until(self, so: Callable[[], bool], within: float = LATEST, why: str = "it is not so") -> None:
-        """Run the simulation until the condition holds, checked after each event; fail after `within` seconds."""
+        """Run the simulation until the condition holds, checked after each event.
+
+        Fail after `within` seconds, or if no event is left.
+        """
         sim, until = self.world.sim, self.now + within
         while not so():
             if sim.now >= until or not sim.step():

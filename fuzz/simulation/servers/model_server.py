@@ -87,7 +87,10 @@ class _ModelConnection(ServerSideConnection):
             upstream.broken.append((upstream.host.world.now, self.question))
 
     def on_request(self, body: bytes) -> None:
-        """Answer a request: with the list of models, or as the model's deviation, `trouble` or the question selects."""
+        """Answer a request: with the list of models, or as the model's deviation, `trouble` or the question selects.
+
+        Requests to other paths get 404.
+        """
         upstream = self._upstream
         page = self.head.method, self.head.target
         if page == ("GET", "/v1/models"):
