@@ -156,7 +156,7 @@ def duel(
 
 
 def rotated(names: Sequence[str], turn: int) -> list[str]:
-    """Return the names rotated by `turn` places, so that over the turns each name is first equally often."""
+    """Return the names rotated by `turn` places, so that with increasing turns each name is first in its turn."""
     shift = turn % len(names) if names else 0
     return [*names[shift:], *names[:shift]]
 

@@ -1,7 +1,7 @@
 """Steps of a script: one class for each kind, with its targets and amounts.
 
-An index selects one of the present targets, modulo their number. A choice selects a variant; an amount is a number of
-seconds or bytes.
+An index mostly selects one of the present targets, modulo their number. A choice selects a variant or a second target;
+an amount is a number of seconds or bytes, or a level.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ STEP_KINDS: dict[str, type[Step]] = {}  # by name
 
 
 def index() -> Any:
-    """Define a field that selects one of the present targets."""
+    """Define a field with the index of a step, which mostly selects one of the present targets."""
     return field(default=0, metadata={"slot": INDEX})
 
 
 def choice() -> Any:
-    """Define a field that selects a variant."""
+    """Define a field that selects a variant or a second target."""
     return field(default=0, metadata={"slot": CHOICE})
 
 
 def amount() -> Any:
-    """Define a field with a number of seconds or bytes."""
+    """Define a field with a number of seconds or bytes, or with a level."""
     return field(default=0.0, metadata={"slot": AMOUNT})
 
 
@@ -153,7 +153,7 @@ class ReplacePhoneSocket(Step):
 @kind("renew")
 @frozen
 class RenewGrants(Step):
-    """Socket {socket} uses its grants, gets {grants}, and uses them again after {seconds:g} s."""
+    """Socket {socket} uses its grants, gets {grants}, and uses them at once and {seconds:g} s or more later."""
 
     socket: int = index()
     grants: int = choice()
@@ -503,7 +503,7 @@ class HangConnection(Fault):
 @kind("part")
 @frozen
 class PartitionHost(Fault):
-    """{the_device}, or the phone, is partitioned from the relay's host for {seconds:g} s."""
+    """Host {host}, a device or the phone, is partitioned from the relay's host for {seconds:g} s."""
 
     host: int = index()
     seconds: float = amount()
@@ -563,7 +563,7 @@ class SetWallClock(Fault):
 @kind("refuse")
 @frozen
 class RefuseSessionRecord(Fault):
-    """The store refuses request {request} for session {session}; perhaps a restart {seconds:g} s later, or more."""
+    """The store refuses request {request} for session {session} or a new one; perhaps a restart {seconds:g} s later."""
 
     session: int = index()
     request: int = choice()

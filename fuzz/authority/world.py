@@ -242,7 +242,7 @@ class World:
     def start_run(self) -> None:
         """Request a run with a principal's key, or by the relay for a principal, or by the owner.
 
-        Check whether it is permitted. Do nothing for a principal without a key, or one whose session the node lacks.
+        Check whether it is permitted. Without the principal's key, or, by the relay, its session, nothing is requested.
         """
         who, n = self.rng.choice([None, *self.principals]), self._node()
         headers: tuple[tuple[bytes, bytes], ...] = ()

@@ -120,7 +120,7 @@ class _ClusterScenario:
     def _somewhere(self, do: Callable[[int, ClusterPhone], object], inside: float = 1.0) -> None:
         """Call `do` with a random node and a random phone; do nothing if there is none.
 
-        With probability `inside`, only connected phones are candidates.
+        With probability `inside` it is a connected phone, else one that is not connected.
         """
         node, phone = self._node(), self._pick_phone(inside=inside == 1.0 or self.rng.random() < inside)
         if node is not None and phone is not None:

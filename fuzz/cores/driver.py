@@ -144,7 +144,7 @@ class CoreDriver(CoreHarness):
             self.feed(ReadClosed(peer.ch))
 
     def drain(self, peer: FuzzPeer, share: float) -> None:
-        """Let the peer read a share of the core's unsent bytes, at least one byte."""
+        """Let the peer read a share of the core's unsent bytes, at least one byte if there are any."""
         n = min(peer.unread, max(1, round(peer.unread * share)))
         if n and not (peer.gone or peer.aborted):
             peer.unread -= n

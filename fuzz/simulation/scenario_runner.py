@@ -219,7 +219,10 @@ class _ScenarioRunner:
     # --- after the script ----------------------------------------------------------------------------------------
 
     def recover(self) -> None:
-        """End all faults; check that each live session and a new device connect, and that phone and chats work."""
+        """End all faults; check that each live session and a new device connect, and that phone and chats work.
+
+        The phone is not checked after a fault of the store or the disk.
+        """
         world = self.world
         world.heal_all()
         self.wait_until(lambda: world.are_programs_up, 120.0, "the programs do not come back")

@@ -69,9 +69,9 @@ class Replies:
 
 
 def round_trip_request(events: Sequence[Event], client: Connection, server: Connection) -> None:
-    """Send the first complete request of `events` with our client: our server must receive the same.
+    """Send the first request of `events` that opens no WebSocket with our client: our server must receive the same.
 
-    Do nothing if there is none, or the client refuses to send it.
+    Do nothing if there is none, it is incomplete, or the client refuses to send it.
     """
     requests = [event for event in events if isinstance(event, RequestHead | RequestData | RequestEnd)]
     head = next((event for event in requests if isinstance(event, RequestHead) and not event.websocket), None)

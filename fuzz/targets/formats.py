@@ -24,7 +24,10 @@ SECRET = b"a key of sixteen bytes or more"
 
 
 def multipart(data: bytes) -> None:
-    """Check the multipart decoder: parts do not depend on the chunking, and survive encoding and decoding."""
+    """Check the multipart decoder: parts do not depend on the chunking, and survive encoding and decoding.
+
+    Parts that cannot be encoded are not encoded.
+    """
     parts, problem = check_chunking_invariance(lambda pieces: _parts(pieces, "b"), data)
     if problem:
         return
@@ -36,7 +39,10 @@ def multipart(data: bytes) -> None:
 
 
 def sse(data: bytes) -> None:
-    """Check that the events of a stream do not depend on how its bytes are split, and survive encoding and parsing."""
+    """Check that the events of a stream do not depend on how its bytes are split, and survive encoding and parsing.
+
+    An event whose name has a NUL is not encoded.
+    """
     events, _ = check_chunking_invariance(_events, data)
     for event in events:
         if "\x00" in event.event:  # the field is parsed, but never written
@@ -83,7 +89,10 @@ def _values(pieces: list[bytes]) -> tuple[list[object], bool]:
 
 
 def qr(data: bytes) -> None:
-    """Check the parser of invites: a parsed payload can be signed, verified, written and parsed again."""
+    """Check the parser of invites: a parsed payload can be signed, verified, written and parsed again.
+
+    A URL of more than `MAX_INVITE` characters is not parsed.
+    """
     try:
         payload = parse_invite(data.decode("utf-8", "replace"))
     except Refused as refused:

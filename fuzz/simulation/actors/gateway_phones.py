@@ -119,7 +119,7 @@ class GatewayPhones:
     def settle(self) -> None:
         """Wait for unfinished prompts, check that each is stored once, and stop the phones and the dashboard.
 
-        A prompt may be missing after a fault of the store, or if one of the phone was refused, or a turn was stopped.
+        A prompt may be missing after a fault of the store, a refused prompt or a stopped turn.
         The processes must exit with status 0.
         """
         world = self.world
