@@ -162,9 +162,9 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 @click.option("--json", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here too.")
 @click.option("--quick", is_flag=True, help="Run fewer rounds: a check that it runs, no comparison.")
 def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, quick: bool) -> None:
-    """Measure the core, the loops, HTTP/2, WebSockets, terminals, files, streams, pairings, starts and an idle phone.
+    """Run the benchmarks of all sections, or of the chosen ones, and print their tables.
 
-    Comparable servers and libraries run side by side with most of them.
+    Comparable servers and libraries run beside this project in many of them.
     """
     scale = QUICK if quick else FULL
     if seconds is not None:

@@ -30,9 +30,10 @@ HEAD_END = b"\r\n\r\n"
 
 @define
 class Load:
-    """Result of a load; latencies in seconds, from the send of a request to the last byte of its answer.
+    """Result of a load: the latency of each request, pairing or echo in seconds, and the duration.
 
-    With a new connection for each request, the latency of all but each caller's first begins with the opening.
+    The latency of a request is from its send to the last byte of its answer. With a new connection for each request,
+    that of all but each caller's first begins with the opening.
     """
 
     latencies: list[float] = field(factory=list)
@@ -41,7 +42,7 @@ class Load:
 
     @property
     def amount(self) -> float:
-        """Return the number of answered requests."""
+        """Return the number of answered requests, of pairings or of echoes."""
         return len(self.latencies)
 
 

@@ -35,11 +35,11 @@ BUSY = 0.9  # share of one core above which the load generator is the limit
 
 
 class Work(Protocol):
-    """Result of one round: amount of work (requests, bytes), seconds, and the load's own CPU time."""
+    """Result of one round: amount of work (such as requests or bytes), seconds, and the load's own CPU time."""
 
     @property
     def amount(self) -> float:
-        """Return the number of requests or bytes."""
+        """Return the amount of work, such as a number of requests, deltas or bytes."""
         ...
 
     @property

@@ -37,7 +37,7 @@ class Told:
 
 
 class Reader:
-    """Reader of one stream. Latencies are in seconds, only for deltas with a stamp."""
+    """Reader of one stream. Latencies are in seconds, and measured only for a script with a pause."""
 
     def __init__(self, address: Address, session: str, script: Script) -> None:
         self.deltas = 0

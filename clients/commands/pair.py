@@ -214,7 +214,7 @@ def _await(
 
 
 def _show_qr(invite: NewInvite, *, home: Path, below: int) -> None:
-    """Draw the QR at the end of the screen, and again when the terminal is resized until the code expires."""
+    """Draw the QR, or print why it cannot be drawn; repeat this when the terminal is resized until the code expires."""
     from runtimes.cli.terminal_qr import on_resize, render_qr, ssh_hint
     from runtimes.service_home.server_registry import find_running_server
     from svc_proto.machines.compact_invites import compact_payloads

@@ -1,4 +1,4 @@
-"""Small HTTP client for servers of this host (`svc status`, `svc top`), which starts faster than an engine."""
+"""Small HTTP client for servers of this host (`svc status`, `top`, `drain`), which starts faster than an engine."""
 
 from __future__ import annotations
 
