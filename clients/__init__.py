@@ -1,1 +1,1 @@
-"""Client programs: commands, reference phone, gateway, demonstration."""
+"""Client programs: commands, reference phone, gateway, MCP server on standard input and output, demonstration."""

@@ -28,7 +28,8 @@ TOKEN_FILE = "mcp-relay.json"  # in the service home
 def mcp_program(url: str, token: str) -> Program:
     """Build the program of an MCP server on standard input and output, for the phones of the relay at `url`.
 
-    With an empty token it pairs as a local program. Raises `CannotStartError`, exit code 2, for an unusable `url`.
+    With an empty token it pairs as a local program, if the relay is on this host. Raises `CannotStartError`, exit code
+    2, for an unusable `url`.
     """
     try:
         usable = parse_url(url).scheme in ("http", "https")

@@ -29,7 +29,7 @@ LOCK_POLL = 0.02  # s between two attempts
 
 
 class SessionFile:
-    """Session file in the service home. The calls block and raise `OSError` or `HostError`."""
+    """Session file in the service home. `read` and `change` block, and may raise `OSError` or `HostError`."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

@@ -53,7 +53,7 @@ class BlockingStream(io.TextIOBase):
 
 
 class PhoneDisplay:
-    """Display of the phone's notifications; `view` adds the state of the safety gates and the commands' activity.
+    """Display of the phone's notifications. With `view`, the gates' state shows the commands' outcomes.
 
     The file `sound` gets the agent's latest speech.
     """

@@ -241,7 +241,7 @@ class _ClusterScenario:
         self.world.partition_from_redis(self.rng.randrange(len(self.world.nodes)))
 
     def miss_messages(self) -> None:
-        """Partition a node from Redis; some time later make a change at another node, if possible, and then heal."""
+        """Partition a node from Redis; some time later, if possible, make a change at another node, and then heal."""
         world, up = self.world, self.running_nodes
         if len(up) > 1:
             away, at = self.rng.sample(up, 2)

@@ -35,7 +35,7 @@ TOOL = {"name": "look", "inputSchema": {"type": "object", "properties": {"how": 
 
 
 class DeviatingMcpServer:
-    """State that both transports share. `replied` is the time of the last answer to a call."""
+    """State that both transports share. `replied` is the time of the last answer to a call, or refusal of a session."""
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
