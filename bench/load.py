@@ -1,4 +1,4 @@
-"""The load: callers on kept or fresh connections and one phone, on raw non-blocking sockets in this process.
+"""The load: callers on raw non-blocking sockets, kept or new for each request, and one phone, all in this process.
 
 Each caller sends its next request after the answer to its last one, so the number of callers is the number in flight.
 """

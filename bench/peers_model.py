@@ -1,8 +1,8 @@
 """A model endpoint with scripted answers: `python -m bench.peers_model`, compatible with OpenAI.
 
 The last message of a request is its script, `DELTAS PAUSE`. Without a pause all chunks are written at once. With a
-pause the deltas are written one by one, so many seconds apart. The text of each is two times in nanoseconds: arrival of
-the request, and write of the chunk.
+pause the deltas are written one by one, so many seconds apart; the text of such a delta is two times in nanoseconds:
+arrival of the request, and write of the chunk.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LAST = _chunk("{}", '"stop"') + _framed(f'{{{MEMBERS},"choices":[],{USAGE}}}') +
 
 
 class Model(asyncio.Protocol):
-    """Server side of one connection, which answers one request by its script."""
+    """Server side of one connection, which answers a request with a body by its script, and a GET with an empty 200."""
 
     def __init__(self) -> None:
         self._held = b""

@@ -14,7 +14,7 @@ STAMP = re.compile(rb'"delta":"(\d+) (\d+) "')  # in a delta of a session's stre
 
 @frozen
 class Script:
-    """A number of deltas with `pause` seconds between them; with pause 0 they are written as fast as they are read."""
+    """A number of deltas with `pause` seconds between them; with pause 0 they are written without waiting."""
 
     deltas: int
     pause: float

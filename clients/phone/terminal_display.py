@@ -1,6 +1,6 @@
 """Terminal display of the reference phone: notifications, safety gates, confirmation requests.
 
-It makes no decisions. Text from the network is shown without control characters.
+It makes no decisions. Text from the network is shown without control characters, except newline and tab in answers.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def one_line(text: str) -> str:
 
 
 def strip_terminal_escapes(text: str) -> str:
-    """Return text without terminal escapes or control characters, and with at most one empty line in a row."""
+    """Return text without terminal escapes, control characters except newline and tab, and repeated empty lines."""
     words = "".join(sign for sign in strip_escapes(text) if sign.isprintable() or sign in "\n\t")
     return _EMPTY_LINES.sub("\n\n", words)
 
