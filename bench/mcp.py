@@ -38,7 +38,7 @@ HELD = [
 
 
 def mcp_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Return two tables: tool calls by MCP beside the equivalent route, and memory of idle sessions, for each relay."""
+    """Return two tables with rows for each relay: tool calls by MCP beside the equivalent route, and idle sessions."""
     ours = available(relays)
     with ExitStack() as stack:
         servers = [stack.enter_context(running(one)) for one in ours]

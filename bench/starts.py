@@ -43,7 +43,7 @@ def starts_section(
 ) -> list[Table]:
     """Return the table of milliseconds from the start of a process to its end, or to the first answered `/health`.
 
-    A row for `svc pair` is included.
+    A row for `svc pair` is included if a relay is available.
     """
     timed: dict[str, Callable[[], float]] = {name: _command(arguments) for name, arguments in COMMANDS.items()}
     for one in available(relays)[:1]:

@@ -26,7 +26,7 @@ SECRET = b"a key of sixteen bytes or more"
 def multipart(data: bytes) -> None:
     """Check the multipart decoder: parts do not depend on the chunking, and survive encoding and decoding.
 
-    Parts that cannot be encoded are not encoded.
+    The second check is left out for parts that `encode_multipart` refuses.
     """
     parts, problem = check_chunking_invariance(lambda pieces: _parts(pieces, "b"), data)
     if problem:

@@ -80,7 +80,7 @@ class ChatClients:
     def pick(self, who: int) -> ChatModel | None:
         """Return one of the chats that are not being deleted, or None.
 
-        Request a new chat, up to `MAX_CHATS` in all, if there is none or `who` is a multiple of 4.
+        Request a new chat, up to `MAX_CHATS` in all, if none was ever created or `who` is a multiple of 4.
         """
         if self._asked < MAX_CHATS and (not self.chats or who % 4 == 0):
             self.create()
