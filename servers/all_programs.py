@@ -76,8 +76,8 @@ class ServerSelection:
 def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list[Program]:
     """Build the programs of the selected servers, and with `qr` that of the invite. Raises `CannotStartError`.
 
-    A server that the settings switch off or do not permit is left out, with a line on standard error. A password for
-    the dashboard is created if it shall be open to phones and has none.
+    A server that the settings switch off or do not permit is left out, with a line on standard error. With the
+    API and `qr`, a password for the dashboard is created if `_may_serve_phones`.
     """
     relay = read_relay_config(os.environ, options)
     if relay.workers > 1:
@@ -221,7 +221,7 @@ def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener)
 
 
 def _dashboard_of_phones(board: DashboardConfig, listener: Listener) -> tuple[str, int] | None:
-    """Return host and port at which phones reach the dashboard; None on loopback, with TLS, or without a password."""
+    """Return host and port on which the dashboard serves phones; None on loopback, with TLS, or without a password."""
     host = listener.address.host
     return None if not board.password or listener.tls is not None or host in LOOPBACK else (host, listener.address.port)
 
@@ -243,7 +243,7 @@ class _InviteService(OneShotService[None]):
 
 
 def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartScreen, *, keyless: bool) -> Program:
-    """Build the program that requests an invite, for `screen` to show, after the servers have answered.
+    """Build the program that requests an invite, for `screen` to show, after relay and API have answered.
 
     It waits at most 10 s for each answer. Without a terminal it requests no invite. `keyless`: the API has no key.
     """

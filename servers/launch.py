@@ -285,7 +285,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
 
 
 def _log_version(programs: Sequence[Program]) -> None:
-    """Log the version, once for all servers of this process, if a program is a server."""
+    """Log the version, once for all servers of this process, if one of them has claimed its home."""
     servers = [program for program in programs if program.claim is not None]
     if servers and servers[0].services.logger is not None:
         servers[0].services.logger.info(LogMessage("starting", {"version": installed_version()}))
@@ -319,8 +319,8 @@ def _certificate(cert: str | None, key: str | None) -> ServerContext | None:
 def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
     """Add a log file, for `svc logs`, to the logger of the first program that has claimed a home.
 
-    Return its handler, or None without such a program or file. On a terminal only errors are printed from then on,
-    unless the level is DEBUG.
+    Return its handler, or None without such a program or file. With a file and a terminal, only errors are printed
+    from then on, unless the level is DEBUG.
     """
     for program in programs:
         if program.claim is not None:

@@ -47,7 +47,8 @@ REMEDY = "start it, or name it with --api-url"
 class ChatRequest:
     """A message for a session, or for a new one (`session` None).
 
-    `raw` passes every event on as received, `asks` permits approval requests, `apps` is sent with the message.
+    `raw` passes each event with a JSON object on as received, `asks` permits approval requests, `apps` is sent with the
+    message.
     """
 
     message: str

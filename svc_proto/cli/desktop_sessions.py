@@ -145,7 +145,7 @@ def find_stored_session(engine: Engine, selection: RelaySelection) -> Flow[Store
 def pair_desktop(engine: Engine, pair_request: PairRequest) -> Flow[PairingResult]:
     """Pair by the code of an invite, and store the session. Raises `CliError`.
 
-    With `by_qr`, the best candidate that answers is used, else the first one.
+    With `by_qr`, the best candidate that answers is used; without, the first one.
     """
     stored = yield from load_sessions(engine)
     candidates = pair_request.invitation.candidates

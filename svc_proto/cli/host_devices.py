@@ -43,9 +43,9 @@ def host_device_rows(devices: list[JsonObject], now: float) -> list[tuple[str, .
 
 
 def find_device(devices: list[JsonObject], text: str) -> JsonObject:
-    """Return the one device with this name, in upper or lower case; without one, the one with this token prefix.
+    """Return the one device with this name, in upper or lower case; if none has it, the one with this token prefix.
 
-    Raises `CliError`, code 2, if there is no such device or several.
+    A prefix has at least `MIN_PREFIX` characters. Raises `CliError`, code 2, if there is no such device or several.
     """
     wanted = " ".join(text.split())
     found = [device for device in devices if _name(device).casefold() == wanted.casefold()]

@@ -179,7 +179,7 @@ class PlayerProcess:
             self._child.write(pcm)
 
     def finish(self) -> Flow[None]:
-        """Close the player's input, wait for its end for at most `PLAYBACK_TIMEOUT` seconds, then kill it."""
+        """Close the player's input, and wait for its end; kill it if it still runs after `PLAYBACK_TIMEOUT` seconds."""
         if self._child is None or self._over:
             return
         self._child.close_input()

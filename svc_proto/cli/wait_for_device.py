@@ -13,7 +13,7 @@ POLL_INTERVAL = 1.0  # s
 
 
 def wait_for_device(engine: Engine, relay: RelayClient, *, since: float, until: float) -> Flow[str | None]:
-    """Return the name of the first device that pairs from `since` on, or None at `until`; both in epoch seconds.
+    """Return the name of a device that pairs from `since` on, or None at `until`; both in epoch seconds.
 
     A request to the relay that fails is repeated.
     """

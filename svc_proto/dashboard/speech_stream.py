@@ -102,9 +102,9 @@ class SpeechStream:
     # --- of a passage ---
 
     def add_sound(self, pcm: bytes, rate: int) -> bool:
-        """Send PCM to the client, after a `start` message for the first.
+        """Send PCM to the client, after a `start` message for the first with a positive sample rate.
 
-        Send nothing and return False if the sample rate is invalid or changed.
+        Send nothing and return False if the rate is negative, or another than that of the `start` message.
         """
         if not self._rate and rate > 0:
             self._rate = rate

@@ -93,8 +93,8 @@ def require_session_version(headers: Headers) -> None:
 def stateless_context(request: Request, message: Message) -> RequestContext | None:
     """Return the context of a message in the version without sessions; None for a version with sessions.
 
-    In that version, raises `RpcError` if headers and body of a request disagree or the version is unsupported, and for
-    a response.
+    For any other version, raises `RpcError` if the version is unsupported, if a request's `_meta` is incomplete or
+    disagrees with the headers, and for a response.
     """
     fields = request.fields
     version = fields.get(VERSION)

@@ -54,9 +54,10 @@ class LocalAuthorizer:
         self._retry_later(engine)
 
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
-        """Require the secret, now and after restarts, if a route is public and the policy then needs the secret.
+        """Require the secret from now on if a route is public and the policy then needs the secret.
 
-        Nothing changes if the secret is required already.
+        Store that for later starts; a failure to store it is only logged. Nothing changes if the secret is required
+        already.
         """
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
         policy = self._config.local_trust_policy(public_route=True)
@@ -95,7 +96,7 @@ class LocalAuthorizer:
             raise Refused(403, "loopback_only", self.refusal_text(request) or LOCAL_ONLY_TEXT)
 
     def refusal_text(self, request: Request) -> str | None:
-        """Return why a program of this host was refused; None for a client of another host."""
+        """Return why a program of this host was refused; None for another host, and for a page of another site."""
         if is_of_other_user(request):
             return OTHER_USER_TEXT
         return WITH_SECRET if is_local(request) else None

@@ -85,7 +85,7 @@ class Relay:
     def __init__(
         self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS, keys: PairingApiKeys | None = None
     ) -> None:
-        """Create a relay. `keys` are shared with an API server beside it; without them invites hold its main key."""
+        """Create a relay. `keys` are the pairing API keys that it shares with an API server beside it, if any."""
         self.config = config
         self.limits = limits
         self.keys = keys

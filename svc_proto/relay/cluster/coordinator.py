@@ -13,7 +13,7 @@
 | `failed`, `succeeded`, `cleared` | all | see `replicated_auth_rate_limiter` |
 | `saved`     | all | the record of a session, and when it was stored         |
 | `ended`     | all | the hash of a revoked session                           |
-| `invited`   | all | a code, and the hash of its invite's key; none: the code is consumed |
+| `invited`   | all | a code, and the hash of its invite's key; none: its earlier key is not valid any more |
 | `came`      | all | a connected phone, with its last status                 |
 | `said`      | all | the new status of a phone                               |
 | `left`      | all | a phone that has disconnected; to one: a command's phone that cannot get it |
@@ -224,7 +224,7 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("ended", {"token_hash": session.token_hash})
 
     def lookup_session(self, token: str, *, agents: bool = False) -> Flow[object] | None:
-        """Return a flow that looks up the session of a token in the store, if the text is as long as a session token.
+        """Return a flow that looks up a token's session in the store, if the text is ASCII of a session token's length.
 
         With `agents`, return a flow that waits until all sessions are loaded, if they are not and the text is as long
         as an OAuth access token. Return None otherwise. Both flows raise `Refused` 503.
@@ -255,7 +255,7 @@ class ClusterCoordinator(LocalCoordinator):
     # --- phones ---
 
     def phone_connected(self, socket: int, replaced: int | None) -> None:
-        """Broadcast the phone, so that other nodes can send it commands; select it unless another one is selected."""
+        """Broadcast the phone to the other nodes; select it unless another connected phone is selected."""
         self._forget(replaced)
         phone = self.relay.phones.find_by_socket(socket)
         assert phone is not None  # it has just been registered

@@ -204,7 +204,7 @@ def local_or_forwarded(
     """Return the result of `here`, or a flow that forwards the request to the node that has the session `name`.
 
     The flow is returned if `here` raises `session_not_found` and the coordinator can forward; otherwise the error of
-    `here` is raised. The flow raises it if no node has the session.
+    `here` is raised. The flow raises it if it gets no response of another node to return.
     """
     try:
         return here()

@@ -120,9 +120,9 @@ class PhoneMoves:
     ) -> Flow[None]:
         """Close the sockets of all clients with code 1001, so that they connect to other nodes.
 
-        Each is closed when no command to it is pending, or `CLOSE_MARGIN` before the process must stop. `announce`
-        requests the other nodes to hold back commands for these sockets. `remote_commands` returns the sockets that
-        have not answered all commands of other nodes.
+        Each is closed when its announcement has ended and no command to it is pending, or `CLOSE_MARGIN` before the
+        process must stop. `announce` requests the other nodes to hold back commands for the phones of these sockets.
+        `remote_commands` returns the sockets that have not answered all commands of other nodes.
         """
         relay, engine = self._relay, self._relay.engine
         waiting = list(relay.clients.values())

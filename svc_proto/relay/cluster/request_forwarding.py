@@ -1,13 +1,13 @@
 """Forwarding of requests for objects that another node has, see `svc_proto.cluster.forwarding`.
 
-| object                  | found by                             | what comes back, besides a success           |
+| object                  | found by                             | statuses that come back besides 200 and 206  |
 |-------------------------|--------------------------------------|----------------------------------------------|
 | a file (`media`)        | its token                            | 304, 412, 416                                |
-| a session at `/mcp`     | its number                           | 202, 204, 400, 406, 409, 413, 415, 429, 503  |
-| a voice session's socket| its id                               | 403, 410                                     |
+| a session at `/mcp`     | its id                               | 202, 204, 400, 406, 409, 413, 415, 429, 503  |
+| a voice session's socket| its id                               | 403, 410; the socket itself, if it is opened |
 
-All nodes are queried; the request goes to the address of the one that has the object. A WebSocket is forwarded over a
-second one to the other node: each message of one is sent on the other.
+All other nodes are queried; the request goes to the address of the one that has the object. A WebSocket is forwarded
+over a second one to the other node: each message of one is sent on the other.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RequestForwarder:
     def answer(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None]:
         """Return the response of the node that has the object.
 
-        Return None if no other node has it, if that node's response is none that `FORWARD_RULES` passes on, or if the
+        Return None if no other node has it, if that node gives no response that `FORWARD_RULES` passes on, or if the
         object is on this node by now. Raise `Refused` 503 at the limits.
         """
         if self._lookups >= MAX_LOOKUPS or (what in SOCKETS and self.sockets >= MAX_SOCKETS):

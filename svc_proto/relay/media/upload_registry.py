@@ -47,7 +47,7 @@ class MediaUpload:
 
 
 class UploadRegistry:
-    """Uploads by token, oldest first; `broadcast` sends a message to all other nodes."""
+    """Uploads by token, in the order in which this node added them; `broadcast` sends a message to all other nodes."""
 
     def __init__(
         self, engine: Engine, config: RelayConfig, registry: MediaRegistry, broadcast: PublishCallback

@@ -147,7 +147,8 @@ class AuthorizationServer:
     def authorize(self, request: Request) -> Response:
         """Create a consent request and redirect to its waiting page (RFC 6749 section 3.1).
 
-        For an invalid request return an error page; with a valid loopback redirect URI, redirect there with the error.
+        Return an error page if the connection, the destination of the browser's fetch, the client id or the redirect
+        URI is refused. For a later error, redirect to a loopback redirect URI with it; for any other return the page.
         """
         relay = self._relay
         try:
@@ -180,9 +181,10 @@ class AuthorizationServer:
         return redirect_to(f"wait/{consent.ticket}")
 
     def poll_consent_page(self, request: Request) -> Response | Flow[Response]:
-        """Return the waiting page; after the owner's answer, redirect a GET to the client's redirect URI, once.
+        """Return the waiting page; after the owner's answer, redirect the first GET to the client's redirect URI.
 
-        For an unknown, expired or already redirected consent request return the page `expired_page`.
+        Return the page `expired_page` for a further GET, for an unknown or expired consent request, and without an
+        issuer URL.
         """
         return self._brought("ticket", request.params["ticket"], self._wait, request)
 

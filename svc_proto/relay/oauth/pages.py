@@ -39,7 +39,7 @@ REFRESH_HEADER = (b"refresh", b"2")  # s until the browser reloads
 
 
 def waiting_page(texts: PageTexts, name: str, code: str) -> Response:
-    """Return the page with the code that the owner is to type; it reloads until the owner has answered."""
+    """Return the page with the code that the owner is to type; it reloads itself at intervals."""
     wish = texts.html(
         "An agent that calls itself “{name}” asks for the phone. If that is you: open the dashboard, choose {link}, "
         "and type",
@@ -56,7 +56,7 @@ def waiting_page(texts: PageTexts, name: str, code: str) -> Response:
 
 
 def expired_page(texts: PageTexts) -> Response:
-    """Return the page for a consent request that is answered or expired."""
+    """Return the page, with status 404, for a consent request that is unknown, expired or already redirected."""
     advice = texts.html("Go back to the agent, and connect again if it asks for that.")
     return _page(404, texts, texts.html("This question is over"), f"<p>{advice}</p>")
 

@@ -225,7 +225,7 @@ class TuiAttachedJson(TypedDict):
 
 
 class TuiErrorJson(TypedDict):
-    """The gateway, which had started, has exited or was stopped for an invalid line."""
+    """The gateway, which had started, has exited or was stopped for a line that is too long."""
 
     message: str
 

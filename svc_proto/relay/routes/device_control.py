@@ -124,9 +124,9 @@ def send_command(
 ) -> CommandOutcome | None:
     """Send a Device Control command to a phone; return its outcome if it could not be sent, else None.
 
-    Raise `Refused` before anything is sent. `body_text` is the JSON text of `arguments`, if there is one: it is sent
-    unchanged if no member is removed. `on_outcome` is called once, within 30 s, with the outcome, and returns whether
-    the request is still open. A returned outcome is not passed to it.
+    Raise `Refused` before anything is sent. `body_text` is the JSON text of `arguments`, if there is one: unless the
+    method is GET or a member is removed, it is sent unchanged. `on_outcome` is called once, within 30 s, with the
+    outcome, and returns whether the request is still open. A returned outcome is not passed to it.
     """
     engine = relay.engine
     selector, params, body = split_selector(query, arguments)
@@ -192,11 +192,11 @@ class _OutcomeLogger:
 
 
 def _arguments(request: Request) -> tuple[dict[str, object], str]:
-    """Return the JSON object of a POST body without null members, and its text if that can be sent unchanged.
+    """Return the JSON object of a POST body without its null members, and its text if that can be sent unchanged.
 
     Otherwise the text is empty. A body that is no JSON object counts as empty (wire bridge 2.1). The text can be sent
-    if it is short, without nulls and without escapes, so that member names are literal (decision 189). Raise `Refused`
-    413 if parsing would take too long.
+    if it is short, no member was null, and it has no escapes, so that member names are literal (decision 189). Raise
+    `Refused` 413 if parsing would take too long.
     """
     body = request.body
     members = json_object(body, too_large_refusal) if body else None

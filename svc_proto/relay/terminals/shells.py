@@ -1,6 +1,6 @@
 """Launcher of shells on this host, with or without tmux (wire terminal 1.4).
 
-tmux has a socket and a configuration of its own for each service home, instead of the user's.
+tmux has a socket of its own for each service home, and a configuration of its own if that can be written.
 """
 
 from __future__ import annotations

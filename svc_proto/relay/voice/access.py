@@ -5,11 +5,11 @@ The order of the checks, and the answers (text/plain), are those of wire termina
 | step | condition                                          | answer                                     |
 |------|----------------------------------------------------|--------------------------------------------|
 | 1    | no header, or another scheme than `Bearer `        | 401                                        |
-| 2    | an empty token                                     | 401                                        |
+| 2    | an empty token, or one that is too long            | 401                                        |
 | 3    | the token of a live session                        | its principal; 403 without the live grant  |
 | 4    | any other token over an unsafe connection          | 403; the API server is not queried         |
 | 5    | the API server refuses it, or is down              | 401                                        |
-| 6    | the server has no key, and the caller is remote    | 401                                        |
+| 6    | the server has no key; the caller no local access  | 401                                        |
 
 A pairing key of the API server in this process is accepted without steps 5 and 6.
 
@@ -73,9 +73,10 @@ class VoiceAuthorizer:
         self._probe = ApiBearerVerifier(relay.engine, relay.config.api_url)
 
     def authorize(self, access: RelayAccess, request: Request) -> Principal | Flow[Principal]:
-        """Return the principal of a request, as a flow if the API server or another node must be queried.
+        """Return the principal of a request, or a flow that finds it.
 
-        Raise `Refused` 401, 403, 404 for a feature that is turned off, or 503 at the limits.
+        Raise `Refused` 401 or 403 by the table of this module, 404 for a socket of a feature that is turned off,
+        or 503 at the limits and if the session store does not answer.
         """
         if access in SOCKETS:
             return self._admit_socket(access, request)

@@ -4,7 +4,7 @@
 |-----------------|---------|-----------------|-----------------------------------------------------------------------|
 | UNAUTHENTICATED | CLAIM   | STORING_SESSION | `system/auth` without a token known here: token and code are checked  |
 | UNAUTHENTICATED | TOKEN   | OPEN            | a session token was accepted                                          |
-| UNAUTHENTICATED | REFUSE  | ENDED           | a first frame that is not `system/auth`, or 30 s without one          |
+| UNAUTHENTICATED | REFUSE  | ENDED           | a first text that is not `system/auth`, or 30 s without any text      |
 | STORING_SESSION | STORED  | OPEN            | the store has the token, or a new session; its errors are only logged |
 | STORING_SESSION | REFUSE  | ENDED           | bad credentials, a block, an early end, or an error of the lookup      |
 | OPEN            | REFUSE  | ENDED           | the session was revoked or has expired                                |
@@ -153,7 +153,8 @@ class ClientConnection:
     def on_text(self, text: str) -> None:
         """Authenticate with the first message, and dispatch the others.
 
-        Messages during authentication are queued, up to `MAX_EARLY`; messages of an ended client are ignored.
+        Valid messages during authentication are queued; more than `MAX_EARLY` end it. Those of an ended client are
+        ignored.
         """
         envelope = parse_envelope(text)
         if self.session is not None:  # `_mark_seen`, inlined

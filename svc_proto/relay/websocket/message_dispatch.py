@@ -1,6 +1,6 @@
 """Messages of authenticated clients, by channel (wire core 1.7, wire bridge 1).
 
-A message on a channel that is not served here is answered with `system/error` under its id.
+A message on an unknown channel is answered with `system/error` under its id.
 """
 
 from __future__ import annotations
