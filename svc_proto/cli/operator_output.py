@@ -174,7 +174,7 @@ def public_route_lines(state: JsonObject) -> list[str]:
 
 
 def security_lines(state: object) -> list[str]:
-    """Return lines on whether API keys over plain HTTP are accepted, and how to end that (wire core 10.2)."""
+    """Return lines on whether API keys over plain HTTP are accepted and, if so, how to end that (wire core 10.2)."""
     if state is not True:
         return ["API keys over plain HTTP from other hosts: refused"]
     return [

@@ -340,7 +340,7 @@ class ShellService(OneShotService[ShellResult]):
     def typed_all(self) -> None:
         """Handle the end of standard input: while a terminal is attached, send the rest of the input and its end.
 
-        A terminal without a command into which nothing was typed is left instead.
+        A terminal without a command into which nothing was typed is ended instead, or left if it existed before.
         """
         self._input_over = True
         if self._attached and not self._is_over:

@@ -1,7 +1,9 @@
 """Voice chat with the agent at a desktop: microphone and loudspeaker on a realtime session (wire terminal-voice 6).
 
-A line that is typed while the agent works is the next turn, or the answer to an open question; an empty line cancels
-the turn. A task may continue in the background (wire 6.9): its turn is over then, and its answer comes between turns.
+A line that is typed while the agent works is the answer to an open question, or else the next turn. An empty line
+denies an open question, or else cancels the turn. A task may continue in the background (wire 6.9): its turn is over
+then, and its answer comes between turns.
+
 Recorder and player are programs of this host that use raw PCM, 16 bits, one channel.
 """
 

@@ -1,4 +1,4 @@
-"""The QR payload of `POST /pairing/mint`: API and relay addresses, the key, a code and a signature (wire core 2.6)."""
+"""QR payload of `POST /pairing/mint`: API and relay addresses, key, code, and usually a signature (wire core 2.6)."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class LocalPhoneControl:
         return self._session.holds("bridge", self._relay.engine.now.wall)
 
     def watch(self, path: str, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_change` with each change of the resource at `path`, while the session may read it.
+        """Call `on_change` at each change of the resource at `path`, while the session may read the phone.
 
         Return the function that ends this.
         """

@@ -164,7 +164,11 @@ class Relay:
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
-        """Stop all parts. A single node fails pending commands; in a cluster the clients are moved to other nodes."""
+        """Stop profile discovery, session records, MCP, media and voice.
+
+        A single node fails pending commands and stops the clients' programs. In a cluster, start the move of the
+        clients to other nodes.
+        """
         self._profile_timer.cancel()
         self._records.stop()
         moving = self.coordinator.stop()
@@ -424,7 +428,7 @@ class Relay:
         return self._oauth
 
     def live_terminals(self) -> dict[str, Terminal]:
-        """Return every attached terminal, by the name of its tmux session."""
+        """Return the attached terminals, one for each name of a tmux session."""
         return {
             self.shells.session_name(name): terminal
             for client in self.clients.values()

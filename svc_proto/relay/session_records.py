@@ -1,4 +1,4 @@
-"""Stored records of paired sessions: saved with each change, erased when the session ends.
+"""Stored records of paired sessions: saved at the request of callers, erased when the session ends.
 
 A session whose record could not be erased is a tombstone. It is refused, and the relay tries again to erase it. Its
 hash is written to a file of the service home, so that it is refused after a restart, too.

@@ -45,7 +45,7 @@ class CodesPort(Protocol):
 
 
 class ClusterCodes:
-    """Pairing codes in Redis. Codes whose invites hold an API key are in `Relay.codes` as well."""
+    """Pairing codes in Redis. Codes whose invites hold a pairing API key are in `Relay.codes` as well."""
 
     def __init__(self, relay: CodesPort, node: Node) -> None:
         self._relay = relay
@@ -56,7 +56,7 @@ class ClusterCodes:
     def register(self, code: str, meta: PairingMeta) -> Flow[None]:
         """Register a code in place of an equal one. Raise `Refused` 400 for an invalid code, 503 if Redis fails.
 
-        If the invite holds an API key, the key's hash is sent to the other nodes before the code is in Redis.
+        If the invite holds a pairing API key, the key's hash is sent to the other nodes before the code is in Redis.
         """
         code = normalize_code(code)
         text = strict_json.dumps({name: value for name, value in _described(meta).items() if value is not None})
@@ -105,7 +105,7 @@ class ClusterCodes:
             self._relay.codes.register(code, Moment(since, now.wall), PairingMeta(key_hash=key_hash))
 
     def state(self) -> dict[str, object]:
-        """Return the live invites with API keys as `{"invites": [...]}`, for other nodes; `{}` if there are none."""
+        """Return the live invites with pairing API keys as `{"invites": [...]}`, for other nodes; `{}` without any."""
         now = self._relay.engine.now.mono
         self._invites.purge(now)
         known = self._invites.items()
@@ -113,7 +113,7 @@ class ClusterCodes:
         return {"invites": invites} if invites else {}
 
     def apply_state(self, rows: list[JsonObject]) -> None:
-        """Query Redis for another node's invites with API keys; add those that Redis confirms, and remove the others.
+        """Query Redis for another node's invites with pairing API keys; add those it confirms, and remove the others.
 
         Without an answer of Redis nothing changes.
         """
@@ -121,7 +121,7 @@ class ClusterCodes:
             self._compare(row.text("code"), row.text("key_hash"), row.number("age") or 0.0)
 
     def resync(self) -> None:
-        """Query Redis for this node's stored codes with API keys; remove those that are missing or changed in Redis."""
+        """Query Redis for this node's codes with pairing API keys; remove those that are missing or changed there."""
         now = self._relay.engine.now.mono
         for code, (key_hash, since) in self._invites.items():
             self._compare(code, key_hash, now - since)

@@ -366,7 +366,7 @@ class MediaService:
 
 @fast_frozen
 class _FileResponse:
-    """Status, header fields and byte range of a response with a file."""
+    """Status, header fields and byte range of the response to a request for a file."""
 
     status: int
     fields: list[tuple[bytes, bytes]]
@@ -420,7 +420,7 @@ def _within(size: int, limit: int) -> None:
 
 
 def _own_paths(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
-    """Return the configured paths of the relay's own files, which are never served.
+    """Return the configured paths of the relay's own files, which are not served; uploads in the media folder are.
 
     The relay's home is among them unless a media root is within it.
     """

@@ -43,7 +43,7 @@ OUTPUT = b'{"channel":"terminal","type":"terminal.output","id":"%s","payload":{"
 
 
 class TerminalClient(Protocol):
-    """Members of a client's connection that its terminals use."""
+    """Members of a client's connection that its channels use."""
 
     number: int
     session: PairedSession | None
@@ -77,7 +77,7 @@ class TerminalPort(RelayPort, Protocol):
     shells: ShellLauncher
 
     def live_terminals(self) -> dict[str, Terminal]:
-        """Return every attached terminal, by the name of its tmux session."""
+        """Return the attached terminals, one for each name of a tmux session."""
 
 
 class TerminalChannelHandler:

@@ -181,8 +181,9 @@ class VoiceAuthorizer:
 class ApiBearerVerifier:
     """Verifies bearers at one API server with `GET /v1/models`.
 
-    A success is cached for a minute (wire terminal-voice 7). A redirect proves nothing about a bearer, so only 2xx
-    counts. A server without a key accepts any bearer: `requires_key` detects that by a request without one.
+    A success is cached for a minute (wire terminal-voice 7), unless it is queried `afresh`. A redirect proves nothing
+    about a bearer, so only 2xx counts. A server without a key accepts any bearer: `requires_key` detects that by a
+    request without one.
     """
 
     def __init__(self, engine: Engine, api_url: str) -> None:

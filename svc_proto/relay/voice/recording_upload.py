@@ -1,7 +1,7 @@
 """Upload of a recording: one part of a multipart body, streamed into the spool folder (wire terminal-voice 3.3).
 
 The first bytes decide the file's suffix and type, as vendors and programs choose the decoder by a file's name; the
-content type of the part decides if the bytes are of no known format.
+content type of the part decides if the bytes are of no known format of `MEDIA_TYPES`.
 """
 
 from __future__ import annotations
