@@ -300,7 +300,7 @@ def find_false_context(facts: HostFacts) -> str | None:
 
 
 def find_learned(facts: HostFacts) -> str | None:
-    """Return a text on the limits that the agent has learned from the model's server; None if there is none."""
+    """Return a text on the properties of the model's server that the agent has learned; None if there is none."""
     return f"{facts.model.name}: {'; '.join(facts.model.learned)}" if facts.model.learned else None
 
 

@@ -25,12 +25,12 @@ def changes_of(engine: Engine, config: RelayConfig, name: str) -> Flow[list[Json
 
 
 def undo_changes(engine: Engine, config: RelayConfig, name: str) -> Flow[list[JsonObject]]:
-    """Undo the changes of a principal; return them, newest first. Raises `CliError`."""
+    """Undo the changes of a principal where possible; return all, newest first, with the results. Raises `CliError`."""
     return (yield from _ask(engine, config, "POST", "/api/changes/undo", {"principal": name}))
 
 
 def change_lines(changes: list[JsonObject]) -> list[str]:
-    """Return a line for each change, and for an undone one its result."""
+    """Return a line for each change; after an undo, with its result."""
     return [f"  {_words(change)}{_result(change)}" for change in changes]
 
 

@@ -96,7 +96,7 @@ class LocalAuthorizer:
             raise Refused(403, "loopback_only", self.refusal_text(request) or LOCAL_ONLY_TEXT)
 
     def refusal_text(self, request: Request) -> str | None:
-        """Return why a program of this host was refused; None for another host, and for a page of another site."""
+        """Return the text for a refused request of another user, or one that `is_local`; None for any other request."""
         if is_of_other_user(request):
             return OTHER_USER_TEXT
         return WITH_SECRET if is_local(request) else None

@@ -56,7 +56,7 @@ def waiting_page(texts: PageTexts, name: str, code: str) -> Response:
 
 
 def expired_page(texts: PageTexts) -> Response:
-    """Return the page, with status 404, for a consent request that is unknown, expired or already redirected."""
+    """Return the page, with status 404, which reports that a consent request is over."""
     advice = texts.html("Go back to the agent, and connect again if it asks for that.")
     return _page(404, texts, texts.html("This question is over"), f"<p>{advice}</p>")
 

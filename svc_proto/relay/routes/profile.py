@@ -34,7 +34,7 @@ SHOWN = (b"content-type",)  # header fields that are forwarded
 
 
 def routes(relay: PairedSessionsPort) -> list[Route]:
-    """Return the routes of the profile inspector, which are forwarded to the API server."""
+    """Return the routes of the profile inspector, whose requests are forwarded to the API server."""
     view = _ProfileInspector(relay)
     routes = [
         Route(method=method, pattern=pattern, access=RelayAccess.MANAGE, handler=view.forwarder(method, pattern))

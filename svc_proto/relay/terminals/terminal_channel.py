@@ -112,7 +112,7 @@ class TerminalChannelHandler:
                 terminal.resume()
 
     def close(self) -> None:
-        """Close all terminals without messages, since the client's socket is closed; tmux sessions continue."""
+        """Close all terminals without messages, since the client's socket ends; tmux sessions continue."""
         self._close_all(TerminalTrigger.LOST, notify=False)
 
     def stop(self) -> None:
