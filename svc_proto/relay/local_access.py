@@ -57,7 +57,7 @@ class LocalAuthorizer:
         """Require the secret from now on if a route is public and the policy then needs the secret.
 
         Store that for later starts; a failure to store it is only logged. Nothing changes if the secret is required
-        already.
+        already, unless it is unknown whether an earlier invite had a public route.
         """
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
         policy = self._config.local_trust_policy(public_route=True)
