@@ -94,7 +94,7 @@ class ShellService(OneShotService[ShellResult]):
         self._status: int | None = None  # of the shell, if the relay reports it
 
     def bind(self, engine: Engine) -> None:
-        """Store the engine."""
+        """Store the engine, and create the conditions that the flow waits for."""
         super().bind(engine)
         self.engine = engine
         self._bell, self._drained = Condition(engine), Condition(engine)

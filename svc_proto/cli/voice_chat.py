@@ -134,7 +134,7 @@ class VoiceChatService(OneShotService[None]):
         self.state = _S.IDLE
 
     def bind(self, engine: Engine) -> None:
-        """Store the engine."""
+        """Store the engine, and create the condition that the flow waits for."""
         super().bind(engine)
         self.engine = engine
         self._bell = Condition(engine)

@@ -76,7 +76,7 @@ class SignInRegistry:
         self._stored = True  # the file can be replaced
 
     def bind(self, engine: Engine) -> None:
-        """Set the engine."""
+        """Store the engine, and create the lock for writing the state file."""
         self._engine = engine
         self._busy = Lock(engine)
 

@@ -51,7 +51,7 @@ class _SignInPage:
         self._dashboard = dashboard
 
     def show(self, request: Request) -> Response:
-        """Return the form; redirect a browser that is signed in, and any without a configured password, to the page."""
+        """Return the form; redirect a signed-in browser, and any if no password is set, to the requested page."""
         gate = self._dashboard.gate
         after = self._next(request.query.get("next", ""))
         if not self._dashboard.config.password or gate.sign_ins.find(cookie_token(request.headers)) is not None:

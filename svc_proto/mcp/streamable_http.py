@@ -140,7 +140,7 @@ class McpHttpServer:
     # --- for the service ---
 
     def close_principal_sessions(self, caller: str) -> None:
-        """End the sessions and listening requests of a revoked credential."""
+        """End the sessions and listening requests of a credential, which is revoked or has lost its grant."""
         answers = self._answers.pop(caller, None)
         if answers is not None:
             answers.stop()

@@ -45,7 +45,7 @@ class HealthMonitor:
         self.checked_at: float | None = None  # epoch seconds
 
     def bind(self, engine: Engine) -> None:
-        """Store the engine and create the timer."""
+        """Store the engine, and create the timer and the condition for the end of a run."""
         self._engine = engine
         self._timer = engine.timers.timer(self._on_timer)
         self._ended = Condition(engine)

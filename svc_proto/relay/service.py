@@ -406,7 +406,7 @@ class Relay:
             self.coordinator.phone_status_changed(number)
 
     def owns_locally(self, what: str, name: str) -> bool:
-        """Report whether this node has the file or MCP session `name`, or has or had the voice or tmux session.
+        """Report whether this node has the file or session `name`; an ended voice or tmux session may still count.
 
         `what` is `media`, `mcp`, `voice` or `terminal`.
         """
@@ -428,7 +428,7 @@ class Relay:
         return self._oauth
 
     def live_terminals(self) -> dict[str, Terminal]:
-        """Return the attached terminals, one for each name of a tmux session."""
+        """Return the attached terminals by the names of their tmux sessions, one for each name."""
         return {
             self.shells.session_name(name): terminal
             for client in self.clients.values()

@@ -57,7 +57,7 @@ class ForwardingPort(Protocol):
     router: Router
 
     def owns_locally(self, what: str, name: str) -> bool:
-        """Report whether this node has a file or MCP session, or has or had a voice or tmux session, of this name."""
+        """Report whether this node has the file or session `name`; an ended voice or tmux session may still count."""
 
 
 class RequestForwarder:

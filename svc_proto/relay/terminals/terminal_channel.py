@@ -77,7 +77,7 @@ class TerminalPort(RelayPort, Protocol):
     shells: ShellLauncher
 
     def live_terminals(self) -> dict[str, Terminal]:
-        """Return the attached terminals, one for each name of a tmux session."""
+        """Return the attached terminals by the names of their tmux sessions, one for each name."""
 
 
 class TerminalChannelHandler:

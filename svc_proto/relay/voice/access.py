@@ -9,7 +9,7 @@ The order of the checks, and the answers (text/plain), are those of wire termina
 | 3    | the token of a live session                        | its principal; 403 without the live grant  |
 | 4    | any other token over an unsafe connection          | 403; the API server is not queried         |
 | 5    | the API server refuses it, or is down              | 401                                        |
-| 6    | the server has no key; the caller no local access  | 401                                        |
+| 6    | server without a key, caller without local access  | 401                                        |
 
 A pairing key of the API server in this process is accepted without steps 5 and 6.
 

@@ -144,7 +144,7 @@ class ClientConnection:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Start the timeout for `system/auth`."""
+        """Store the socket and its number, and start the timeout for `system/auth`."""
         self.socket, self.number = socket, socket.number
         engine = self.relay.engine
         self._timer = engine.coarse_timers.timer(self._timed_out)
