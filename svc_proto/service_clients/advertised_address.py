@@ -1,6 +1,6 @@
 """Addresses of this host's servers for a phone, and the signing of an invite that contains them.
 
-In place of a bind address for all interfaces a phone gets the address on the local network (wire core 2.6).
+An invite names the host's best address, `lan_address`, in place of a bind address for all interfaces (wire core 2.6).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = [
 
 
 def lan_address(engine: Engine, bind_host: str = "::") -> Flow[str]:
-    """Return this host's address on its network, for a server that is bound to a wildcard; 127.0.0.1 without one."""
+    """Return this host's best address for a phone of a server that is bound to a wildcard; 127.0.0.1 without one."""
     return (yield from find_host_addresses(engine)).best(bind_host) or "127.0.0.1"
 
 
 def advertised_host(host: str, lan: str) -> str:
-    """Return the host of an API server for a phone: `lan` in place of a loopback or wildcard address."""
+    """Return the host of an API server for a phone: `lan` in place of each of `LOCAL_HOSTS`, any other host trimmed."""
     return lan if host.strip().lower() in LOCAL_HOSTS else host.strip()
 
 

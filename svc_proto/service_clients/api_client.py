@@ -28,7 +28,10 @@ NOTHING: Mapping[str, object] = {}
 
 @define(eq=False)
 class ApiClient(ServiceClient):
-    """Client of the API server's routes for chats and runs; failures raise `ServiceCallError`."""
+    """Client of the API server's routes for chats and runs.
+
+    `ServiceCallError` is raised without a response, and by all methods but `post_run` for a refusal.
+    """
 
     def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
         """Create a session with the members `wish`, such as `title`; return its id."""
@@ -43,7 +46,7 @@ class ApiClient(ServiceClient):
     def list_objects(
         self, engine: Engine, path: str, *names: str, within: float | None = None
     ) -> Flow[list[JsonObject]]:
-        """Get a list and return its rows; servers put them under one of `names`, or send a bare array."""
+        """Get a list and return its objects: a bare array, or the first array in one of `names`, `items` or `data`."""
         value = self.json_value(self.check((yield from self.request(engine, "GET", path, within=within))))
         found = as_object(value)
         return JsonObject.of({"data": value} if found is None else found).objects(*names, "items", "data")
@@ -68,8 +71,8 @@ class ApiClient(ServiceClient):
         """Stream one turn: call `on_event` for its events, until it returns True, or to the end.
 
         After True, the events that arrived together with that one are still passed on. `on_open` gets the reader, whose
-        reading can be paused for backpressure. `within` is for the start of the response. Raises `ServiceCallError` for
-        a refusal, and for a stream that breaks off or stalls.
+        reading can be paused for backpressure. `within` is for the start of the response. Raises `ServiceCallError`
+        without a response, for a refusal, and for a stream that breaks off or stalls.
         """
         reader = yield from self.request(
             engine,
@@ -104,7 +107,7 @@ class ApiClient(ServiceClient):
         *,
         within: float | None = None,
     ) -> Flow[HttpResult]:
-        """Get a run, or send it a `stop` or an `approval`; return the response, whatever its status."""
+        """Get a run, or post `order` to its `verb` (`stop`, `approval`); return the response, whatever its status."""
         path = f"/v1/runs/{encode_segment(run)}" + (f"/{verb}" if verb else "")
         method, body = ("POST", order) if verb else ("GET", b"")
         return (yield from self.request(engine, method, path, body, within=within))

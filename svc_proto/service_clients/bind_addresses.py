@@ -1,4 +1,4 @@
-"""Bind addresses of servers, and the form of hosts in URLs. This module imports nothing, so commands start fast."""
+"""Bind addresses of servers, and the form of hosts in URLs. This module imports no other one of the project."""
 
 from __future__ import annotations
 

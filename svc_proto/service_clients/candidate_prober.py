@@ -2,7 +2,7 @@
 
 `CandidateSelector` decides which candidates to probe, the timeouts and the selection; this module sends the probes. A
 probe is `GET /health` of the relay behind a candidate (wire core 3.3). For a relay whose address was derived from the
-API's, it is `/voice/config`, which may be refused.
+API's, it is `/voice/config`; there a status of 401 or 403 is a good answer as well.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_ROLE_CHARS = 64  # characters; any role is permitted
 
 
 class CandidateProber:
-    """Prober of one relay's candidates. A candidate that answered is not probed again for a minute."""
+    """Prober of one relay's candidates. One that answered well is not probed for a minute, unless `anew` is set."""
 
     def __init__(self, engine: Engine, candidates: Sequence[Candidate], *, probe: str = "/health") -> None:
         self._engine = engine
@@ -52,7 +52,11 @@ class CandidateProber:
         self.problems: dict[Candidate, str] = {}  # reason for each rejected candidate
 
     def select(self, *, anew: bool = False) -> Flow[Candidate | None]:
-        """Return the best candidate that answers; None if none does. `anew` discards earlier results."""
+        """Return the first candidate that answers in the first tier in which any does; None if none does.
+
+        A candidate of that tier that answered well within the last minute is chosen without a probe. `anew` discards
+        earlier results.
+        """
         now = self._engine.now.mono
         self._over = False
         self.problems.clear()

@@ -14,11 +14,9 @@ ROLES = ("lan", *(brand.mesh_role for brand in BRANDS.values()))  # routes to an
 
 
 def dashboard_at(dashboard: tuple[str, int], host: str) -> str | None:
-    """Return the dashboard's URL at an address of this host; None if it does not listen there.
+    """Return the dashboard's URL at an address of this host; None unless it is bound to that address or to a wildcard.
 
-    None also for a loopback or wildcard address, which no phone can use.
-
-    `dashboard` is where it listens, as in `RelayConfig`.
+    None also for each of `LOCAL_HOSTS`, which no phone can use. `dashboard` is the host and port that it is bound to.
     """
     bound, port = dashboard
     if host in LOCAL_HOSTS or (bound not in WILDCARD_ADDRESSES and bound != host):
@@ -29,8 +27,8 @@ def dashboard_at(dashboard: tuple[str, int], host: str) -> str | None:
 def with_dashboard_member(endpoint: object, dashboard: tuple[str, int]) -> object:
     """Return a route of an invite with the dashboard's URL.
 
-    A route is unchanged if it names a dashboard, is no route to an address of this host (`ROLES`), or if the dashboard
-    does not listen at that address.
+    The route is unchanged if it has a member `dashboard`, if its role is not one of `ROLES`, or if `dashboard_at` has
+    no URL for the host of its API.
     """
     route = JsonObject.of(endpoint)
     host = route.get_object("api").text("host")
@@ -39,9 +37,9 @@ def with_dashboard_member(endpoint: object, dashboard: tuple[str, int]) -> objec
 
 
 def name_dashboard(payload: Mapping[str, object], dashboard: tuple[str, int] | None) -> dict[str, object]:
-    """Return the payload of an invite with the dashboard's URL, as far as a phone can reach the dashboard.
+    """Return the payload of an invite with the dashboard's URL, if any, in its routes and as `dashboard_url`.
 
-    The payload is unchanged if it names a dashboard, or if `dashboard` is None.
+    The payload is unchanged if it has a `dashboard_url`, or if `dashboard` is None.
     """
     members = JsonObject(payload)
     if dashboard is None or "dashboard_url" in members:

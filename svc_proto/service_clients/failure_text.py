@@ -21,12 +21,12 @@ _REASONS = {  # by the value of a `FailureKind`
 
 
 def failure_reason(failure: Failure) -> str:
-    """Return the reason of a failed operation in a few words: the host's own text if it has one."""
+    """Return the reason of a failed operation: the failure's detail, else a few words for its kind."""
     return failure.detail or _REASONS.get(failure.kind.value, failure.kind.value.replace("_", " "))
 
 
 def model_server_name(base_url: str, source: str) -> str:
-    """Return the name of a model's server for people: its address, and the setting that names the address.
+    """Return the name of a model's server for people: its address, and the setting that names the address, if any.
 
     The query and user information are left out: they may hold a key.
     """

@@ -83,7 +83,7 @@ class HostAddress:
 
 @frozen
 class HostAddresses:
-    """All addresses of this host, best first."""
+    """Addresses of this host, best first."""
 
     rows: tuple[HostAddress, ...] = ()
 
@@ -115,7 +115,8 @@ def find_host_addresses(engine: Engine) -> Flow[HostAddresses]:
 def parse_addresses(listed: Sequence[object]) -> tuple[HostAddress, ...]:
     """Classify the listed addresses, and sort them by kind, then IPv4 before IPv6, then the default route's first.
 
-    Each has the members `interface`, `address`, `up`, `point_to_point` and `default`.
+    The members read are `interface`, `address`, `up`, `point_to_point` and `default`. Entries without a valid address
+    are skipped.
     """
     rows = [row for row in (_address(JsonObject.of(each)) for each in listed) if row is not None]
     return tuple(sorted(rows, key=lambda row: (row.kind, row.version, not row.is_default)))

@@ -1,4 +1,4 @@
-"""Writer of a new API key into all files that hold the old one (wire core 2.7), and of other variables into `.env`."""
+"""Writer of a new API key into the settings files that have one, else `.env` (wire core 2.7), and of other settings."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ENV_FILE = ".env"
 
 
 class HostFileError(Exception):
-    """A file with the key or other settings cannot be read, edited or written, or the key is in none.
+    """Error: a settings file cannot be read, edited or written, or only the environment has the key.
 
-    The text is for people, and holds no secret.
+    The text is for people.
     """
 
 
@@ -39,10 +39,10 @@ class NewKey:
 
 
 def write_new_key(engine: Engine, home: str, config_path: str, *, configured_key: str) -> Flow[NewKey]:
-    """Make a key and store it in each file that has one, else in `.env`. Raises `HostFileError`.
+    """Make a key and store it in each file that has one, else in `.env`.
 
-    Nothing is written before all files were read. Servers prefer `.env`, so it is written last. `configured_key` is
-    that of the environment, which no file can replace; empty if it has none.
+    Nothing is written before all files were read. Servers prefer `.env`, so it is written last. Raises `HostFileError`
+    for an unusable file, and if no file has a key but the environment has one, `configured_key`.
     """
     key = new_api_key(engine.entropy)
     settings = yield from read_text(engine, config_path)

@@ -1,7 +1,7 @@
 """Address and key of this host's API server, from the environment and its files.
 
-A value is taken from the environment, else from `.env` in the service home, else from the agent's configuration file
-(wire core 2.7, wire api 9).
+Host, port and key are taken from the environment, else from `.env` in the service home, else from the agent's
+configuration file (wire core 2.7, wire api 9).
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ class LocalApi:
 
 
 def find_local_api(engine: Engine, config: RelayConfig) -> Flow[LocalApi]:
-    """Return the API server of this host. TLS is on if the environment or `.env` names a certificate.
+    """Return the API server of this host.
 
-    The address of a server in this process is taken from the configuration.
+    Host, port and TLS of a server in this process are taken from the configuration. For any other server, TLS is on if
+    the environment or `.env` names a certificate.
     """
     settings_files = yield from _read_files(engine, config.config_path, config.home)
     key = _key(settings_files, config.api_key, named=config.key_in_environment)
@@ -84,7 +85,7 @@ def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
 
 
 def with_key(found: Mapping[str, object], key: str) -> dict[str, object]:
-    """Return the changes for a parsed configuration file to hold this key; empty if it holds none."""
+    """Return the changes for a parsed configuration file to hold this key; empty if the file has no key."""
     server = JsonObject.of(found).get_object("platforms", "api_server")
     changed: dict[str, object] = {"extra": {"key": key}} if _text(server.get_object("extra").get("key")) else {}
     if _text(server.get("api_key")):

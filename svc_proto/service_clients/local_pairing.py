@@ -1,7 +1,7 @@
 """Pairing of the agent with the relay on its own host: a code by loopback, then `system/auth` with it.
 
-The session is an ordinary one (wire core 1, 2): the operator sees it as "Agent on this host" and can revoke it. The
-agent requests only the grant that it needs, and has the others withheld.
+The session is an ordinary one (wire core 1, 2): the operator sees it by its name, "Agent on this host" by default,
+and can revoke it. The agent requests only the grant that it needs, and has the others withheld.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def pair_locally(
 ) -> Flow[str]:
     """Return a new session token of a relay on this host, for a device of this name. Raises `ServiceCallError`.
 
-    The session lasts `ttl` seconds, or the relay's default for None. With `looks` it permits reading the phone only.
-    With an `audience` it is valid for that audience only.
+    The requested lifetime is `ttl` seconds, or the relay's default for None. With `looks` the session permits
+    only reading the phone. With an `audience` it is valid for that audience only.
     """
     granted = READ_ONLY_GRANTS if looks else None
     payload = {

@@ -54,7 +54,7 @@ def read_secret(engine: Engine, name: str = LOCAL_SECRET) -> Flow[str]:
 
 
 def secret_headers(engine: Engine) -> Flow[tuple[tuple[bytes, bytes], ...]]:
-    """Return the header field for a request to the relay on this host; none without a readable secret."""
+    """Return the header field for a request to the relay on this host; none without a valid stored secret."""
     text = yield from read_secret(engine)
     return ((HEADER, text.encode("ascii")),) if _SECRET.fullmatch(text) else ()
 

@@ -3,11 +3,11 @@
 | state   | trigger | next    |                                                               |
 |---------|---------|---------|---------------------------------------------------------------|
 | NEW     | OPEN    | OPENING | `initialize` is sent, once the transport is open               |
-| OPENING | AGREE   | OPEN    | the server named a supported version and got our confirmation  |
+| OPENING | AGREE   | OPEN    | the server named a supported version; our confirmation is sent |
 | OPENING | END     | OVER    |                                                               |
 | OPEN    | END     | OVER    | the connection was lost, or was closed here                   |
 
-Messages are read leniently; a response that cannot be read fails its request at once, with the reason. A server may
+Messages are read leniently; an unreadable response fails its request at once, if the request can be found. A server may
 request nothing but `ping`. Each progress notification renews the time of its request, up to ten times that time in all.
 """
 
@@ -71,7 +71,7 @@ CLIENT = {"name": "svc-agent", "version": VERSION}
 
 
 class McpError(Exception):
-    """Error of a request. The text is for users and models, in one line, and holds no secret.
+    """Error of a connection or of a request. The text is for users and models.
 
     `unheard`: the server has not accepted the request, so it may be repeated.
     """
@@ -89,7 +89,7 @@ class McpTransport(Protocol):
         ...
 
     def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
-        """Confirm the protocol version: `text` is sent before anything else. Raises `McpError`."""
+        """Confirm the protocol version by sending `text`, before any later message. Raises `McpError`."""
         ...
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
@@ -101,7 +101,7 @@ class McpTransport(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the transport; no message is sent any more."""
+        """Close the transport; the client sends no message after it."""
         ...
 
 
@@ -192,7 +192,8 @@ class McpClient:
     def request(self, method: str, params: Mapping[str, object], *, within: float) -> Flow[JsonObject]:
         """Send a request and return its result.
 
-        Raises `McpError` for a refusal, a timeout, a lost connection, and at the limit of `MAX_ASKED` pending requests.
+        Raises `McpError` for a refusal, an unusable answer or a timeout, without a connection, and while `MAX_ASKED`
+        requests are pending.
         """
         engine = self._engine
         if self.state not in (McpClientState.OPENING, McpClientState.OPEN):
@@ -244,9 +245,9 @@ class McpClient:
     # --- for the transport --------------------------------------------------------------------------------------------
 
     def receive(self, data: bytes | str, sole: RequestId | None = None) -> str:
-        """Handle a message of the server. Return why it cannot be read; empty if it was read.
+        """Handle a message of the server, unless the connection is over. Return why it is not JSON; else an empty text.
 
-        With `sole` the message arrived in the response to this request: an answer without an id belongs to it.
+        With `sole` the message arrived in the response to this request: an error without an id belongs to it.
         """
         if self.state is McpClientState.OVER:
             return ""
@@ -267,7 +268,7 @@ class McpClient:
             self._answer(pending, why)
 
     def transport_closed(self, why: McpError, refused: RequestId | None = None) -> None:
-        """Fail all requests, since the connection has ended by itself; do nothing if it is closed.
+        """End a connection that was lost: call `on_over`, fail all requests. Do nothing if it is over or not opened.
 
         The `refused` request was not accepted; the outcome of the others is unknown.
         """

@@ -1,10 +1,10 @@
-"""MCP transport over Streamable HTTP: each message is a POST, answered by JSON or an event stream.
+"""MCP transport over Streamable HTTP: each message is a POST; a request is answered by JSON or an event stream.
 
-A stream that breaks off before the answer is resumed from its last event, if events have ids. Messages that the server
+A stream that breaks off before the answer is resumed from its last event, if that has an id. Messages that the server
 sends by itself are received by GET, if supported.
 
-If a request is refused for an unclear reason, a `ping` in the same session finds out whether the session is lost.
-Redirects are followed within the origin of the configured URL.
+If a request has no answer for an unclear reason, a `ping` in the same session finds out whether the session is lost.
+Redirects are followed within the origin of the configured URL, at most `MAX_REDIRECTS` in a row.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _HttpTransportHandler(Protocol):
 
 @frozen
 class _FailedRequest:
-    """Reason of a request without an answer, and whether its session may be, or is, lost."""
+    """Reason of a request without an answer, whether its session may be, or is, lost, and whether it was refused."""
 
     why: str
     suspicious: bool = True  # the session may be lost
@@ -99,11 +99,14 @@ class McpHttpTransport:
         self._listener: Task | None = None
 
     def open(self) -> Flow[None]:
-        """Implement `McpTransport.open`: each message has its own request."""
+        """Implement `McpTransport.open`; do nothing, since each message has its own request."""
         yield from ()
 
     def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
-        """Implement `McpTransport`; wait for the response, since later messages could overtake this one."""
+        """Post the confirmation and wait for the response, so no later message overtakes it; then start to listen.
+
+        The status of the response is ignored. Raises `McpError` without a response.
+        """
         self._version = ((VERSION, version.encode("ascii")),)
         try:
             _discard_response((yield from self._send_request("POST", text, within=INITIALIZE_TIMEOUT)))
@@ -112,7 +115,7 @@ class McpHttpTransport:
         self._listener = self._engine.spawn(self._listen())
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
-        """Implement `McpTransport.send`."""
+        """Implement `McpTransport.send`; drop a message without an answer while `MAX_NOTES` of them are under way."""
         if identity is not None:
             self._tasks[identity] = self._engine.spawn(self._carry(text, identity))
         elif self._notes < MAX_NOTES:
@@ -120,13 +123,13 @@ class McpHttpTransport:
             self._engine.spawn(self._post_notification(text))
 
     def abandon_request(self, identity: RequestId) -> None:
-        """Implement `McpTransport.abandon_request`."""
+        """Cancel the task of a request, if it is pending."""
         task = self._tasks.pop(identity, None)
         if task is not None:
             task.cancel()
 
     def close(self) -> None:
-        """End the session at its server, and implement `McpTransport.close`."""
+        """Stop listening, and begin to end the session at the server, if there is one."""
         if self._listener is not None:
             self._listener.cancel()
         if self._session:
@@ -183,9 +186,9 @@ class McpHttpTransport:
         return _FailedRequest(why, suspicious=status not in TEMPORARY, gone=gone, refused=400 <= status < 500)
 
     def _receive(self, data: bytes | str, identity: RequestId) -> Flow[_FailedRequest]:
-        """Pass a message to the client, unless it is an error because the session is lost.
+        """Pass a message to the client, unless it is an error and `_find_loss` reports a loss.
 
-        Return the failure of the request: a lost session or a message that the client cannot read; else `END`.
+        Return the failure of the request: such a loss or a message that is not JSON; else `END`.
         """
         if self._session and self._version and _is_error(data) and (yield from self._find_loss()):
             return _FailedRequest(GONE, gone=True, refused=True)
@@ -219,7 +222,7 @@ class McpHttpTransport:
     # --- streams --------------------------------------------------------------------------------------------------
 
     def _read_on(self, reader: EventReader, identity: RequestId) -> Flow[_FailedRequest]:
-        """Read a stream to its end, and resume it where it breaks off, until its answer cancels the task.
+        """Read a stream to its end, and resume it at most `MAX_RESUMED` times, until its answer cancels the task.
 
         Return the failure of the request if no answer came.
         """
@@ -239,10 +242,10 @@ class McpHttpTransport:
     def _read(
         self, reader: EventReader, identity: RequestId | None = None
     ) -> Flow[tuple[str, float | None, _FailedRequest]]:
-        """Read a stream to its end.
+        """Read a stream to its end, or until the session of its request is lost.
 
-        Return the id of its last event, the delay before a resumption in s, and the failure of the request whose
-        response the stream is.
+        Return the id of its last event, empty without a usable one, the delay before a resumption in s, and the failure
+        of the request whose response the stream is.
         """
         last, pause, failed = "", None, END
         quota = ReadQuota(self._engine, reader.set_paused)
@@ -267,7 +270,7 @@ class McpHttpTransport:
         return last, pause, failed
 
     def _listen(self) -> Flow[None]:
-        """Receive the messages that the server sends by itself, while it supports that."""
+        """Receive the messages that the server sends by itself, until it responds to a GET without an event stream."""
         last, wait = "", LISTENS_AGAIN
         while True:
             more: Sequence[tuple[bytes, bytes]] = ((LAST_EVENT_ID, last.encode("utf-8")),) if last else ()
@@ -290,9 +293,9 @@ class McpHttpTransport:
     def _send_request(
         self, method: str, body: bytes, *more: tuple[bytes, bytes], within: float
     ) -> Flow[EventReader | HttpResult]:
-        """Send a request, follow redirects within the origin, and return the response.
+        """Send a request, follow at most `MAX_REDIRECTS` redirects within the origin, and return the response.
 
-        Later requests go where the redirects led.
+        If that is not a redirect, later requests go to the same URL.
         """
         into = event_stream(accept=BOTH if method == "POST" else EVENT_STREAM, longest=MAX_MESSAGE)
         fields = (*((JSON,) if body else ()), *more, *self._fields())

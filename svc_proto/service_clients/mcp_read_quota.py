@@ -39,5 +39,5 @@ class ReadQuota:
             self._timer.set(self._ends)
 
     def close(self) -> None:
-        """Stop the timer: nothing is read any more."""
+        """Stop the timer that ends a pause: nothing is read any more."""
         self._timer.retire()

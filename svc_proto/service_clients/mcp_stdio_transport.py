@@ -1,7 +1,7 @@
 """MCP transport over a child process: one message per line, on its standard input and output.
 
 Of the error output only the end is kept, as the reason of an exit. To stop the server its input is closed; if it does
-not exit, it gets SIGTERM, and then SIGKILL.
+not exit, it gets SIGTERM, and then SIGKILL. A server that fails, or runs while the engine stops, gets SIGTERM at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PROBLEMS = {FailureKind.NOT_FOUND: "there is no such program, or folder", Failur
 
 @frozen(kw_only=True)
 class StdioParameters:
-    """Command line of a server. Its environment is that of every child (`engine.child_process`), and `env`."""
+    """Command line and folder of a server. Its environment is that of children (`engine.child_process`), and `env`."""
 
     argv: tuple[str, ...] = field(repr=False)
     env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -75,12 +75,12 @@ class McpStdioTransport:
         self._child = started
 
     def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
-        """Implement `McpTransport`: lines arrive in order, and have the same format in each version."""
+        """Send the confirmation as any message: lines arrive in order, and have the same format in each version."""
         yield from ()
         self.send(text, None)
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
-        """Implement `McpTransport.send`."""
+        """Write a message as a line, if the child runs; end the connection if the child leaves too much unread."""
         child = self._child
         if child is None or child.gone:
             return
@@ -89,10 +89,10 @@ class McpStdioTransport:
             self._fail("it does not read")
 
     def abandon_request(self, identity: RequestId) -> None:
-        """Implement `McpTransport`: a late answer is ignored by the client."""
+        """Do nothing: a late answer is ignored by the client."""
 
     def close(self) -> None:
-        """Implement `McpTransport.close`."""
+        """Close the input of a running child, and terminate it if it does not exit; at once while the engine stops."""
         child, left, self._closed = self._child, self._closed, True
         if child is None or child.gone:
             self._rest()
@@ -106,7 +106,7 @@ class McpStdioTransport:
     # --- ChildHandler ------------------------------------------------------------------------------------------------
 
     def on_output(self, data: bytes) -> None:
-        """Implement `ChildHandler.on_output`: pass on lines that are not blank; fail at a line that is too long."""
+        """Pass each line that is not blank to the client; end the connection at a line over `MAX_MESSAGE` bytes."""
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:
@@ -118,7 +118,7 @@ class McpStdioTransport:
         self.count(len(lines), len(data))
 
     def on_exit(self, status: int | None) -> None:
-        """Implement `ChildHandler.on_exit`: report the status and the last errors, without secrets."""
+        """Report the exit to the client, with the last line of the error output; redact long values of `env` in it."""
         self._rest()
         said = self._complaint.text
         for _, value in self._program.env:
@@ -164,14 +164,14 @@ class _StderrTail:
 
     @property
     def text(self) -> str:
-        """Last line of the error output."""
+        """Excerpt of the last line of the error output; empty without output."""
         lines = self._stderr_tail.decode("utf-8", "replace").strip().splitlines()
         return safe_excerpt(lines[-1]) if lines else ""
 
     def on_output(self, data: bytes) -> None:
-        """Implement `ChildHandler.on_output`: keep the end of the standard error."""
+        """Keep the end of the error output, and count the bytes for the quota."""
         self._stderr_tail = (self._stderr_tail + data)[-MAX_COMPLAINT:]
         self._carrier.count(0, len(data))
 
     def on_exit(self, status: int | None) -> None:
-        """Implement `ChildHandler.on_exit`; do nothing."""
+        """Do nothing: the transport handles the exit."""

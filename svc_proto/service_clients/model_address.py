@@ -24,7 +24,7 @@ def endpoint_url(base_url: str, page: str = COMPLETIONS) -> str:
 
 
 def has_plain_layout(base_url: str) -> bool:
-    """Report whether further pages are known to be beside the base URL: it has no query and names no page."""
+    """Report whether other pages can be beside a base URL: it has no query and no completions page at the end."""
     parts = urlsplit(base_url)
     return not parts.query and not parts.path.rstrip("/").endswith(f"/{COMPLETIONS}")
 

@@ -2,7 +2,8 @@
 
 The list is that of the OpenAI API. Context sizes are read from members that some servers add to it, such as
 `max_model_len` of vLLM, and from routes of llama.cpp (`/props`), Ollama (`/api/ps`, `/api/show`) and LM Studio
-(`/api/v0/models`, `/api/v1/models`). Only Ollama lists whether a model calls tools.
+(`/api/v0/models`, `/api/v1/models`). Whether a model calls tools is read from
+`/api/show`, or tried.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def probe_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[in
     """Return the size in tokens of the context that a server gives a model; None if the server does not report it.
 
     A model of Ollama that is not loaded is loaded first, since its size is known only then. The size is not looked for
-    if the base URL has a query or names a page.
+    if the base URL has a query or names the completions page.
     """
     if not has_plain_layout(base_url):
         return None
@@ -137,7 +138,7 @@ def probe_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[in
 def find_abilities(engine: Engine, base_url: str, name: str, key: str, listing: ModelListing) -> Flow[ModelAbilities]:
     """Return the abilities of a model, by the list and the additional routes of its server.
 
-    The context of a model that Ollama has not loaded is the largest that the model takes.
+    Without a context in the list, that of a model that Ollama has not loaded is the largest that the model takes.
     """
     context = dict(listing.contexts).get(name)
     shown = yield from _ask(engine, "POST", root_url(base_url, "api/show"), key, {"model": name})
@@ -182,12 +183,12 @@ def try_model(engine: Engine, base_url: str, name: str, key: str) -> Flow[ModelT
 
 
 def _llama_cpp_context(engine: Engine, base_url: str, key: str) -> Flow[int | None]:
-    """Return the context size in the page `/props` of llama.cpp; None from another server."""
+    """Return the context size in the page `/props` of llama.cpp; None without one."""
     return find_context((yield from _ask(engine, "GET", root_url(base_url, "props"), key)) or JsonObject())
 
 
 def _ollama_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[int | None]:
-    """Return the context size of a model as Ollama has loaded it, 0 if it is not loaded; None from another server.
+    """Return the context size of a model as Ollama has loaded it, 0 if none is listed; None without a list of models.
 
     This size may be smaller than that in the model's file.
     """
@@ -199,7 +200,7 @@ def _ollama_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[
 
 
 def _lm_studio_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[int | None]:
-    """Return the context size of a model as LM Studio has loaded it; None if it is not loaded, or for another server.
+    """Return the context size of a model as LM Studio has loaded it; None if no size is listed.
 
     LM Studio 0.4 and later has the second route, older versions have only the first.
     """

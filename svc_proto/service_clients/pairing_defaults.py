@@ -1,4 +1,4 @@
-"""Default grants and lifetime of new pairing codes, as the owner set them last (`PAIR_VARIABLES`)."""
+"""Default grants and lifetime of new pairing codes, from the environment, else from `.env` (`PAIR_VARIABLES`)."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class RelayPhoneControl:
         return {**arguments, ASKS_ITS_USER: True} if asks else None
 
     def phone_status(self, arguments: Mapping[str, object]) -> Flow[JsonObject]:
-        """Return the status of the phone that a call goes to; empty for a relay on another host."""
+        """Return the status of the phone that a call goes to; empty without a response or for a remote relay."""
         if not self._is_here:
             return JsonObject()
         device = arguments.get("device")
@@ -184,9 +184,10 @@ class RelayPhoneControl:
         return [row for row in rows if row.get("asked_by") == self._session_name]
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        """Implement `PhoneControl.call`. Unless the token was configured, pair anew once if the token has ended.
+        """Call a route of the relay. If a token that was not configured has ended, call once more with another one.
 
-        A phone may answer 401, too. So after a 401 the relay is queried whether the token has ended.
+        A phone may answer 401, too. So after a 401 the relay is queried whether the token has ended. Raises `ToolError`
+        if the relay is unreachable, or without a token that it accepts.
         """
         token = self._set or (yield from self._get_token(""))
         if not is_printable_ascii(token):

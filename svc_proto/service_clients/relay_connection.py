@@ -104,7 +104,7 @@ class RelayConnection:
         return self._socket is not None and self._socket.writable
 
     def send(self, channel: str, kind: str, payload: Mapping[str, object]) -> str:
-        """Send an envelope; return its id."""
+        """Send an envelope, if the socket was opened; return its id."""
         identity = new_uuid(self._engine.entropy)
         if self._socket is not None:
             self._socket.send_text(write_envelope(channel, kind, identity, payload))

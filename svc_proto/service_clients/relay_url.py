@@ -49,7 +49,7 @@ class RelayUrl:
 def derive_relay_url(api_url: str) -> str:
     """Return the default URL of the relay beside an API server: ws for http, wss for https, and port 8767.
 
-    Raises `RemoteProtocolError` for a URL that is not http or https.
+    Raises `RemoteProtocolError` for an invalid URL and for one that is not http or https.
     """
     url = parse_url(api_url)
     if url.scheme not in ("http", "https"):

@@ -1,7 +1,7 @@
 """Statistics of a host's servers from their `/metrics`: rates between two readings, and the history of an hour.
 
     history = StatsHistory()
-    now = history.add(MetricsReading(moment, {"relay": MetricSamples(text)}))  # `ServerStats`, with rates
+    now = history.add(MetricsReading(moment, {"relay": MetricSamples(text)}))  # `ServerStats`; rates from the second on
 
 A counter that is lower than before belongs to a restarted server: then all of it is new. Figures of a process that two
 servers report count once; servers with the same start time are one process.

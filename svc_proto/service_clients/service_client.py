@@ -65,7 +65,7 @@ _BY_STATUS = {
 
 
 class ServiceCallError(Exception):
-    """Failure of a call: `failure` without a complete response, else `answer`; the text holds no secret."""
+    """Failure of a call: a `failure` of the connection or of `system/auth`, else the HTTP response as `answer`."""
 
     def __init__(
         self, peer: ServiceClient, fault: ServiceFault, what: Failure | HttpResult, *, lacks: str = ""
@@ -89,7 +89,7 @@ class ServiceCallError(Exception):
 
     @property
     def why(self) -> str:
-        """Reason for a missing response, in the host's words or as a kind; empty if there is one."""
+        """Reason in `failure`: its detail, else its kind; empty if there is no `failure`."""
         return "" if self.failure is None else self.failure.detail or self.failure.kind.value
 
     @property
@@ -99,7 +99,7 @@ class ServiceCallError(Exception):
 
     @property
     def server_message(self) -> str:
-        """Error message of the server, in any of the shapes of wire core 0.4 and wire api 2.1."""
+        """Error message of the server, in any of the shapes of wire core 0.4 and wire api 2.1; empty without one."""
         return "" if self.answer is None else error_message_in(self.answer.body)
 
 
@@ -107,7 +107,7 @@ class ServiceCallError(Exception):
 class ServiceClient:
     """Client of a server: its name for users, its URL (http or ws, or with TLS) without a final slash, our credential.
 
-    After a 401, `find_token` is called with the refused token, and returns the one to use from then on.
+    After the first 401 of a request, `find_token`, if set, is called with the refused token; it returns the next one.
     """
 
     name: str
@@ -131,10 +131,10 @@ class ServiceClient:
         within: float | None = None,
         connect_within: float | None = None,
     ) -> Flow[T | HttpResult]:
-        """Send one request and wait at most `within` seconds. Raises `ServiceCallError` without a response.
+        """Send a request and wait at most `within` seconds, by default `patience`, for the response.
 
-        After a 401 with `find_token`, and after a 401 or 403 with a stale local secret, the request is sent once more
-        with the new one.
+        It is sent again, once for each reason, after a 401 if `find_token` returns another token, and after a 401 or
+        403 of a `local` client if the local secret has changed. Raises `ServiceCallError` without a response.
         """
         until = engine.now.mono + (self.patience if within is None else within)
         secret = (yield from secret_headers(engine)) if self.local else ()
@@ -174,11 +174,14 @@ class ServiceClient:
         *,
         within: float | None = None,
     ) -> Flow[JsonObject]:
-        """Return the JSON object of the response. Raises `ServiceCallError` for any other, and from status 300 on."""
+        """Send a request and return the JSON object of the response.
+
+        Raises `ServiceCallError` without one, and from status 300 on.
+        """
         return self.json_object((yield from self.success(self.request(engine, method, path, body, within=within))))
 
     def upload(self, engine: Engine, path: str, part: Part, *, within: float) -> Flow[HttpResult]:
-        """Upload a file as a form (RFC 7578). Raises `ServiceCallError`, from status 300 on as well."""
+        """Upload a file as a form (RFC 7578). Raises `ServiceCallError` without a response, and from status 300 on."""
         boundary = engine.entropy(16).hex()
         kind = (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii"))
         body = encode_multipart((part,), boundary)
@@ -195,11 +198,11 @@ class ServiceClient:
         return opened
 
     def success(self, request: Flow[HttpResult]) -> Flow[HttpResult]:
-        """Return the response to a request if it is a success. Raises `ServiceCallError` for any other."""
+        """Return the response to a request if its status is below 300. Raises `ServiceCallError` for any other."""
         return self.check((yield from request))
 
     def check(self, answer: HttpResult) -> HttpResult:
-        """Return the response if it is a success. Raises `ServiceCallError` for any other."""
+        """Return the response if its status is below 300. Raises `ServiceCallError` for any other."""
         if answer.status >= 300:
             raise ServiceCallError.by_status(self, answer)
         return answer
