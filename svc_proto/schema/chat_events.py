@@ -2,8 +2,8 @@
 
 Each is a class whose fields are the members on the wire, in their order; approvals are wire api 6.3. Every event has a
 head before them: `session_id`, `run_id`, `seq`, `ts`. A phone silently drops an event with an unexpected type, so the
-types are exact. Other servers may leave members out or write them differently: a field then has its default, or the
-value of another name in use.
+types are exact. Other servers may leave members out or write them differently: a field then has the value of another
+name in use, else it is empty, None, 0 or its default.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def parse_event(kind: str, data: JsonObject) -> ChatEvent | None:
 
 
 def delta_text(data: Mapping[str, object]) -> str:
-    """Return the text in the data of an `assistant.delta`, the most frequent event; empty if there is none."""
+    """Return the text in the data of an `assistant.delta`; empty if there is none."""
     found = data.get("delta")
     return found if type(found) is str else ""
 

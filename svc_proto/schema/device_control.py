@@ -60,7 +60,7 @@ class ControlTool:
 
 @fast_frozen(kw_only=True)
 class ControlRoute:
-    """A route of Device Control. The defaults of the gates are those of most routes that act."""
+    """A route of Device Control, with the rules for its arguments, its tools and its gates."""
 
     method: str
     path: str

@@ -102,7 +102,7 @@ def flag_rule(name: str, *, required: bool = False) -> ArgumentRule:
 
 
 def _choice(name: str, allowed: tuple[str, ...]) -> ArgumentRule:
-    """Return the rule that the member is one of a few words, whatever its letter case."""
+    """Return the rule that the member is one of a few words, whatever its letter case and the blanks around it."""
 
     def check(arguments: Arguments) -> None:
         if (as_text(arguments.get(name)) or "").strip().lower() not in allowed:
@@ -112,7 +112,7 @@ def _choice(name: str, allowed: tuple[str, ...]) -> ArgumentRule:
 
 
 def either_rule(field: str, *rules: ArgumentRule) -> ArgumentRule:
-    """Return the rule that one of the rules holds; the refusal names `field`."""
+    """Return the rule that at least one of the rules holds; the refusal names `field`."""
 
     def check(arguments: Arguments) -> None:
         for rule in rules:
@@ -130,7 +130,7 @@ def either_rule(field: str, *rules: ArgumentRule) -> ArgumentRule:
 def _handover(arguments: Arguments) -> None:
     """Raise `Refused` 400 unless there is an attachment or text to share.
 
-    Raise it also if `attachments`, `media_tokens` or `paths` is no list.
+    Raise it also if `attachments`, `media_tokens` or `paths` is present and no list.
     """
     for name in ("attachments", "media_tokens", "paths"):
         optional(arguments, name, array)

@@ -106,7 +106,7 @@ class JsonObject(dict[str, object]):
         return next((found for name in names if (found := as_identity(self.get(name)))), "")
 
     def binary(self, name: str) -> bytes:
-        """Return the bytes that this member holds as base64; empty if it is missing or malformed."""
+        """Return the bytes that this member holds as base64; empty if it is missing or cannot be decoded."""
         try:
             return b64decode(self.text(name))
         except ValueError:

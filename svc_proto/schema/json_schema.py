@@ -65,7 +65,7 @@ def schema_keywords(**keywords: object) -> SchemaKeywords:
 
 @define
 class SchemaComponents:
-    """Schemas of classes, by class name."""
+    """Schemas of classes, by class name without `Json` at its end."""
 
     schemas: dict[str, JsonSchema] = field(factory=dict)
     kinds: dict[str, type] = field(factory=dict)
@@ -74,7 +74,7 @@ class SchemaComponents:
 def schema_of(kind: object, parts: SchemaComponents) -> JsonSchema:
     """Return the schema of a type, or a reference to it: classes become components, by name.
 
-    Raise `TypeError` for a type that JSON does not have.
+    Raise `TypeError` for a type that JSON does not have, and for two classes with one name.
     """
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
@@ -109,7 +109,7 @@ def _annotated(arguments: Sequence[Any], parts: SchemaComponents) -> JsonSchema:
 
 
 def _union(schemas: list[JsonSchema]) -> JsonSchema:
-    """Return the schema of a union: a list of type names if no member has other keywords, else `anyOf`."""
+    """Return the schema of a union: a list of type names if each member has the keyword `type` alone, else `anyOf`."""
     names = [schema.get("type") for schema in schemas if list(schema) == ["type"]]
     return {"type": names} if len(names) == len(schemas) else {"anyOf": schemas}
 

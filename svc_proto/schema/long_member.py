@@ -4,8 +4,9 @@
     content = reader.receive_text(text)        # for each piece of the JSON text: what it has of the long string
     rest = reader.finish()                     # the JSON text, with "" in place of the long string
 
-The first string member with one of the names counts as long, at any depth and whatever its length. Only strings are
-recognized here: `rest` still has to be parsed, which finds all other errors. Memory is used for `rest` alone.
+The first string member with one of the names counts as long, at any depth and whatever its length, unless the name has
+escapes or more than `MAX_GAP` characters separate it from the value. Only strings are recognized here: `rest` still has
+to be parsed, which finds all other errors. The long string is not stored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Messages of an MCP server as its client reads them: leniently, so that no request waits for an answer that came.
+"""Messages of an MCP server as its client reads them: leniently, so that most unusual answers reach their requests.
 
 Servers in use leave `jsonrpc` out, write the id of a request as text or as a float, add `"error": null` to a result,
 and send batches. `parse_mcp_message` is the strict reader of our own servers.
@@ -34,14 +34,14 @@ ServerMessage: TypeAlias = Message | MalformedResponse
 
 
 def read_server_messages(value: object) -> list[ServerMessage]:
-    """Return the messages in a JSON value: one object, or a batch of them. Other values hold none."""
+    """Return the messages in a JSON value: one object, or a batch of them. Values that are no messages are left out."""
     batch = as_array(value)
     found = (_message(JsonObject.of(each)) for each in (batch if batch is not None else [value]))
     return [message for message in found if message is not None]
 
 
 def find_malformed_response(data: bytes | str, problem: str) -> MalformedResponse | None:
-    """Return the response in a text that is not JSON, with the id that the text shows; None for any other text."""
+    """Return the response in a text that is not JSON, with the id that it shows; None if it does not look like one."""
     raw = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
     if not _START.match(raw):
         return None

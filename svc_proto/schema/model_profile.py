@@ -115,7 +115,7 @@ def encode_profiles(profiles: Mapping[ProfileKey, ModelProfile]) -> str:
 
 
 def parse_profiles(text: str) -> dict[ProfileKey, ModelProfile]:
-    """Parse the state file. Members of another type are left out, and so are rows without an address."""
+    """Parse the state file. Members of another type or out of bounds, and rows without an address, are left out."""
     found: dict[ProfileKey, ModelProfile] = {}
     for row in JsonObject.parse_or_empty(text).objects("profiles"):
         sizes = {name: row.integer(name, 1, MAX_SIZE) for name in SIZES}

@@ -2,7 +2,7 @@
 
 A client's registration is its id (decision 152): the name and the redirect URIs, as base64url. An id proves no more
 than a registration, so each one is read as strictly, and nothing is stored for clients. Errors have the codes of RFC
-6749 and RFC 7591, with texts without quotes and backslashes (RFC 6749 section 5.2).
+6749, RFC 7591 and RFC 8707, with texts without quotes and backslashes (RFC 6749 section 5.2).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Parser for a server's `/metrics`: its samples by name, as `runtimes.host.metrics_text` writes them.
 
-It reads samples without time stamps and exemplars, as this system's servers write them; other lines are ignored.
+It reads samples without time stamps and exemplars, as this system's servers write them. Comments and lines without a
+finite number at their end are ignored.
 """
 
 from __future__ import annotations

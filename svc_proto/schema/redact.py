@@ -43,14 +43,14 @@ MAX_DEPTH = 32  # levels of containers; deeper values are replaced by `TOO_DEEP`
 def redact(value: object, *, hide_text: bool = False) -> object:
     """Return a copy of a JSON value in which the values of `SECRET_KEYS` are replaced by `REDACTED`.
 
-    With `hide_text` the values of `TEXT_KEYS` are replaced by their lengths. Containers below `MAX_DEPTH` levels are
-    replaced by `TOO_DEEP`.
+    With `hide_text` a text in a member of `TEXT_KEYS` is replaced by its length, any other value by `[hidden]`.
+    Containers below `MAX_DEPTH` levels are replaced by `TOO_DEEP`.
     """
     return _Redaction(hide_text).of(value, MAX_DEPTH)
 
 
 def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
-    """Return the redacted value as compact one-line ASCII JSON; a longer one is cut to `limit` characters, with `...`.
+    """Return the compact ASCII JSON of `abridge`: redacted, and cut to `limit` characters, the last of them `...`.
 
     Stops when it has enough, so the cost is that of the summary, not of the value.
     """
@@ -80,7 +80,10 @@ def needs_no_redaction(text: str) -> bool:
 
 
 def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:
-    """Return the redacted copy and its summary of at most `limit` characters; the copy, too, ends soon after them."""
+    """Return a copy without the values of `RECORD_KEYS` and URL secrets, and its JSON, cut to `limit` characters.
+
+    The copy, too, ends soon after them.
+    """
     shown = _Redaction(hide_text, limit, RECORD_KEYS).of(value, MAX_DEPTH)
     text = "".join(_compact(shown, 0))
     return shown, text if len(text) <= limit else text[: limit - 3] + "..."

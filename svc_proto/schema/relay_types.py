@@ -82,7 +82,7 @@ class SecurityChangeJson(TypedDict):
 
 
 class SelectorJson(TypedDict, total=False):
-    """The phone to use; without a selector, the active one, else the one that registered last."""
+    """The phone to use; without a selector, the active one, else the most recent one."""
 
     device: Annotated[str, "id, name or alias of the phone"]
     device_id: Annotated[str, "alias of `device`"]
@@ -220,7 +220,7 @@ class RegisteredJson(CodeJson):
 
 
 class CodeTermsJson(TypedDict, total=False):
-    """Grants and lifetime of the session that the code opens."""
+    """Terms of the session that the code opens, such as its grants and its lifetime."""
 
     ttl_seconds: DurationSeconds | None
     grants: Preset | None

@@ -1,6 +1,6 @@
 """Node of a phone's screen, as `GET /screen` and `/describe_node` report it (wire bridge 3.1, 3.2, 3.4).
 
-Coordinates are pixels. Only some phones send `checkable`, `checked`, `password`, `hintText`, `more` and `locked`.
+Coordinates are pixels. Only some phones send `checkable`, `checked`, `password`, `hintText` and `more`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ScreenNode:
 
     @classmethod
     def parse(cls, node: JsonObject, described: JsonObject | None = None) -> ScreenNode:
-        """Parse a node of `GET /screen`; `described` is the answer to `/describe_node` for it."""
+        """Parse a node of `GET /screen`, and the answer to `/describe_node` for it, if that names the same class."""
         more = described if described is not None and described.text("className") == node.text("className") else {}
         state = JsonObject({name: found[name] for found in (more, node) for name in _STATE if name in found})
         text = node.text("text")

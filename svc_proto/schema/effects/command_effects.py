@@ -216,7 +216,7 @@ def _kind_by_words(control: TouchedControl) -> EffectKind | None:
     """Return the kind of effect that the control's labels or its view id name; None if they name none.
 
     Of an entry of a list the view id is not read, and a phrase counts only if the label has hardly any other text. A
-    URL scheme in a label counts as well, unless it is one of the web.
+    URL scheme in a label counts as well, unless it is one of `_WEB`.
     """
     whole = not (control.is_button or control.is_checkable) and control.node.clickable
     for label in control.labels:
@@ -258,8 +258,8 @@ def _is_dial_key(control: TouchedControl) -> bool:
 def _is_number_to_call(control: TouchedControl) -> bool:
     """Report whether a control is a phone number that a touch may call.
 
-    That is a button, or a link of a browser, whose labels are mostly digits; or an entry with a number in a contacts
-    app.
+    That is a button, or a control of a browser, with a number and at least half digits in its labels; or a control with
+    a number in a contacts app.
     """
     if not control.is_button and kind_of_app(control.package) is not AppKind.BROWSER:
         return kind_of_app(control.package) is AppKind.PRIVATE and "contact" in control.package and _has_number(control)
@@ -272,7 +272,7 @@ def _has_number(control: TouchedControl) -> bool:
 
 
 def _shows_payment(tree: ScreenTree) -> bool:
-    """Report whether a screen is the last step of a purchase: it has a price and a way to pay."""
+    """Report whether a screen looks like the last step of a purchase: it has a price and a way to pay."""
     text = "\n".join(tree.texts)
     return PRICE.search(text) is not None and PAYMENT.search(text) is not None
 
@@ -334,7 +334,7 @@ def _shown(tree: ScreenTree, control: TouchedControl) -> str:
 
 
 def _effect_of_submission(label: str, package: str, tree: ScreenTree) -> Effect | None:
-    """Return the soft effect of a press beside filled fields, whose text may leave the phone; None without text."""
+    """Return the soft effect of a press on a screen with filled fields, whose text may leave the phone; else None."""
     typed = [field.text for field in tree.fields if field.text.strip()]
     if not typed:
         return None
@@ -430,7 +430,7 @@ def _effect_of_enter(tree: ScreenTree, client: str, typed: str = "") -> Effect |
 
 
 def _opens_settings(path: str, given: JsonObject) -> bool:
-    """Report whether an intent only opens a page of Android's settings, as `/open_app` does."""
+    """Report whether a command is an intent that only opens a page of Android's settings."""
     extra = any(given.get(name) for name in ("data", "package", "component", "category", "extras"))
     return (
         path == "/send_intent"

@@ -46,7 +46,7 @@ def _phrases(words: str) -> frozenset[str]:
 def _net() -> tuple[dict[str, EffectKind], tuple[tuple[str, EffectKind], ...]]:
     """Return the kinds of effects by phrase.
 
-    The first value has the phrases of scripts with spaces, the second those of other scripts, longest first.
+    The first value has the phrases without letters of `_UNSPACED`, the second those with one, longest first.
     """
     spaced: dict[str, EffectKind] = {}
     unspaced: dict[str, EffectKind] = {}

@@ -24,7 +24,7 @@ _BUTTONS = ("Button", "ImageView", "Chip", "Fab")
 
 @frozen(kw_only=True)
 class TouchedControl:
-    """The control that a touch reaches: its own node, and the nodes inside of it."""
+    """The control that a touch reaches: its own node and, unless that is `LARGE`, the nodes inside of it."""
 
     node: ScreenNode
     parts: tuple[ScreenNode, ...]
@@ -32,7 +32,7 @@ class TouchedControl:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return every text by which a person recognizes the control, in the order of the screen."""
+        """Return the texts and descriptions of the nodes of the control, each once."""
         return tuple(dict.fromkeys(label for part in self.parts for label in part.labels))
 
     @property
@@ -93,7 +93,7 @@ class ScreenTree:
         return next((node for node in self.fields if node.focused), next(iter(self.fields), None))
 
     def package_of(self, node: ScreenNode) -> str:
-        """Return the package of a node's window; a window behind the first one is known by its view ids."""
+        """Return the package of a node's window: the screen's, or for a lower window that of its view ids, if any."""
         top = self.nodes[0].window if self.nodes else ""
         if node.window == top:
             return self.package
@@ -101,7 +101,7 @@ class ScreenTree:
         return next((owner for owner in owners if "." in owner), self.package)
 
     def targets(self, path: str, arguments: Mapping[str, object]) -> tuple[TouchedControl, ...]:
-        """Return the controls that a touch may reach: none, one, or several if a text occurs more than once."""
+        """Return the controls that a touch may reach: none, one, or several if a text matches several nodes."""
         given = JsonObject.of(arguments)
         if path == "/tap_text":
             nodes = tuple(self._named(given.text("text")))
