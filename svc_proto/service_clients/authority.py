@@ -1,7 +1,7 @@
 """Authority of a run: what the principal that started it may do through the agent.
 
-The relay starts runs for devices with the API's main key. In a header it names the powers that the device does not
-hold; the header can only reduce the authority of a request. A pairing's own key has the authority of its session.
+The relay starts runs for paired devices with the API's main key. In a header it names the powers that the device does
+not hold; the header can only reduce the authority of a request. A pairing's own key has the authority of its session.
 """
 
 from __future__ import annotations

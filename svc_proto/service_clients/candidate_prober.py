@@ -52,9 +52,9 @@ class CandidateProber:
         self.problems: dict[Candidate, str] = {}  # reason for each rejected candidate
 
     def select(self, *, anew: bool = False) -> Flow[Candidate | None]:
-        """Return the first candidate that answers in the first tier in which any does; None if none does.
+        """Return the first candidate to pass its probe, in the first tier in which any does; None if none does.
 
-        A candidate of that tier that answered well within the last minute is chosen without a probe. `anew` discards
+        A candidate of a tier that passed within the last minute is chosen without a probe of the tier. `anew` discards
         earlier results.
         """
         now = self._engine.now.mono

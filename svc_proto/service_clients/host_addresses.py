@@ -1,4 +1,4 @@
-"""Addresses of this host by interface, and the one where a phone on the same network finds it.
+"""Addresses of this host with their interfaces, and the one where a phone on the same network finds it.
 
 An address of a container bridge, of a VPN or of the link alone is used only where nothing better exists.
 """

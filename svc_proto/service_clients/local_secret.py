@@ -1,7 +1,7 @@
 """Local secret, by which a server recognizes programs of its own user among the clients on its host.
 
-The relay creates a new secret at each start and stores it in its state folder, readable by its user only (mode 0600).
-Programs of that user show the secret in a header.
+A relay whose policy needs the secret creates a new one after its start and stores it in its state folder, readable by
+its user only (mode 0600). Programs of that user show the secret in a header.
 """
 
 from __future__ import annotations

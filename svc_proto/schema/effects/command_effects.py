@@ -92,7 +92,7 @@ class Effect:
 
     @property
     def question(self) -> str:
-        """Return the effect as a sentence for people; words that mix Latin with look-alike letters are escaped."""
+        """Return the effect as a text for people; words that mix Latin with look-alike letters are escaped."""
         pieces = [f"The agent wants to {VERBS[self.kind]}"]
         pieces += [f"with “{self.label}”"] if self.label else []
         pieces += [f"in {self.place}"] if self.place else []
