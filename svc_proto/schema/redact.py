@@ -50,7 +50,7 @@ def redact(value: object, *, hide_text: bool = False) -> object:
 
 
 def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
-    """Return the compact ASCII JSON of `abridge`: redacted, and cut to `limit` characters, the last of them `...`.
+    """Return the redacted ASCII JSON of `abridge`; longer JSON is cut to `limit` characters, with `...` at the end.
 
     Stops when it has enough, so the cost is that of the summary, not of the value.
     """
@@ -80,9 +80,9 @@ def needs_no_redaction(text: str) -> bool:
 
 
 def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:
-    """Return a copy without the values of `RECORD_KEYS` and URL secrets, and its JSON, cut to `limit` characters.
+    """Return a copy without the values of `RECORD_KEYS` and URL secrets, and its compact JSON.
 
-    The copy, too, ends soon after them.
+    Longer JSON is cut to `limit` characters; the copy, too, ends soon after them.
     """
     shown = _Redaction(hide_text, limit, RECORD_KEYS).of(value, MAX_DEPTH)
     text = "".join(_compact(shown, 0))

@@ -1,6 +1,6 @@
 """Types of the voice routes, for their handlers and the OpenAPI document of the relay.
 
-Clients in use decode them strictly: numbers and booleans must be JSON numbers and booleans.
+Clients in use decode answers strictly: numbers and booleans must be JSON numbers and booleans.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 

@@ -108,7 +108,7 @@ class RelayPhoneControl:
 
     @property
     def engine(self) -> Engine:
-        """Implement `PhoneControl.engine`."""
+        """Return the engine whose clock and operations the tools use."""
         return self._engine
 
     @property
@@ -139,9 +139,9 @@ class RelayPhoneControl:
         return () if found is not None and found > 1 else SELECTOR
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        """Implement `PhoneControl.gate_bound_arguments`; None for a relay on another host.
+        """Return the arguments, marked as for a phone that asks its user itself, if its status has `safety`; else None.
 
-        The `safety` of the phone's status decides: a phone that reported none may have no gates.
+        A phone that reported none may have no gates. None also for a relay on another host, and without a connection.
         """
         if not self._is_here:
             return None

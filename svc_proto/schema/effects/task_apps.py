@@ -1,4 +1,4 @@
-"""Touches, typing and opening of an app which the task does not name: each of them needs the owner's consent.
+"""Touches, typing, submitting keys and opening of an app which the task does not name: they need the owner's consent.
 
     effect = effect_elsewhere("/tap", {"nodeId": "w0:3"}, tree, ("com.example.mail",))
 
