@@ -1,4 +1,4 @@
-"""Readers of the text in a chunk of a chat-completions stream: `{choices: [{delta: {content}}]}` as a rule."""
+"""Readers of the text in a chunk of a chat-completions stream: `{choices: [{delta: {content}}]}`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["chunk_text_fast", "content_as_text"]
 
 
 def chunk_text_fast(chunk: Mapping[str, object]) -> str:
-    """Return the text of a chunk that contains nothing else, the usual case; empty for any other chunk."""
+    """Return the text of a chunk whose first choice has only text, the usual case; empty for any other chunk."""
     if chunk.get("error") or chunk.get("usage"):
         return ""
     choices = chunk.get("choices")

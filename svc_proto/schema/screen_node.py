@@ -150,7 +150,7 @@ class ScreenNode:
 
     @property
     def center(self) -> tuple[int, int]:
-        """Return the point in the middle of the node's bounds."""
+        """Return the point in the middle of the node's bounds, in whole pixels."""
         left, top, right, bottom = self.bounds
         return (left + right) // 2, (top + bottom) // 2
 

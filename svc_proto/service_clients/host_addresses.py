@@ -77,7 +77,7 @@ class HostAddress:
 
     @property
     def is_indirect(self) -> bool:
-        """Report whether it belongs to a VPN, a container or a single link, or is never used."""
+        """Report whether the address belongs to a VPN, a container or a single link, or is never used."""
         return self.kind >= AddressKind.VPN
 
 

@@ -245,7 +245,7 @@ class McpClient:
     # --- for the transport --------------------------------------------------------------------------------------------
 
     def receive(self, data: bytes | str, sole: RequestId | None = None) -> str:
-        """Handle a message of the server, unless the connection is over. Return why it is not JSON; else an empty text.
+        """Handle a message of the server, unless the connection is over. Return why it cannot be parsed; else "".
 
         With `sole` the message arrived in the response to this request: an error without an id belongs to it.
         """

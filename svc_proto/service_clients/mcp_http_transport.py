@@ -188,7 +188,7 @@ class McpHttpTransport:
     def _receive(self, data: bytes | str, identity: RequestId) -> Flow[_FailedRequest]:
         """Pass a message to the client, unless it is an error and `_find_loss` reports a loss.
 
-        Return the failure of the request: such a loss or a message that is not JSON; else `END`.
+        Return the failure of the request: such a loss or a message that cannot be parsed; else `END`.
         """
         if self._session and self._version and _is_error(data) and (yield from self._find_loss()):
             return _FailedRequest(GONE, gone=True, refused=True)
