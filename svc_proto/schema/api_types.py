@@ -111,7 +111,7 @@ class EndpointJson(TypedDict):
 
 
 class AuthNeededJson(TypedDict):
-    """Authentication that the server requires."""
+    """Kind of authentication, and whether the server requires it."""
 
     type: Literal["bearer"]
     required: bool

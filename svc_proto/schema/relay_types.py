@@ -82,7 +82,7 @@ class SecurityChangeJson(TypedDict):
 
 
 class SelectorJson(TypedDict, total=False):
-    """The phone to use; without a selector, the active one, else the most recent one."""
+    """The phone to use. Without a selector, a command goes to the active phone, else to the most recent one."""
 
     device: Annotated[str, "id, name or alias of the phone"]
     device_id: Annotated[str, "alias of `device`"]
