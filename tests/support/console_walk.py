@@ -49,7 +49,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @frozen
 class Line:
-    """A typed line of a console block, and the first words of its output lines that begin with two or more letters."""
+    """A typed line of a console block, and the first words, of two or more characters, of its output lines."""
 
     typed: str
     shows: list[str]

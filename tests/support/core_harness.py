@@ -243,7 +243,7 @@ class CoreHarness:
         return [log.event for log in self.logs if log.level >= level]
 
     def release(self, *, fail: bool = False) -> None:
-        """Execute the held operations, or report them as failed with NO_SPACE."""
+        """Execute the held operations, or with `fail` report them as failed with NO_SPACE."""
         held, self.held = self.held, []
         for operation in held:
             if fail:

@@ -224,7 +224,7 @@ class HttpCall(HttpPeer):
 class HttpHarness(CoreHarness):
     """Test harness with HTTP clients and upstream servers.
 
-    `http`, if set, is the function that answers requests to upstream servers; `socket`, if set, accepts their
+    `http`, if set, is the function that answers requests to upstream servers; `socket`, if set too, accepts their
     WebSockets and answers the messages. `asked` records the requests, without accepted WebSockets, `said` the messages.
     """
 

@@ -1,4 +1,4 @@
-"""Program that runs a core repeatedly; each time a signal comes at a later line of the loop's shutdown.
+"""Program that runs a core repeatedly, with a signal at a later line of the loop's shutdown each time, to its end.
 
 The lines are counted from the end of `Host.close` until the signal handlers are Python's again. Arguments: a runtime,
 and the number of lines from one signal's place to the next.
@@ -29,7 +29,7 @@ class ExitingCore:
 
 
 class Interruption:
-    """Trace function that counts the lines of the shutdown, and raises SIGINT at line `at`."""
+    """Counter of the lines of the shutdown for `sys.settrace`, which raises SIGINT at line `at`."""
 
     def __init__(self, at: int) -> None:
         self.at = at

@@ -24,7 +24,7 @@ from tests.support.background_program import BackgroundProgram
 
 
 class TimerCore:
-    """Core whose deadline is an hour away, 50 ms after a connection, then 20 ms after each call; the fifth exits."""
+    """Core with a deadline in an hour, 50 ms after a connection, 20 ms after each deadline; it exits at the fifth."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -196,7 +196,7 @@ def test_log_commands(runtime: str, caplog: pytest.LogCaptureFixture) -> None:
 
 
 class Scarce(socket.socket):
-    """Listening socket whose `accept` raises each of `errors` once."""
+    """Listening socket whose `accept` raises an OSError with each of `errors`, the last one first, and then works."""
 
     errors: list[int]
 

@@ -35,7 +35,7 @@ UNKNOWN_ELSEWHERE = ("process_",)  # of Linux, see `metrics_text`
 
 
 def exposition(*services: Service) -> str:
-    """Return the metrics of the given new servers, each after one answered `GET /health`, in the text format."""
+    """Return the metrics of the given new servers, each with one counted `GET /health`, in the text format."""
     text = ""
     for service in services:
         engine = Engine(service, entropy=bytes)

@@ -1,4 +1,4 @@
-"""Tests that trio's callbacks and tasks run on the loop that runs a core, and that a busy task delays no stop."""
+"""Tests that trio's callbacks and tasks run on the loop that runs a core, and that a core stops beside a busy task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test that accepted connections have the options of their listener, on systems where `INHERITS_OPTIONS` is set."""
+"""Test that accepted connections have the options of their listener where `INHERITS_OPTIONS` is true, else not."""
 
 from __future__ import annotations
 

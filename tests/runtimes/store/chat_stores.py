@@ -43,7 +43,7 @@ def chat(session_id: str = "c", at: float = 1.0, **more: Any) -> ChatSession:
 
 
 def message(message_id: str, content: Any = "hello", at: float = 2.0, **more: Any) -> Message:
-    """Return a user's message in session `c`."""
+    """Return a message, by default of a user and in session `c`."""
     return Message(**{"id": message_id, "session_id": "c", "role": "user", "content": content, "timestamp": at, **more})
 
 

@@ -1,6 +1,6 @@
 """Databases of each version of the schema, in `tests/runtimes/databases`.
 
-Existing files are never rewritten: they stand for databases of users. A new migration needs a new one, by
+Do not rewrite existing files: they stand for databases of users. Create a file for each new migration with
 `create_database`.
 """
 

@@ -89,7 +89,7 @@ class PostgresqlServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: Path, *arguments: str) -> None:
-        """Run a program in the server's folder. Raise RuntimeError if it fails.
+        """Run a program in the server's folder. Raise RuntimeError if its exit code is not 0.
 
         Its output goes to a file, since a server that it starts would keep a pipe open.
         """
