@@ -345,8 +345,8 @@ class Environment(ABC):
     ) -> ApiHandle:
         """Start an API server, which uses the relay if there is one; `config` has members of `ApiConfig`.
 
-        Its sessions outlive it only if `durable` or `killable`; a killable one accepts text members only. With a
-        `cluster` it is one of the cluster's nodes.
+        Its sessions outlive it if `durable` or `killable`; a killable one accepts the members of `API_VARIABLES` only.
+        With a `cluster` it is one of the cluster's nodes.
         """
         relay = getattr(self, "relay", None)
         if relay is not None:

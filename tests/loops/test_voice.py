@@ -48,7 +48,7 @@ def synthesize(world: Environment, token: str, **body: object) -> Response:
 
 
 def uploads(world: Environment, folder: Path) -> list[str]:
-    """Return the names of the files in the relay's spool folder."""
+    """Return the files in the relay's spool folder, by their names or, in the simulator, their paths."""
     if isinstance(world, SimulatedEnvironment):
         return world.relay_host.disk.paths(world.relay_host.spool)
     return sorted(path.name for path in (folder / "spool").glob("*"))

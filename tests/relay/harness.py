@@ -4,7 +4,7 @@
     answer = book.request("GET", "/health")
     phone = book.pair().phone
     call = book.call("GET", "/ping", token=...)      # waits for the phone
-    phone.reply(call_command, 200, {"ok": True})
+    phone.reply(phone.command(), 200, {"ok": True})
     assert call.answer.status == 200
 
 `tests.support.core_harness` has the base class.

@@ -1,6 +1,6 @@
 """An API key of one pairing, from mint to end, at a relay beside an API server (`machines/pairing_api_keys.py`).
 
-A relay without one gives the main key.
+A relay without an API server beside it gives the main key.
 """
 
 from __future__ import annotations

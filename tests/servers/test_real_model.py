@@ -64,7 +64,7 @@ class RealModel:
         return list(self.stream(f"/api/sessions/{session}/chat/stream", {"message": message, **members}))
 
     def stream(self, path: str, body: dict[str, object]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Send a request, and yield name and data of each event of the response's stream."""
+        """Send a request; yield name and data of each event of the response's stream, without `[DONE]`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.api, timeout=PATIENCE)
         try:
             connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})

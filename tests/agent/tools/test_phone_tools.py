@@ -57,7 +57,7 @@ def test_required_arguments_are_in_the_schemas() -> None:
 
 
 def test_limits_match_the_routes() -> None:
-    """Compare with the range to which a phone clamps `limit` (wire bridge 3.4, 3.6, 3.7)."""
+    """Compare the tools' ranges of `limit` with those to which a phone clamps it (wire bridge 3.4, 3.6, 3.7)."""
     limits = {row.route.path: row.tool.properties["limit"] for row in PHONE_TOOLS if "limit" in row.tool.properties}
     assert {path: (limit["minimum"], limit["maximum"]) for path, limit in limits.items()} == {
         "/find_nodes": (1, 512),
@@ -67,7 +67,7 @@ def test_limits_match_the_routes() -> None:
 
 
 def test_durations_match_the_routes() -> None:
-    """Compare with the ranges of durations and pauses in milliseconds (wire bridge 3.4 and 3.5)."""
+    """Compare the tools' ranges of durations and pauses in milliseconds with the routes' (wire bridge 3.4 and 3.5)."""
     named = ("duration", "duration_ms", "ms")
     members = [(row.route.path, *member) for row in PHONE_TOOLS for member in row.tool.properties.items()]
     spans = {path: (name, member) for path, name, member in members if name in named}

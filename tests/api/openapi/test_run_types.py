@@ -46,7 +46,7 @@ def play(call: ApiCall, book: TurnHarness, path: str, *, asks: bool = True) -> N
 
 
 def told(call: ApiCall, label: str, *, status: str = "200", head: tuple[str, ...] = ()) -> set[str]:
-    """Return the names of a stream's events after a comparison of their data with the document."""
+    """Return the names of a stream's events, without `[DONE]`, after a comparison of their data with the document."""
     content = DOCUMENTED.operations[label]["responses"][status]["content"]["text/event-stream"]
     names = set()
     for event in call.stream():
