@@ -74,7 +74,7 @@ class ApiClusterHarness(TurnHarness):
         self.handle_on(self.members[n][0], Started())
 
     def at(self, n: int) -> ApiClusterHarness:
-        """Select node `n` for the next requests; `commands` and `logs` are those of this node."""
+        """Select node `n` for the next requests; its later commands and logs are added to `commands` and `logs`."""
         self.node, self.api = self.members[n]
         return self
 

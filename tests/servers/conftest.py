@@ -1,4 +1,4 @@
-"""Fixtures for programs, a certificate and a run that cannot start, and a report of proxies that are not installed."""
+"""Fixtures: a certificate, and a run of a program that cannot start; and a report of proxies that are not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harness for programs in processes of their own: output, exit codes, and HTTP to them over real sockets."""
+"""Harness for programs in processes of their own, or a relay in a thread: output, exit codes, HTTP, and WebSockets."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.full
 
 @frozen(kw_only=True)
 class OldHome:
-    """An archived home, with its schema version, a session token, the API key of the pairing, and the id of a chat."""
+    """An archived home, with its schema version, the phone's session token and API key, and the id of a chat."""
 
     name: str
     schema: int

@@ -4,10 +4,10 @@ r"""The voice routes as dialogues: files on the disk, requests, and members of t
         PATCH realtime/config {"enabled": "off"} -> 200
         kept relay "realtime_voice:\\n  enabled: false\\n"
 
-A request is a method, a path below `/voice/` and a JSON body. Behind the arrow stand the status and, separated by `;`,
-the comparisons. `name = JSON` compares a member (`auth.xai_env`, `providers.*.id`), `name has JSON` its content.
-`~ words` are in the text of a refusal. The other lines are methods of `Routes`; a line that makes a new relay comes
-first.
+A request is a method, a path below `/voice/` and a body, usually JSON. Behind the arrow stand the status and then the
+comparisons, which `;` separates. `name = JSON` compares a member (`auth.xai_env`, `providers.*.id`), `name has JSON`
+its content. `~ words` are in the text of a refusal. The other lines are methods of `Routes` or of a subclass; a line
+that makes a new relay comes first.
 """
 
 from __future__ import annotations

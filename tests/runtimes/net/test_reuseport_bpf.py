@@ -23,7 +23,7 @@ def opened() -> Iterator[ExitStack]:
 
 
 def listeners(opened: ExitStack, n: int, host: str = "127.0.0.1") -> list[socket.socket]:
-    """Return `n` listeners on one port, which a further socket without a listener reserves."""
+    """Return `n` listeners on one port, which a further socket that does not listen reserves."""
     held = bind(host, 0, shared=True, listen=False)
     opened.enter_context(held.sock)
     ports = [bind(host, held.address.port, shared=True).sock for _ in range(n)]
