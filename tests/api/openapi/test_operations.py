@@ -1,4 +1,4 @@
-"""The API's document has exactly the API's routes, and the responses to the requests of these tests match it."""
+"""The API's document: exactly the API's routes, matching responses to GET requests and changes, and access to it."""
 
 from __future__ import annotations
 

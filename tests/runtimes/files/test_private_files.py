@@ -1,4 +1,4 @@
-"""Tests that a new file is published under a free name only, with and without hard links."""
+"""Tests of the publication of a new file: under a free name only, with and without hard links, and failures."""
 
 from __future__ import annotations
 
