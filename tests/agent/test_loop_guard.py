@@ -24,7 +24,10 @@ def screen(text: str) -> ScreenTree:
 
 
 def play(guard: LoopGuard, *names: str, is_act: bool = False) -> tuple[int | None, int | None]:
-    """Make calls until the guard ends the turn; return the number of the first notice and of the last call, or None."""
+    """Make calls until the guard ends the turn; return the numbers of the call with the first notice and of the last.
+
+    Each is None if it did not occur: there was no notice, or the guard did not end the turn.
+    """
     noticed: int | None = None
     for number, name in enumerate(names, 1):
         if guard.record(call(name), "same", is_act=is_act) is not None and noticed is None:
