@@ -86,7 +86,7 @@ class OpenAiRealtimeServer(SpeechServer):
         return self.sessions[-1]
 
     def understanding(self) -> Iterable[tuple[str, Event]]:
-        """Return the last word of the type, and the members, of each event that precedes a final transcript."""
+        """Return the last word of the type, and the members, of each transcription event before the final one."""
         return [("delta", {"content_index": 0, "delta": HEARD})]
 
 
