@@ -139,7 +139,7 @@ class Household:
 
 
 def crowd(relay: Scarce, said: bytes, size: int) -> Iterator[socket.socket]:
-    """Connect `size` clients that send `said`, 200 from each address (127.1.0.1, 127.1.1.1, …); yield their sockets."""
+    """Connect `size` clients that send `said`, at most 200 from each address (127.1.0.1, …); yield their sockets."""
     for number in range(size):
         source = f"127.1.{number // 200}.1"
         unknown_host = socket.create_connection(("127.0.0.1", relay.port), PATIENCE, (source, 0))

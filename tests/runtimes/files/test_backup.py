@@ -211,7 +211,7 @@ def test_cut_or_changed_archives_are_refused(small: Path, where: float, flip: in
 
 
 def changed(archive: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
-    """Write an archive of the members that `change` has edited, and return its path; a member `->` becomes a link."""
+    """Write an archive of the members that `change` has edited, and return its path; the content `->` makes a link."""
     with tarfile.open(archive) as file:
         members = {each.name: file.extractfile(each).read() for each in file}  # type: ignore[union-attr]
     change(members)
