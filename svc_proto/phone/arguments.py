@@ -1,11 +1,11 @@
 """Parsing of arguments in a JSON body as phones do: by way of text (wire/bridge.md, "Types").
 
 - int-ish: a number or a numeric string without fraction or exponent. `12` and `"12"` are equal; `12.0` and `"12.5"`
-  count as missing, and so does a number that exceeds the integer's width. A number of over 1,024 bits is refused.
+  count as missing, and so does a number that exceeds the integer's width. A JSON integer of over 1,024 bits is refused.
 - bool-ish: exactly `true` or `false`, lower case, bare or quoted.
 - A null counts as missing.
-- An array or object in place of a scalar is refused with 400 and the name of the field.
-- A lone surrogate becomes `?`: it has no UTF-8 form and cannot be sent.
+- An array or object in place of a scalar is refused with 400 and the first spelling of the field's name.
+- A lone surrogate in a scalar becomes `?`: it has no UTF-8 form and cannot be sent.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 
 
 class CommandArguments:
-    """Body of one bridge command. Readers take the spellings of one argument; the first that is present counts."""
+    """Body of one bridge command. Its readers take the names of one argument; the first with a value counts.
+
+    `mapping` and `array` take one name alone.
+    """
 
     def __init__(self, body: Mapping[str, object]) -> None:
         self._body = body
 
     def only(self, *names: str) -> None:
-        """Raise `CommandRefused` 400 with the name of a member that is not among `names`; a null counts as missing."""
+        """Raise `CommandRefused` 400 with the name of a member that is not among `names`; ignore one that is null."""
         for name, value in self._body.items():
             if value is not None and name not in names:
                 raise CommandRefused(400, f"unknown argument: {replace_lone_surrogates(name[:MAX_NAME])}")
@@ -108,9 +111,10 @@ class CommandArguments:
 
 
 def scalar_text(value: object, name: str) -> str:
-    """Return a JSON scalar as text. Raise `CommandRefused` 400 with the field's name for any other value.
+    """Return a JSON string, number or boolean as text, with `?` for each lone surrogate.
 
-    A whole number of more than 1,024 bits is refused, too.
+    Raise `CommandRefused` 400 with the field's name for any other value, also for null and for a whole number of more
+    than 1,024 bits.
     """
     number = None if as_text(value) is not None else coercion.coerce_integer(value)
     if number is not None and number.bit_length() > 1024:  # far past any use, far below the interpreter's limit
@@ -132,5 +136,5 @@ def clamp(value: int, low: int, high: int) -> int:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length in UTF-16 units, as phones count."""
+    """Return the length of a text without lone surrogates in UTF-16 units, as phones count."""
     return len(text.encode("utf-16-le")) // 2

@@ -61,7 +61,7 @@ MAX_PATHS = 24  # possible paths of one marker
 
 
 class AttachmentState(Enum):
-    """State of an attachment, which decides its display."""
+    """State of an attachment."""
 
     LOADING = "LOADING"
     READY = "READY"
@@ -107,8 +107,8 @@ NOT_THERE = (AttachmentTrigger.MISSING, AttachmentTrigger.FORBIDDEN)  # with the
 class MediaMarker:
     """Media marker in a chat text: a token of the media registry, or an absolute path of the host.
 
-    A path without quotes may end at any blank or mark: `shorter` has other possible paths, longest first, then the
-    paths without escapes.
+    The end of a path without quotes is uncertain: `shorter` has other possible paths, those with escapes first, longest
+    first, then the same ones without escapes, up to `MAX_PATHS` together with `path`.
     """
 
     token: str | None = None
@@ -117,7 +117,7 @@ class MediaMarker:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """HTTP paths on the relay, to be tried in this order until one exists."""
+        """HTTP paths on the relay, to be tried in this order: the next one after a 403 or 404."""
         if self.token is not None:
             return (f"/media/{self.token}",)
         return tuple(
@@ -174,8 +174,8 @@ class Attachment:
     def on_response(self, status: int | None, size: int) -> None:
         """Handle the relay's response: its status, None if there was none, and the body's size in bytes.
 
-        If the file is missing or not allowed and the marker has a further path, that path is tried next. A late
-        response, after another one has decided the state, is ignored.
+        If the file is missing or not allowed and the marker has a further path, `target` becomes that path. A response
+        in another state than `LOADING` is ignored.
         """
         if self.state is AttachmentState.LOADING:  # else a late response to an abandoned fetch
             trigger = _trigger(status, size, self.preferences.max_inbound)
@@ -202,7 +202,10 @@ class MediaCache:
         return sum(size for _, size in self._files.values())
 
     def put(self, name: str, size: int, modified: float) -> list[str]:
-        """Add a stored file to the index, and remove the oldest ones so that the cap holds; return their names."""
+        """Add a stored file to the index, and remove the oldest ones so that the cap holds; return the removed names.
+
+        The added file may be among them.
+        """
         self._files[name] = (modified, size)
         gone: list[str] = []
         excess = self.size - self._cap

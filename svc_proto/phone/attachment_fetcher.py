@@ -41,8 +41,8 @@ class _FetchedAttachment:
 class AttachmentFetcher:
     """Attachments of the displayed texts; `source` returns the relay client, None before the first sign-in.
 
-    A new attachment, a tap and the end of each fetch are reported as `attachment`: `number`, `state`, `message`, `tap`
-    (whether one is offered), `size` in bytes, `content_type`.
+    A new attachment, a successful tap and the end of a fetch that was not cancelled are reported as `attachment`:
+    `number`, `state`, `message`, `tap` (whether one is offered), `size` in bytes, `content_type`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class AttachmentFetcher:
         self._count = 0
 
     def show(self, text: str) -> list[int]:
-        """Add the attachments of a displayed text, start the fetches that are allowed, and return their numbers."""
+        """Add the attachments of a displayed text and return their numbers; start pending fetches as `go_on` does."""
         numbers = []
         for marker in find_markers(text):
             self._count += 1
@@ -79,7 +79,10 @@ class AttachmentFetcher:
         return numbers
 
     def tap(self, number: int) -> bool:
-        """Fetch an attachment at the user's request; return False if no tap is offered for it."""
+        """Let an attachment be fetched at the user's request; return False if no tap is offered for it.
+
+        The fetch starts when `go_on` permits it.
+        """
         shown = self._shown.get(number)
         if shown is None or not shown.attachment.can_tap:
             return False

@@ -14,7 +14,7 @@ __all__ = ["PhoneBackend", "PhoneCommand", "DelayedReply", "UploadReply", "Comma
 
 @frozen
 class PhoneCommand:
-    """Bridge command: method and path of the route, and its arguments."""
+    """Bridge command: method and path of the route, its arguments, and its request id, empty if it has none."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class CommandReply:
 
 @frozen
 class DelayedReply:
-    """Answer to a command that is due after `seconds` (`/wait`)."""
+    """Answer to a command that is due after `seconds`, such as that to `/wait`."""
 
     seconds: float
     reply: CommandReply
@@ -40,7 +40,7 @@ class DelayedReply:
 
 @frozen
 class UploadReply:
-    """Answer by a file: upload it to the relay, then call `PhoneBackend.on_uploaded` for the reply."""
+    """Answer by a file: upload it to the relay, and after success call `PhoneBackend.on_uploaded` for the reply."""
 
     file_name: str
     content_type: str
@@ -51,7 +51,7 @@ CommandResponse: TypeAlias = CommandReply | DelayedReply | UploadReply
 
 
 class PhoneBackend(Protocol):
-    """A phone that executes commands. It has no clock and no sockets: time and bytes are passed in."""
+    """A phone that executes commands. It has no clock and no sockets: the caller passes the time and uploads files."""
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         """Execute a command and return its reply; bad arguments also result in a reply rather than an error."""

@@ -1,13 +1,14 @@
-"""Execution of bridge commands through the safety gates and the phone backend, each at most once.
+"""Execution of bridge commands through the safety gates and the phone backend.
 
 | result of the gate | effect on the command                                                                    |
 |--------------------|------------------------------------------------------------------------------------------|
 | a reply            | the reply is sent at once                                                                |
 | later, an upload   | the reply is sent after the delay, or after the upload has succeeded or failed           |
-| awaiting           | the reply is sent when the user or a policy decides, or the gate gives up (a time-out)   |
+| awaiting           | denied, or given up by the gate (as after a time-out): the refusal is sent; allowed: the |
+|                    | gate checks the command again, and its result is one of the other two                    |
 
 All commands belong to one connection: when it is lost, waiting commands are never executed and running ones are
-abandoned. A command with the request id of a recent one is ignored.
+abandoned. A command with the request id of one of the last `MAX_REMEMBERED_IDS` is ignored.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class _AwaitingConfirmation:
 class CommandExecutor:
     """Executor of `bridge.command`s; call `stop()` when the connection is lost.
 
-    `on_change` is called whenever the gate may have changed: after a command, a decision, a switch, a deadline.
+    `advance` calls `on_change`, since the gate may have changed: after a command that reached the gate, a decision, a
+    switch, a deadline, and at `stop`.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class CommandExecutor:
     def execute(self, payload: JsonObject, relay: RelayClient) -> None:
         """Execute the command of a `bridge.command` payload; ignore a malformed or repeated one.
 
-        While `MAX_COMMANDS` run, a further command is answered with 503.
+        While `MAX_COMMANDS` delayed replies and uploads are pending, a further command is answered with 503.
         """
         command = _parse(payload)
         if command is None:
@@ -120,7 +122,7 @@ class CommandExecutor:
         return True
 
     def advance(self) -> None:
-        """Apply deadlines of the gate, answer the commands that it gave up, and set the timer."""
+        """Apply deadlines of the gate, answer the commands that it gave up, set the timer, and call `on_change`."""
         for request_id, response in self._gate.advance(self._engine.now):
             awaiting = self._awaiting.pop(request_id)
             self.lapsed_at = self._engine.now.mono

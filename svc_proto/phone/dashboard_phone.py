@@ -1,8 +1,8 @@
 """Phone on the standard connection of the app: a dashboard's address, a password, and the chat on its gateway.
 
-The phone signs in with the password, if there is one, and keeps the cookies; each WebSocket needs a ticket of its own.
-After each loss it connects again, after a pause that doubles from 1 to 30 s and is up to a quarter longer. A wrong
-password ends the process.
+The phone signs in with the password, if there is one, and keeps the cookies until the dashboard refuses a ticket with
+401 or 403. Each WebSocket needs a ticket of its own. After each loss or failed attempt the phone connects again, after
+a pause that doubles from 1 to 30 s, plus up to a quarter. A wrong password ends the process.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class DashboardPhoneConfig:
 class DashboardPhone:
     """Service of a phone that chats through a dashboard's gateway.
 
-    Its events are `Notify` commands: `connected` (`url`), `offline` (`retry_in` seconds), and those of `GatewayChat`.
+    Its events are `Notify` commands: `connected` (`url`), `offline` (`retry_in` seconds), `note` (`text`, for the
+    user), and those of `GatewayChat`.
     """
 
     engine: Engine
@@ -74,7 +75,7 @@ class DashboardPhone:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Implement `Service.bind`: store the engine, and create the chat."""
+        """Store the engine and create the chat."""
         self.engine = engine
         self._lost = Condition(engine)
         self.chat = GatewayChat(self._notify, lambda: new_uuid(engine.entropy))
@@ -108,7 +109,10 @@ class DashboardPhone:
             yield from sleep(self.engine, pause)
 
     def _connect(self) -> Flow[bool]:
-        """Sign in if needed, get a ticket, and open the WebSocket; return False if one of these fails."""
+        """Sign in if needed, get a ticket, and open the WebSocket.
+
+        Return False if one of these fails, or if the WebSocket has closed already.
+        """
         if self.config.password and not self._cookies and not (yield from self._sign_in()):
             return False
         answer = yield from self._post("/api/auth/ws-ticket")
@@ -155,14 +159,14 @@ class DashboardPhone:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Implement `WebSocketHandler.on_open`: reset the pause, notify the owner, and connect the chat."""
+        """Reset the pause, report `connected`, and connect the chat to the socket."""
         self._socket = socket
         self._pause = FIRST_PAUSE
         self._notify("connected", {"url": self.config.url})
         self.chat.connect(socket.send_text, lambda: socket.close(1000, "the chat failed"))
 
     def on_text(self, text: str) -> None:
-        """Implement `WebSocketHandler.on_text`: pass the message to the chat."""
+        """Pass a message of the gateway to the chat."""
         self.chat.receive(text)
 
     def on_binary(self, data: bytes) -> None:
@@ -172,7 +176,7 @@ class DashboardPhone:
         """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Handle the loss of the socket: let the phone connect again."""
+        """Handle the loss of the socket: disconnect the chat and let the phone connect again."""
         self._socket = None
         self.chat.disconnect()
         self._lost.notify_all()

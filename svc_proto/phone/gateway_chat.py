@@ -1,14 +1,14 @@
 """Chat of a phone on the JSON-RPC gateway (wire terminal 2.4). It outlives the sockets of its connection.
 
 A prompt is sent with its attachments, one prompt at a time. Its `message_id` makes a repeated prompt harmless while the
-server runs. After the loss of a socket the stored messages decide which prompts have arrived: a server that was
-restarted has lost the prompts that waited.
+server runs. After the loss of a socket, the stored messages and the ids that a running session names decide which
+prompts have arrived: a server that was restarted has lost the prompts that waited.
 
 | prompt   | becomes  | when                                                                                 |
 |----------|----------|--------------------------------------------------------------------------------------|
 | waiting  | sent     | the prompts before it are accepted; its attachments are uploaded before its text      |
 | sent     | accepted | the server answers, or names the id in the state of the running session               |
-| accepted | done     | the session is idle                                                                   |
+| accepted | done     | the session is idle; also if the server answers that the prompt is a repeated one     |
 | any      | done     | it is among the stored messages after a reconnect                                     |
 | sent     | refused  | the server answers with an error                                                      |
 | any      | waiting  | the socket is lost, and none of these applies                                         |
@@ -60,10 +60,10 @@ class _Prompt:
 
 
 class GatewayChat:
-    """Chat of one session. Its methods are called only while the core handles a fact.
+    """Chat of one session at a time. Its methods are called only while the core handles a fact.
 
     Events for `notify`: `answer` (`text`), `answered` (`status`, `error`), `question` (`question`, `choices`), `note`
-    (`text`), and `settled` when all prompts are done.
+    (`text`), and `settled` when the last unfinished prompt becomes done (not when it is refused).
     """
 
     def __init__(self, notify: Notifier, new_id: Callable[[], str]) -> None:
@@ -83,7 +83,7 @@ class GatewayChat:
     # --- socket ---
 
     def connect(self, send: Callable[[str], object], close: Callable[[], None]) -> None:
-        """Use a new socket, and resume the session if there is one.
+        """Use a new socket: resume the session if there is one, else send the first waiting prompt.
 
         `close` is called if the server refuses the resumption, except for a session that is not stored.
         """
@@ -95,7 +95,7 @@ class GatewayChat:
             self._advance()
 
     def disconnect(self) -> None:
-        """Drop a lost socket and its open calls; prompts that were not accepted become unsent again."""
+        """Drop a lost socket, its open calls and its question; prompts that were not accepted become unsent again."""
         self._send, self._close, self._is_ready, self._question = None, None, False, None
         self._waiting.clear()
         for prompt in self._prompts:
@@ -114,7 +114,7 @@ class GatewayChat:
 
     @property
     def unfinished(self) -> int:
-        """The number of prompts that are not done."""
+        """The number of prompts that are neither done nor refused."""
         return len(self._prompts)
 
     def submit(self, text: str, attachments: tuple[ChatAttachment, ...] = ()) -> bool:
@@ -148,7 +148,7 @@ class GatewayChat:
         return True
 
     def interrupt(self) -> bool:
-        """Stop the present turn; return False if none is known, or the chat has no ready socket."""
+        """Request the stop of the present turn; return False if none is known, or while the chat is not connected."""
         if not self.running or not self._is_ready:
             return False
         self._call("session.interrupt", None, session_id=self.session_id)

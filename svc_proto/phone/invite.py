@@ -31,7 +31,11 @@ class Invite:
 
 
 def parse_phone_invite(text: str, preferences: Preferences) -> Invite:
-    """Parse an invite in any form; raise `Refused` 400: `invalid_invite`, or `plain_route` without consent."""
+    """Parse an invite in one of the forms of `parse_invite`; raise `Refused` 400 `invalid_invite` if it is unusable.
+
+    Raise `Refused` 400 `plain_route` if the preferences allow none of its candidates or, without candidates, not the
+    relay's address.
+    """
     payload = parse_invite(text)
     relay = payload.get_object("relay")
     url, code = relay.text("url"), relay.text("code")

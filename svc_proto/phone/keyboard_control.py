@@ -1,4 +1,6 @@
-"""Keyboard control of a phone: each line of a channel is a decision, a switch or a text of the user.
+"""Keyboard control of a phone: each line of a channel is an input of the user.
+
+The table shows the effects with the handler `UserControls`; a `DashboardPhone` handles some of the lines differently.
 
 | line                        | effect                                                                |
 |-----------------------------|-----------------------------------------------------------------------|
@@ -183,7 +185,10 @@ class KeyboardInputChannel(Channel):
         self._left = False
 
     def received(self, data: bytes) -> None:
-        """Pass each complete line that is not blank to the handler; a line that is too long ends the input."""
+        """Parse the complete lines that are not blank and pass them to the handler.
+
+        If a line in `data` is too long, the input ends, and no line of `data` is passed on.
+        """
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:
@@ -195,20 +200,20 @@ class KeyboardInputChannel(Channel):
                 self._listener.on_user_input(parse_user_input(text))
 
     def read_closed(self) -> None:
-        """Stop reading and report the end of the input."""
+        """Stop reading, and report the end of the input if that was not done before."""
         self.stop_reading()
 
     def closed(self, why: str) -> None:
-        """Report the end of the input, since the channel was closed."""
+        """Report the end of the input if that was not done before, since the channel was closed."""
         super().closed(why)
         self._close_once()
 
     def stop(self) -> None:
-        """Stop reading, because the process ends."""
+        """Stop reading, and report the end of the input if that was not done before, because the process ends."""
         self.stop_reading()
 
     def stop_reading(self) -> None:
-        """Stop reading and report the end of the input once."""
+        """Abort the channel, and report the end of the input if that was not done before."""
         self.abort()
         self._close_once()
 

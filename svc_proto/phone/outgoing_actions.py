@@ -4,7 +4,8 @@ The confirmation and the phone backend both use this parsed form, so that the co
 unknown member is refused, not ignored: the backend must not use a member that the user was not shown.
 
 A reference to media is checked for its form and not fetched. Forms: a bare token, `MEDIA:<token>`,
-`<scheme>://<token>`, `MEDIA:<scheme>://<token>` with the scheme of either brand, `MEDIA:/absolute/path`, a `path`.
+`<scheme>://<token>`, `MEDIA:<scheme>://<token>` with the scheme of either brand, `/absolute/path` with or without
+`MEDIA:`, or a `path`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class CallAction:
 
 @frozen(kw_only=True)
 class SmsAction:
-    """Text message: `/send_sms`; `to` is one line of digits and signs."""
+    """Text message: `/send_sms`; `to` is one line of digits, spaces and signs."""
 
     to: str
     body: str
@@ -70,7 +71,7 @@ class SmsAction:
 
 @frozen
 class OutgoingFile:
-    """File to send, by its reference, with its announced or guessed content type; a path is `MEDIA:/path`."""
+    """File to send: the reference to it, and its announced or guessed content type."""
 
     reference: str
     content_type: str
@@ -97,7 +98,10 @@ class ShareAction:
 
     @property
     def question_text(self) -> str:
-        """The text of the confirmation, a line for each member; `text` is last, since it may have several lines."""
+        """The text of the confirmation: a line for each member that is set and for each attachment; `text` is last.
+
+        The text may have several lines.
+        """
         lines = [] if self.to is None else [_line("to", self.to)]
         lines += [] if self.package is None else [_line("app", self.package)]
         lines += [] if self.title is None else [_line("title", self.title)]
@@ -109,7 +113,7 @@ OutgoingAction: TypeAlias = CallAction | SmsAction | ShareAction
 
 
 def parse_call_action(args: CommandArguments) -> CallAction:
-    """Parse the arguments of `/call`. Raises `CommandRefused` 400."""
+    """Parse the arguments of `/call`; raise `CommandRefused` 400 for invalid ones."""
     args.only("number")
     number = args.required("number").strip()
     if _DIALABLE.fullmatch(number) is None:
@@ -118,7 +122,7 @@ def parse_call_action(args: CommandArguments) -> CallAction:
 
 
 def parse_sms_action(args: CommandArguments) -> SmsAction:
-    """Parse the arguments of `/send_sms`. Raises `CommandRefused` 400."""
+    """Parse the arguments of `/send_sms`; raise `CommandRefused` 400 for invalid ones."""
     try:
         args.only("to", "body")
         to, body = args.required("to"), args.text("body")
@@ -132,12 +136,12 @@ def parse_sms_action(args: CommandArguments) -> SmsAction:
 
 
 def parse_share_action(args: CommandArguments) -> ShareAction:
-    """Parse the arguments of `/share_media`. Raises `CommandRefused` 400."""
+    """Parse the arguments of `/share_media`; raise `CommandRefused` 400 for invalid ones."""
     return _read(args, recipient=False)
 
 
 def parse_mms_action(args: CommandArguments) -> ShareAction:
-    """Parse the arguments of `/send_mms`. Raises `CommandRefused` 400."""
+    """Parse the arguments of `/send_mms`; raise `CommandRefused` 400 for invalid ones."""
     return _read(args, recipient=True)
 
 

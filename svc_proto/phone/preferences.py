@@ -42,6 +42,6 @@ class Preferences:
         return self.cache_cap_mb * MIB
 
     def may_save(self, url: str) -> bool:
-        """Report whether an address may be stored: encrypted ones always, plain ones with consent."""
+        """Report whether an address may be stored: wss and https always, ws and http with consent, others never."""
         scheme = url.partition("://")[0].lower()
         return scheme in ("wss", "https") or (self.allow_plain and scheme in ("ws", "http"))

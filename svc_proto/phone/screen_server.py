@@ -2,7 +2,7 @@
 
 | route          | effect                                                                                              |
 |----------------|-----------------------------------------------------------------------------------------------------|
-| `GET /screen`  | return screen, open confirmations and toggle; with `seen=TAG` wait up to 3 s for a change           |
+| `GET /screen`  | send the screen, the open confirmations and the toggle; with `seen=TAG` wait up to 3 s for a change |
 | `POST /touch`  | touch of the user: `{"kind": "tap", "x": 1, "y": 2}`, see `TOUCHES`; or `{"kind": "wake"}`          |
 | `POST /answer` | decision of the user: `{"question": "c1", "allow": true, "remember": false}`                        |
 | `POST /toggle` | Device Control: `{"on": true}`                                                                      |
@@ -111,7 +111,7 @@ class PhoneScreenServer:
         return self.phone.on_accepted(fact) if fact.peer == KEYBOARD else self._visits.admit(fact)
 
     def on_stopping(self) -> None:
-        """Withdraw the published address and stop the phone."""
+        """Withdraw the published address, answer the requests that wait for a change, and stop the phone."""
         self._stopping = True
         self._wake()
         self.engine.spawn(withdraw_phone_screen(self.engine))

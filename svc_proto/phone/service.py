@@ -3,26 +3,27 @@
 | state       | trigger       | next        |                                                             |
 |-------------|---------------|-------------|-------------------------------------------------------------|
 | CONNECTING  | OPENED        | SIGNING_IN  | the socket is open; `system/auth` is sent                   |
-| CONNECTING  | FAILED        | BACKING_OFF | no socket: unreachable, or refused with a status            |
+| CONNECTING  | FAILED        | BACKING_OFF | no socket: no answer, or refused with a status              |
 | SIGNING_IN  | AUTHENTICATED | ONLINE      | `auth.ok`                                                   |
-| SIGNING_IN  | REJECTED      | GIVEN_UP    | `auth.fail`, but for a timeout; `auth.ok` without a token   |
+| SIGNING_IN  | REJECTED      | GIVEN_UP    | `auth.fail`, but for a timeout; no valid token in `auth.ok` |
 | SIGNING_IN  | LOST          | BACKING_OFF | the socket closed, or the answer took too long              |
 | ONLINE      | LOST          | BACKING_OFF |                                                             |
-| BACKING_OFF | RETRY         | CONNECTING  | after a pause that doubles from 1 to 30 s, or a 429's pause |
+| BACKING_OFF | RETRY         | CONNECTING  | after a pause, or at once when the network changes          |
 | GIVEN_UP    | STOP          | GIVEN_UP    | the reason of the refusal is kept                           |
-| any other   | STOP          | STOPPED     | the process will end                                        |
+| the others  | STOP          | STOPPED     | the process will end                                        |
 
-A pause is up to a quarter longer, except that of a 429; a change of the network ends it.
+The pause doubles from 1 to 30 s, plus up to a quarter; a response 429 determines its own.
 
-Over TLS the relay's key is pinned at the first connection, for as long as the process runs (`tls.expect`, `tls.seen`:
-computations that the program provides).
+Over TLS the relay's key is pinned at the first sign-in, or from the start with `PhoneConfig.pin`, for as long as the
+process runs (`tls.expect`, `tls.seen`: computations that the program provides).
 
-Credentials: the first `system/auth` carries token and code, if both are set. The relay tries the token first (wire
-core 1.3), so that a refused token falls back to the code. The first `auth.ok` discards the code, since it is valid
-once; afterwards the phone has the token that `auth.ok` brought.
+Credentials: until the first `auth.ok`, `system/auth` carries token and code, each if it is set. The relay tries the
+token first (wire core 1.3), so that a refused token falls back to the code. The first `auth.ok` discards the code,
+since it is valid once; afterwards the phone has the token that `auth.ok` brought.
 
-Every command passes the safety gates (`svc_proto.phone.safety`), which belong to the phone, not to a connection. The
-toggle and the user's trusted actions survive a reconnect; commands that wait for the user do not.
+Every command of the relay that is executed has passed the safety gates (`svc_proto.phone.safety`), which belong to the
+phone, not to a connection. The toggle and the user's trusted actions survive a reconnect; commands that wait for the
+user do not.
 """
 
 from __future__ import annotations
@@ -122,10 +123,10 @@ DEFAULTS = Preferences()
 
 @frozen(kw_only=True)
 class PhoneConfig:
-    """Addresses, credentials and description of a phone; at least one of `code` and `token` is set.
+    """Addresses, credentials and description of a phone; at least one of `code` and `token` must be set.
 
     `remote` is a ws:// or wss:// URL that `parse_url` accepts; without a path, /ws is used. With `routes` the phone
-    chooses among their addresses instead. Uploads and downloads go to the same host and port.
+    chooses among their addresses instead. Uploads and downloads go to the host and port of the address in use.
     """
 
     remote: str
@@ -145,7 +146,7 @@ class PhoneConfig:
 
     @property
     def http_url(self) -> str:
-        """The relay's HTTP address, without a path."""
+        """The relay's HTTP address as derived from `remote`, with the path prefix of `remote` if it has one."""
         return RelayUrl(self.remote).http_url
 
 
@@ -156,8 +157,8 @@ class Phone:
     `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
     `performed` (`method`, `path`, `status`), `asked` (`confirmation`, its id for `UserControls.decide`, `action`,
     `verb`, `text`, `seconds`), `pinned` (`url`, `pin`), `note` (`text`, for the user), `route` (`role`, `url` of the
-    chosen candidate), `attachment` (see `AttachmentFetcher`), and with `watched`, after a change, `safety` (`view`, a
-    `SafetyView`). Events of `PhoneMessageChannels` and `PhoneVoiceClient` are sent in the same way.
+    chosen candidate), `attachment` (see `AttachmentFetcher`), and with `watched`, at the start and after a change,
+    `safety` (`view`, a `SafetyView`). Events of `PhoneMessageChannels` and `PhoneVoiceClient` are sent in the same way.
     """
 
     engine: Engine
@@ -295,7 +296,7 @@ class Phone:
     # --- for a service that contains the phone ---
 
     def network_changed(self, *, cellular: bool) -> None:
-        """Handle a change of the network: among several candidates choose anew, and reconnect at once after a loss.
+        """Handle a change of the network: connect at once while backing off, and with `routes` select a candidate anew.
 
         Attachments that waited for another network may be fetched.
         """
@@ -315,14 +316,17 @@ class Phone:
         self.attachments.on_network(cellular=cellular)
 
     def notify(self, text: str) -> None:
-        """Add a notification, `TITLE: TEXT` or a title alone; it is sent once the relay is connected."""
+        """Send a notification, `TITLE: TEXT` or a title alone, now or once the phone is online.
+
+        Of more than `MAX_NOTIFICATIONS` that wait, the oldest is dropped.
+        """
         self._notices.append(text)
         self._send_notifications()
 
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Sign in on the open socket."""
+        """Send `system/auth` on the open socket and start the timer of the sign-in."""
         self._step(PhoneTrigger.OPENED)
         self._socket = socket
         self._sign_in_timer.set(self.engine.now.mono + SIGN_IN_TIMEOUT)
@@ -373,7 +377,10 @@ class Phone:
         """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Abandon running commands and schedule a reconnect; exit if the relay refused the sign-in or gave no token."""
+        """Abandon the commands, close the terminal and the agent's channel, and schedule a reconnect.
+
+        Instead of a reconnect: exit if the relay refused the sign-in or sent no valid token; none if the phone stops.
+        """
         self._status_timer.cancel()
         self._sign_in_timer.cancel()
         lost = self.state in CONNECTED_STATES
@@ -543,7 +550,7 @@ class Phone:
             self._send("notifications", "notification.posted", payload)
 
     def _show(self) -> None:
-        """Report the status to the relay if the master toggle or unattended access has changed.
+        """Report the status to the relay, if online and the master toggle or unattended access has changed.
 
         If the phone is `watched`, also report a changed view of the gates to the program.
         """
@@ -577,7 +584,7 @@ class Phone:
 
 
 def _block(refusal: HttpResult) -> float:
-    """Return the pause that a 429 requests, in seconds, within bounds; `BLOCKED_PAUSE` if it requests none."""
+    """Return the pause that a 429 requests as a number of seconds, within bounds; `BLOCKED_PAUSE` without a number."""
     wanted = refusal.headers.get(b"retry-after") or b""
     if not wanted.isdigit():
         return BLOCKED_PAUSE

@@ -4,7 +4,7 @@
 |---------|---------|---------|----------------------------------------------------------------------------------|
 | CLOSED  | `ASK`   | OPENING | the user's first line: `terminal.attach`, or `tui.attach`                        |
 | OPENING | `CAME`  | OPEN    | `terminal.attached`, or the agent's session is made: send the queued lines       |
-| OPENING | `LEAVE` | CLOSED  | a refusal, or no answer in time: discard the queued lines and report that        |
+| OPENING | `LEAVE` | CLOSED  | a refusal, no answer in time, or the user: discard the queued lines, report that |
 | OPEN    | `LEAVE` | CLOSED  | ended by the relay or the user; the relay keeps the shell where it has tmux      |
 
 Both close with the connection and are opened again by the next line. A line for the agent waits until the line before
@@ -93,9 +93,10 @@ class PhoneMessageChannels:
         (self.terminal if envelope.channel == "terminal" else self.agent).receive(envelope.type, envelope.payload)
 
     def refused(self, payload: JsonObject) -> None:
-        """Handle `system/error` for a channel that is being opened: most likely the session has no grant for it.
+        """Close the channels that are being opened, because of `system/error`: most likely the session has no grant.
 
-        A session of an earlier pairing may lack a grant that this phone needs; the note names the remedy.
+        A session of an earlier pairing may lack a grant that this phone needs: if the message has the word "grant", the
+        note names the remedy.
         """
         why = payload.text("message")
         for line in (self.terminal, self.agent):
@@ -103,7 +104,7 @@ class PhoneMessageChannels:
                 line.on_closed(f"{why}; {PAIR_ANEW}" if "grant" in why else why)
 
     def close_all(self) -> None:
-        """Close both channels, because the connection is lost."""
+        """Close the channels that are not closed, because the connection is lost."""
         for line in (self.terminal, self.agent):
             line.on_closed("the connection is lost")
 

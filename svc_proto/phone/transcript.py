@@ -3,7 +3,7 @@
 | kind     | content                                            |
 |----------|----------------------------------------------------|
 | `person` | text of the user, or the transcript of a recording |
-| `agent`  | an answer; it grows while it arrives               |
+| `agent`  | an answer; one that arrives in pieces grows        |
 | `note`   | other texts for the user                           |
 """
 

@@ -1,7 +1,7 @@
 """Controls of the phone for its user: decisions and switches as calls, and the lines of the keyboard.
 
-A bare "yes" is dangerous: the confirmation that was meant may have lapsed, and another one may be open. So it counts
-only when one confirmation is open and none has lapsed a moment ago; otherwise the confirmation must be named.
+A bare "yes" is dangerous: the confirmation that was meant may have lapsed, and another one may be open. So an answer
+without a name counts only when one confirmation is open and none has lapsed in the last two seconds.
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ class UserControls:
         return self._performer.decide(confirmation_id, allow=allow, remember=remember)
 
     def set_switch(self, switch: Switch, on: bool) -> bool:
-        """Set a switch; return whether it is so now: the master stays off without accessibility or on a store build."""
+        """Set a switch; return whether it now is as requested.
+
+        It is not if the master toggle cannot be turned on: without accessibility, or on a store build.
+        """
         gate, now = self._gate, self._engine.now
         done = True
         match switch:
@@ -128,7 +131,7 @@ class UserControls:
                 assert_never(never)
 
     def on_keyboard_closed(self) -> None:
-        """Deny the open confirmations and all later ones, unless a policy answers them, because no user can."""
+        """Deny the open confirmations and all later ones, unless a policy answers them: the user's input has ended."""
         if self._performer.answers is ConfirmationPolicy.ASK:
             self._performer.answers = ConfirmationPolicy.DENY
             for confirmation in self._gate.confirmations():
@@ -144,7 +147,7 @@ class UserControls:
         return self._gate.view(self._engine.now).hint or "this build has no Device Control"
 
     def _decided(self, word: ConfirmationAnswer) -> str:
-        """Apply a decision; return the note about it."""
+        """Apply a decision if it is clear which open confirmation it is for; return the note about the result."""
         which = word.which
         if which is None:
             names = [confirmation.confirmation_id for confirmation in self._gate.confirmations()]

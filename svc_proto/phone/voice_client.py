@@ -2,8 +2,9 @@
 
 The turn is a text, by `response.create`, or a file with speech. The program decodes the file (`speech.read`: path, Hz
 and most seconds go in, PCM comes out). Each turn has a voice session of its own, in the chat of the turn before. Sound
-of an answer is kept up to `MAX_AUDIO_BYTES`. A task in the background is answered in the chat. Confirmation requests
-of the agent are denied here, as in `svc_proto.phone.terminal_channels`.
+of an answer is kept up to `MAX_AUDIO_BYTES`. When the agent moves a task to the background without an announcement,
+the turn ends: the answer will be in the chat. Confirmation requests of the agent are denied here, as in
+`svc_proto.phone.terminal_channels`.
 """
 
 from __future__ import annotations

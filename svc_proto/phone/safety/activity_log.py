@@ -93,7 +93,7 @@ class ActivityLog:
         return activity_id
 
     def finish(self, activity_id: str, reply: CommandReply, *, thumbnail_token: str | None = None) -> None:
-        """Set the result of an entry; do nothing if the entry was dropped."""
+        """Set the status, result text and thumbnail of an entry; do nothing if the entry was dropped."""
         entry = self._entries.get(activity_id)
         if entry is None:
             return

@@ -76,7 +76,7 @@ class Blocklist:
         return tuple(self._packages)
 
     def add(self, package: str) -> bool:
-        """Block a package; return False for a blank name, or when the list is full."""
+        """Block a package; return False for a blank name, or for a new one when the list is full."""
         name = package.strip()
         if not name or (len(self._packages) >= MAX_BLOCKED and name not in self._packages):
             return False

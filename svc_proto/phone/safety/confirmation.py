@@ -8,7 +8,7 @@
 | REQUESTED | `DENY`        | DENIED     | "a denial is final"                                                 |
 | REQUESTED | `TIME_OUT`    | TIMED_OUT  | counts as denial                                                    |
 | REQUESTED | `CANNOT_SHOW` | IMPOSSIBLE | the permission was withdrawn while the overlay was open             |
-| REQUESTED | `WITHDRAW`    | WITHDRAWN  | master off, or the connection lost: an Allow would have no effect   |
+| REQUESTED | `WITHDRAW`    | WITHDRAWN  | master off, connection lost, or caller gone: no Allow has an effect |
 
 Trust is kept by verb for the touches and by action for the four always-confirmed routes, so that trusting "send" on a
 button does not silence messages.

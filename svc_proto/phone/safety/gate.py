@@ -1,8 +1,9 @@
 """Safety gates of the phone around a phone backend (spec "Bridge safety gates", wire bridge 5.2).
 
 The order of the gates is the spec's, where other phones differ: free routes; store build; master toggle; accessibility;
-screen-capture consent; app in front; target app; lock screen, which may cover another app. Last, if no gate refuses,
-the user confirms a command that needs it. After an Allow all gates are checked again, since the state may have changed.
+screen-capture consent; app in front; target app; unknown route; lock screen, which may cover another app. Last, if no
+gate refuses, the user confirms a command that needs it. After an Allow all gates are checked again, since the state may
+have changed.
 """
 
 from __future__ import annotations
@@ -94,8 +95,9 @@ class SafetyGate:
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse | AwaitingConfirmation:
         """Check a command and execute it, unless a gate refuses it or the user must confirm it first.
 
-        A repeated command that waits for the user opens no second confirmation; another command with its request id is
-        refused.
+        While a command with a request id waits for the user, its repetition opens no second confirmation, and another
+        command with its request id is refused. So are arguments that cannot be shown to the user, and a command beyond
+        `MAX_WAITING` that wait.
         """
         self._tick(now)
         self._master.command(now)
@@ -136,7 +138,7 @@ class SafetyGate:
         return command.request_id, self._logged(log_id, self._after_allow(confirmation, now))
 
     def advance(self, now: Moment) -> list[Answer]:
-        """Apply deadlines; return request ids and answers of the commands that will not be executed."""
+        """Apply deadlines; return request ids and answers of the commands that were given up since the last call."""
         self._tick(now)
         answers, self._ready = self._ready, []
         return answers
@@ -177,7 +179,7 @@ class SafetyGate:
         self.connection_lost()
 
     def on_uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> CommandReply:
-        """Return the reply to a command whose file is uploaded; `request_id` None means the log's oldest upload."""
+        """Log and return the reply to a command whose file is uploaded; `request_id` None: the log's oldest upload."""
         reply = self._backend.on_uploaded(token, scheme)
         log_id = next(iter(self._uploads), None) if request_id is None else request_id
         if log_id is not None and log_id in self._uploads:
@@ -186,7 +188,7 @@ class SafetyGate:
         return reply
 
     def upload_failed(self, request_id: str, reply: CommandReply) -> None:
-        """Log a failed upload; `reply` is the answer that the caller received."""
+        """Log a failed upload, unless its end was logged before; `reply` is the answer that the caller receives."""
         if request_id in self._uploads:
             del self._uploads[request_id]
             self.log.finish(request_id, reply)
@@ -214,7 +216,7 @@ class SafetyGate:
     def set_master(self, on: bool, now: Moment) -> bool:
         """Turn Device Control on or off; return whether it is on.
 
-        It stays off without accessibility and on a store build.
+        It cannot be turned on without accessibility or on a store build.
         """
         self._tick(now)
         if on:
@@ -238,7 +240,7 @@ class SafetyGate:
         self._tick(now)
 
     def set_notification_listener(self, granted: bool) -> None:
-        """Set notification access, which the status only reports; before the first call the backend's value is used."""
+        """Set notification access, which the status only reports; while it was never set, the backend's value is used."""
         self._consents.notification_listener = granted
 
     def set_unattended(self, enabled: bool) -> None:

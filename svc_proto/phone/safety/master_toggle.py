@@ -86,11 +86,14 @@ class MasterToggle:
         return self._idle_minutes
 
     def set_idle_minutes(self, minutes: int) -> None:
-        """Set the interval; it counts from the last command, so that a shorter one may be over already."""
+        """Set the interval; it counts from the arming or the last command since, so a shorter one may be over already."""
         self._idle_minutes = _clamp(minutes)
 
     def turn_on(self, now: Moment, *, accessible: bool) -> bool:
-        """Turn on at the user's request; return whether the toggle is on. The idle timer starts if it was off."""
+        """Turn on at the user's request; return whether the toggle is on.
+
+        It stays off if it was off and `accessible` is false. When it goes on, the idle timer starts.
+        """
         if self.is_armed:
             return True
         self._step(MasterTrigger.TURN_ON if accessible else MasterTrigger.TURN_ON_INACCESSIBLE)

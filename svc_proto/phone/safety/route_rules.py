@@ -85,8 +85,8 @@ def inspected_texts(
 ) -> tuple[str, ...]:
     """Return the texts to search for destructive verbs, without blank ones; empty for a route that presses no control.
 
-    These are the argument `text`; on a route with the argument `nodeId`, the text of each node that `nodeId` or
-    `node_id` names, as `text_of` returns it; and the texts that `pressed` returns (see `TargetTextSource`).
+    These are the argument `text`; on a route with a node, the text of each node that `nodeId` or `node_id` names, as
+    `text_of` returns it; and the texts that `pressed` returns (see `TargetTextSource`).
     """
     row = GATES.get(command.path)
     # Spec "Bridge safety gates" 5b names `/type` as well. Typing has no effect; the press that follows is inspected.

@@ -32,5 +32,5 @@ class UnattendedAccess:
         return self.enabled and self.wake is not None
 
     def make_ready(self, now: Moment) -> bool:
-        """Wake the phone if the user allows that; return False if a credential is required: the answer is a 423."""
+        """Wake the phone if `wakes`; return False if it was not usable after that: the answer is a 423."""
         return not self.enabled or self.wake is None or self.wake(now)

@@ -76,8 +76,8 @@ class SafetyView:
     """State of the gates at one instant.
 
     `turned_off_by` is the reason why the toggle is off, None when it is on or was never on. `hint` is a step that the
-    user must take before the toggle can be on. The lists are in their own order; `overlays` oldest first, `activity`
-    newest first.
+    user must take before the toggle can be turned on, None if there is none. The lists are in their own order;
+    `overlays` oldest first, `activity` newest first.
     """
 
     flavor: str
