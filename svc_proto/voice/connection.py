@@ -67,7 +67,7 @@ class VoiceConnection:
             self._session.heard_binary(self)
 
     def on_writable(self) -> None:
-        """Implement `WebSocketHandler.on_writable`: notify the voice session."""
+        """Report to the session that the socket accepts more data."""
         self._session.on_writable(self)
 
     def on_closed(self, code: int, reason: str) -> None:

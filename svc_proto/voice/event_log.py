@@ -37,7 +37,7 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9]")
 
 
 def log_name(kind: str, wall: float, session_id: str) -> str:
-    """Return the name of a session's files without suffix: `voice-output-20260101-120000-p3Tabc`, in UTC."""
+    """Return the name of a session's files without suffix: `voice-output-20260101-120000-p3Tabc7Kd2Qx`, in UTC."""
     stamp = f"{datetime.fromtimestamp(wall, UTC):%Y%m%d-%H%M%S}"
     return f"{kind}-{stamp}-{_FOREIGN.sub('', session_id)[:12]}"
 

@@ -169,11 +169,11 @@ def parse_text_choice(body: Mapping[str, object], name: str, otherwise: str = ""
 
 
 def apply_choice(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
-    """Return the settings with the body's choices; raise `Refused` 400.
+    """Return the settings with the body's choices; raise `Refused` 400 for an invalid one.
 
-    A null counts as absent, and so does a blank text except as `sample_rate`. A body that names another provider
-    without model or voice gets that provider's first ones. For the local provider a language without a voice selects
-    the voice, unless the present voice is of that language.
+    A null counts as absent, and so does a blank text except as `sample_rate`. With another provider, an absent model or
+    voice is that provider's first one, and an absent rate the present or its first one. For the local provider a
+    language without a voice selects the voice, unless the present voice is of that language.
     """
     rules = OUTPUT if hasattr(settings, "language") else REALTIME  # lab and agent have no language
     named = {name: text for name in LENGTHS if name in rules and (text := parse_text_choice(body, name))}

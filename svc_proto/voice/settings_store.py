@@ -127,7 +127,9 @@ def split_shared_values(
 ) -> dict[str, object]:
     """Return a change of a file's section, completed if it changes the provider.
 
-    A model or voice beside the old provider's name that the new provider does not have is replaced."""
+    A model or voice beside the old provider's name that the new provider does not have is replaced, unless `change`
+    names it.
+    """
     said = JsonObject.of(holder).get_object(family.section)
     info = PROVIDERS.get(str(change.get("provider")))
     before = said.string("provider")
@@ -165,7 +167,7 @@ def resolve_settings(
 
 
 def checked_change(rules: Rules, body: Mapping[str, object], providers: Sequence[str]) -> dict[str, object]:
-    """Parse the members of a PATCH, except `profile`; raise `Refused` 400."""
+    """Parse the members of a PATCH, except `profile`; raise `Refused` 400 for an invalid one, and if there is none."""
     wanted = {name: value for name, value in body.items() if name != "profile"}
     unknown = sorted(name for name in wanted if name not in rules)
     if unknown:

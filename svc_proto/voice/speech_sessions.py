@@ -122,7 +122,7 @@ class OutputMode(SpeechMode):
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
         """Render the response to `response.create`, the only message of this mode, once in a session.
 
-        Raise `Refused` 400 for a second one, or without a text.
+        Return False for another message. Raise `Refused` 400 for a second one, without a text, or for invalid members.
         """
         if kind != "response.create":
             return False
@@ -169,7 +169,7 @@ class LabMode(SpeechMode):
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
         """Count the audio of `input_audio.append`, or render a response to `response.create`.
 
-        Return False for another message.
+        Return False for another message. Raise `Refused` 400 for invalid members, or a second response at once.
         """
         match kind:
             case "input_audio.append":  # counted, but not used

@@ -35,7 +35,7 @@ _ROWS = [(re.compile(pattern), words) for pattern, words in _REPLACED.items()]
 
 
 def clean_for_speech(text: str) -> str:
-    """Return a text without the marks that a voice should not read out; empty if nothing is left."""
+    """Return a text without code blocks, URLs and the marks of Markdown and tools; empty if nothing is left."""
     for pattern, words in _ROWS:
         text = pattern.sub(words, text)
     return text.strip()

@@ -240,7 +240,7 @@ class SafetyGate:
         self._tick(now)
 
     def set_notification_listener(self, granted: bool) -> None:
-        """Set notification access, which the status only reports; while it was never set, the backend's value is used."""
+        """Set notification access, which the status only reports; until it is set, the backend's value is used."""
         self._consents.notification_listener = granted
 
     def set_unattended(self, enabled: bool) -> None:

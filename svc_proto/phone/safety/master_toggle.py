@@ -86,7 +86,7 @@ class MasterToggle:
         return self._idle_minutes
 
     def set_idle_minutes(self, minutes: int) -> None:
-        """Set the interval; it counts from the arming or the last command since, so a shorter one may be over already."""
+        """Set the interval, which counts from the arming or the last command since; it may be over at once."""
         self._idle_minutes = _clamp(minutes)
 
     def turn_on(self, now: Moment, *, accessible: bool) -> bool:

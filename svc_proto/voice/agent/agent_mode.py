@@ -247,7 +247,7 @@ class AgentMode(VoiceMode, ABC):
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
         """Handle a client's message (wire terminal-voice 6.4); return False for an unknown type.
 
-        Raise `Refused` 400 for an invalid message.
+        Raise `Refused` for an invalid message, or one that is not possible now.
         """
         match kind:
             case "session.start":

@@ -36,8 +36,9 @@ class AgentSessionManager(VoiceSessionManager):
     unsupported_text = "the realtime agent cannot use the voice provider {}"
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[AgentSessionJson]:
-        """Create a session and return the response of `POST /voice/realtime-agent/session`; raise `Refused`.
+        """Create a session and return the response of `POST /voice/realtime-agent/session`.
 
+        Raise `Refused` for an invalid body, or if there may be no session now.
         For a principal that may not enter chats, the body's chat session is ignored.
         """
         chosen = yield from self.chosen(body)

@@ -50,7 +50,8 @@ def may_enter_chats(principal: Principal) -> bool:
 class ApiRuns:
     """The chat runs of one voice session, by call id.
 
-    Their events and ends are passed to the conversation `talk`, then `carry_out` is called to perform its actions.
+    Their events and ends are passed to the conversation `talk`, then `carry_out` is called to perform its actions. It
+    is not called for a piece of an answer that `talk.drafts` has accepted.
     """
 
     def __init__(

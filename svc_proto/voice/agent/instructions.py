@@ -66,7 +66,7 @@ class ContextMessage:
 
 @frozen(kw_only=True)
 class PersonaContext:
-    """Persona and memories of the host for the realtime model."""
+    """Persona and memories of the host and the profile for the realtime model."""
 
     persona: str = ""
     memories: tuple[str, ...] = ()

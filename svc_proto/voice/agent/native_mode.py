@@ -61,11 +61,11 @@ class NativeMode(AgentMode):
         self._drop_provider()
 
     def resumes_after(self, code: int) -> bool:
-        """Report whether the session waits for a reconnect: not after code 1000 without a turn or a run."""
+        """Report whether the session waits for a reconnect: not after code 1000, unless the conversation is `busy`."""
         return code != 1000 or self.talk.busy
 
     def on_detached(self) -> None:
-        """Report the disconnect to the conversation; a live run extends the wait (wire 6.9)."""
+        """Report the disconnect to the conversation; a turn or a live run extends the wait (wire 6.9)."""
         self.talk.runs.on_client_left(self.now())
         self.carry_out()
 
@@ -75,7 +75,10 @@ class NativeMode(AgentMode):
         self.carry_out()
 
     def on_closed(self) -> None:
-        """Log the answers that were not delivered, then stop reading the chat runs and close the provider's socket."""
+        """Log the background runs that were not answered aloud or as text; then stop the mode's work.
+
+        Stop reading the chat runs, which continue on the API server, and close the provider's socket.
+        """
         for run_id in self.talk.runs.undelivered:
             self.session.log_event("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
             self.engine.log(Level.INFO, "voice answer not heard", session=self.session.id[:8], run=run_id)

@@ -41,7 +41,10 @@ class OneShotRenderer:
         self._make = make
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Connect, send the text and pass the sound to `sink` until the response ends. Raise `ProviderError`."""
+        """Connect, send the text and pass the sound to `sink` until the response ends.
+
+        Raise `ProviderError` if the provider fails, falls silent, or sends no audio.
+        """
         dialect = self._make(
             RealtimeOptions(
                 model=request.model,

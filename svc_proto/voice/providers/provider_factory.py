@@ -47,7 +47,8 @@ class ProviderFactory:
     def renderer(self, provider_id: str) -> Renderer:
         """Return a provider that converts text to PCM piece by piece: each id of the registry, and `deepinfra`.
 
-        Raise `ProviderError` for another id, or without the vendor's key; for a realtime id `render` raises it.
+        Raise `ProviderError` for another id, or without the vendor's key; a realtime provider's key is needed only when
+        it renders.
         """
         plain = _plain(provider_id)
         if plain == "stub":

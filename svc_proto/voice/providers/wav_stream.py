@@ -23,7 +23,7 @@ class WavStream:
         self._head: bytearray | None = bytearray()
 
     def feed(self, data: bytes) -> bytes:
-        """Return the sound in this piece; empty while the head is incomplete. Raise `NotWavError`."""
+        """Return the sound in this piece; empty while the head is incomplete. Raise `NotWavError` for a bad head."""
         if self._head is None:
             return data
         self._head += data

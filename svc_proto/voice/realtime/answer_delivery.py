@@ -1,8 +1,8 @@
 """Delivery of a run's answer after earlier speech; and rendered progress, which ends when other speech begins.
 
-Once earlier speech has been played, the provider is requested to read out or summarize the answer, unless it is to be
-displayed only. If its speech deviates, that speech is withheld and the relay renders the answer. An answer of which
-nothing could be rendered is sent as text alone (wire terminal-voice 6.6, steps 4 to 7).
+Once earlier speech has been played, or after 2.5 s, the provider is requested to read out or summarize the answer. If
+its speech deviates, that speech is withheld and the relay renders the answer. An answer that is only to be displayed,
+or that cannot be rendered, is sent as text alone (wire terminal-voice 6.6, steps 4 to 7).
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class AnswerDelivery:
         return "result_pending" if waits or playback is PlaybackState.WAITING else "idle"
 
     def deliver(self, answer: SpokenAnswer, now: float, *, background: bool = False) -> list[ConversationAction]:
-        """Begin the delivery of an answer; return the request that waits for the playback of earlier speech.
+        """Begin the delivery of an answer; return the actions, such as the wait for the playback of earlier speech.
+
         An answer from the `background` that is displayed only is sent as text at once.
         """
         out = self.filler.stop()
@@ -109,7 +110,7 @@ class AnswerDelivery:
         return [*out, self.floor.wait_for_playback(None, None, FORCED)]
 
     def speak(self, now: float) -> list[ConversationAction]:
-        """Request the answer from the provider, now that earlier speech is played.
+        """Return the request for the answer from the provider, after the wait for the playback of earlier speech.
 
         An answer that is to be displayed only is sent as text.
         """

@@ -90,7 +90,7 @@ class NativeConversation(ConversationBase):
 
     @property
     def busy(self) -> bool:
-        """Report whether a turn or a run keeps the session alive."""
+        """Report whether a turn, a run outside of the turn, or a pending answer keeps the session alive."""
         return self.floor.state is not _S.IDLE or self.runs.busy
 
     def kept_until(self, window: float, longest: float) -> float:
@@ -205,7 +205,10 @@ class NativeConversation(ConversationBase):
                 assert_never(event)
 
     def call(self, response_id: str, call: ConversationCall) -> None:
-        """Handle a function call of the provider; ignore a repeated call id and a call of an abandoned response."""
+        """Handle a function call of the provider; ignore a repeated call id, and a call of a response not requested.
+
+        A call of a response that was given up is ignored, too.
+        """
         floor = self.floor
         if not self.runs.is_new(call.call_id):
             return

@@ -1,8 +1,8 @@
 """Assignment of a realtime provider's responses to requests: one response is requested at a time.
 
 A provider names a response only when it starts, and may still send events of a cancelled one. So a request that was
-given up before its start leaves an orphan: the next response that starts within five seconds is assigned to it. A
-response that starts before its request was sent belongs to no request and is cancelled.
+sent and then given up before its response has started leaves an orphan: the next response that starts within five
+seconds is assigned to it. A response that starts while no request is open is classified as `STRAY`: to be cancelled.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class ProviderResponses:
 
     @property
     def talking(self) -> bool:
-        """Report whether a response of the provider is in progress, or requested."""
+        """Report whether a response of the provider is in progress, or a request for one was sent."""
         return bool(self._open) or self.state is ResponseState.ASKED
 
     def request(self, order: ConversationAction, now: float) -> list[ConversationAction]:
-        """Request a response, now or as soon as the provider is free."""
+        """Request a response: return the request now, or hold it until the provider is free, at most until `due`."""
         self._step(ResponseTrigger.WANT)
         self.current, self._order = None, [order]
         if self._open:
@@ -88,7 +88,7 @@ class ProviderResponses:
         return self._request_response()
 
     def assume_free(self) -> list[ConversationAction]:
-        """Send the held request at `due`, although the provider has not reported the end of its response."""
+        """Return the held request at `due`, although the provider has not reported the end of its response."""
         self._open.clear()
         return self._request_response()
 
@@ -132,7 +132,7 @@ class ProviderResponses:
         return ResponseOrigin.STRAY
 
     def finish(self, response_id: str) -> list[ConversationAction]:
-        """Handle the end of a response: send the held request if the provider is free now."""
+        """Handle the end of a response: return the held request, if any, if the provider is free now."""
         self._open.pop(response_id, None)
         return [] if self._open else self._request_response()
 

@@ -1,6 +1,6 @@
-"""A run: a task of the user on the API server, from the function call to the delivery of its answer.
+"""A run: a task of the user on the API server, from its request to the delivery of its answer.
 
-Its events so far, and its open confirmation requests, are in its `RunEventMapper`.
+Its answer so far, the state of its tools, and its open confirmation requests are in its `RunEventMapper`.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class VoiceRun:
 
     @property
     def call_id(self) -> str:
-        """The id that identifies the run: that of its `RunTaskCall`, with a suffix once the run was queued."""
+        """The id that identifies the run: that of the call it was made for, with a suffix once the run was queued."""
         return self.story.call_id
 
     @property

@@ -1,7 +1,7 @@
 """All runs of one conversation: the turn's run, background runs, queued runs and undelivered answers.
 
-The state of each run decides its role (`svc_proto.voice.realtime.voice_run`). One run belongs to the turn. While a
-detached run uses the bound chat session, a further task runs in a side session.
+The state of each run decides its role (`svc_proto.voice.realtime.voice_run`). At most one run belongs to the turn.
+While a detached run uses the bound chat session, a further task runs in a side session.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class VoiceRuns:
 
     @property
     def first(self) -> VoiceRun | None:
-        """The turn's run, or else the first one in the background: the run that the answer to a cancel names."""
+        """The turn's run, or else the first one in the background: the run that the output of a cancel call names."""
         return self.turn or self.detached
 
     @property
@@ -99,7 +99,7 @@ class VoiceRuns:
 
     @property
     def status_run(self) -> VoiceRun | None:
-        """The run that a status call refers to: the turn's, a background run, or the last that is done."""
+        """The run that a status call refers to: `first`, or else the last whose answer waits; None without one."""
         waiting = self._runs_in(VoiceRunState.WAITING)
         return self.first or (waiting[-1] if waiting else None)
 
@@ -132,13 +132,13 @@ class VoiceRuns:
 
     @property
     def undelivered(self) -> list[str]:
-        """The ids of background runs whose answers were not delivered yet."""
+        """The ids of the background runs: first those whose answers wait for delivery, then those still running."""
         return [
             run.story.run_id for run in (*self._runs_in(VoiceRunState.WAITING), *self._runs_in(VoiceRunState.DETACHED))
         ]
 
     def has_task(self, text: str) -> bool:
-        """Report whether the same task is queued or in the background: models repeat a call."""
+        """Report whether the same task is queued or running in the background: models repeat a call."""
         return any(
             run.text == text and run.state in (VoiceRunState.QUEUED, VoiceRunState.DETACHED) for run in self._runs
         )
@@ -153,7 +153,7 @@ class VoiceRuns:
     # --- time ---
 
     def due(self, *, working: bool, idle: bool) -> list[float | None]:
-        """Return the deadlines for `advance`, and also `promotion_at` if `working`, or `next_at` if `idle`.
+        """Return the deadlines of the runs; with runs also `promotion_at` if `working`, or `next_at` if only `idle`.
 
         `working`: the turn waits for its run; `idle`: there is no turn. An entry of None is no deadline.
         """
@@ -194,7 +194,10 @@ class VoiceRuns:
 
     @property
     def next_at(self) -> float | None:
-        """The time at which a queued run or a delivery can begin between turns; a past time means now, None never."""
+        """The time at which a queued run or a delivery can begin between turns; None while neither is possible.
+
+        A time in the past means now.
+        """
         if self._can_start:
             return min(self._heard_at + QUIET, self._ended_at + QUIET_TIMEOUT)
         if not self.answered or self.away:
@@ -349,7 +352,7 @@ class VoiceRuns:
         return actions_made
 
     def approve(self, confirmation_id: str | None, answer: str) -> list[ConversationAction]:
-        """Forward the user's answer to the run that requested it; return nothing if none did."""
+        """Return the order that forwards the user's answer to the run that requested it; an empty list if none did."""
         for run in (self.turn, *self._runs_in(VoiceRunState.DETACHED)):
             order = None if run is None else run.approve(confirmation_id, answer)
             if order is not None:
@@ -415,7 +418,7 @@ class VoiceRuns:
         return run.answer
 
     def take_result(self, now: float) -> SpokenAnswer | None:
-        """Remove and return the next pending answer whose time has come, if any."""
+        """Remove and return the next pending answer whose time has come, if any; none while a queued run can start."""
         at = None if self._can_start else self.next_at
         if at is None or now < at:
             return None
