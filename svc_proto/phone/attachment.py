@@ -107,8 +107,8 @@ NOT_THERE = (AttachmentTrigger.MISSING, AttachmentTrigger.FORBIDDEN)  # with the
 class MediaMarker:
     """Media marker in a chat text: a token of the media registry, or an absolute path of the host.
 
-    The end of a path without quotes is uncertain: `shorter` has other possible paths, those with escapes first, longest
-    first, then the same ones without escapes, up to `MAX_PATHS` together with `path`.
+    The end of a path without quotes is uncertain: `shorter` has further possible paths. First are shorter ones as
+    written, longest first, then all of them and `path` without escapes, in all up to `MAX_PATHS` paths.
     """
 
     token: str | None = None

@@ -245,7 +245,6 @@ class PhoneScreenServer:
             self.engine.log(Level.WARNING, "the session is not kept", problem=kept.kind.value)
 
     def _wake(self) -> None:
-        """Wake the requests that wait for a change."""
         self._looking.notify_all()
 
 

@@ -25,7 +25,7 @@ MAX_RESULT = 140  # characters of the result; the rest is cut
 
 
 class ActivityStatus(Enum):
-    """Result of a command, as the log writes it."""
+    """Status of a command, as the log writes it."""
 
     PENDING = "Pending"
     SUCCESS = "Success"

@@ -96,8 +96,8 @@ class SafetyGate:
         """Check a command and execute it, unless a gate refuses it or the user must confirm it first.
 
         While a command with a request id waits for the user, its repetition opens no second confirmation, and another
-        command with its request id is refused. So are arguments that cannot be shown to the user, and a command beyond
-        `MAX_WAITING` that wait.
+        command with its request id is refused. Also refused are invalid arguments of a route that is always confirmed,
+        and a command that needs a confirmation while none can be shown or `MAX_WAITING` are open.
         """
         self._tick(now)
         self._master.command(now)
@@ -179,7 +179,10 @@ class SafetyGate:
         self.connection_lost()
 
     def on_uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> CommandReply:
-        """Log and return the reply to a command whose file is uploaded; `request_id` None: the log's oldest upload."""
+        """Return the reply to a command whose file is uploaded, and log it if the log still waits for that upload.
+
+        `request_id` None stands for the oldest upload for which the log waits.
+        """
         reply = self._backend.on_uploaded(token, scheme)
         log_id = next(iter(self._uploads), None) if request_id is None else request_id
         if log_id is not None and log_id in self._uploads:
@@ -188,7 +191,7 @@ class SafetyGate:
         return reply
 
     def upload_failed(self, request_id: str, reply: CommandReply) -> None:
-        """Log a failed upload, unless its end was logged before; `reply` is the answer that the caller receives."""
+        """Log a failed upload for which the log still waits; `reply` is the answer that the caller receives."""
         if request_id in self._uploads:
             del self._uploads[request_id]
             self.log.finish(request_id, reply)

@@ -284,7 +284,7 @@ class AgentMode(VoiceMode, ABC):
         self.chat_runs.end_all(ApiRuns.stop)
 
     def on_closed(self) -> None:
-        """Stop the timer and the provider's work, and stop reading the chat runs, which continue on the API server."""
+        """Stop the timer and the rendering or transcription, and stop reading the chat runs, without stopping them."""
         self._timer.retire()
         self.talk.out.clear()
         self.chat_runs.end_all(ApiRuns.detach)
@@ -317,7 +317,7 @@ class RenderedMode(AgentMode):
 
 
 def transcribe(voice: VoiceServices, provider: str, pcm: bytes, rate: int) -> Flow[str]:
-    """Transcribe PCM (`rate` in Hz) by way of a WAV file in the spool folder; raise `ProviderError`."""
+    """Transcribe PCM (`rate` in Hz) by way of a WAV file in the spool folder; raise `ProviderError` if that fails."""
     data = wav_head(len(pcm), rate) + pcm
     path = yield from spool_file(voice.engine, ".wav", data)
     if isinstance(path, Failure):

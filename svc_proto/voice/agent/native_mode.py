@@ -77,7 +77,7 @@ class NativeMode(AgentMode):
     def on_closed(self) -> None:
         """Log the background runs that were not answered aloud or as text; then stop the mode's work.
 
-        Stop reading the chat runs, which continue on the API server, and close the provider's socket.
+        Stop reading the chat runs, without stopping them, and close the provider's socket.
         """
         for run_id in self.talk.runs.undelivered:
             self.session.log_event("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")

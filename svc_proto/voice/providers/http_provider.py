@@ -95,9 +95,10 @@ class HttpSpeechProvider:
         return SpeechFile(answer.body, "audio/mpeg")
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Upload a recording, as the last part of a form, and return the transcript. Raise `ProviderError`.
+        """Upload a recording, as the last part of a form, and return at most `MAX_TRANSCRIPT` characters of transcript.
 
-        A vendor without a form field for the model (xAI) ignores `model`.
+        Raise `ProviderError` if the file cannot be read or the vendor sends no transcript. For a vendor without a form
+        field for the model (xAI), `model` is ignored.
         """
         api, access = self._api, self._access
         data = yield from read_file(self._engine, recording.path, limit=MAX_UPLOAD)

@@ -109,7 +109,7 @@ class LocalProvider:
     # --- speech -------------------------------------------------------------------------------------------------
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Render a text by espeak-ng at the pace of the sink; raise `ProviderError`."""
+        """Render a text by espeak-ng at the pace of the sink; raise `ProviderError` if that fails."""
         voice = request.voice or request.language or VOICE
         rate = yield from self._speak(request, voice, sink.chunk, request.sample_rate)
         return RenderResult(
@@ -120,7 +120,7 @@ class LocalProvider:
         )
 
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
-        """Render a text into an MP3 file, or a WAV file without an MP3 encoder. Raise `ProviderError`."""
+        """Render a text into an MP3 file, or a WAV file without an MP3 encoder; raise `ProviderError` if that fails."""
         engines, pcm = (yield from self.engines()), bytearray()
 
         def keep(chunk: AudioChunk) -> Flow[None]:

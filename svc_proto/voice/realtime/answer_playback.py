@@ -1,7 +1,8 @@
 """Playback of one run's answer: read out, displayed, held back or repeated.
 
-The provider was requested to read out the answer (wire terminal-voice 6.6, steps 5 to 7). Its speech is held back until
-its text is recognized as the answer (`matches_answer`). Audio without any text, up to `MAX_HELD`, counts as the answer.
+The provider was requested to read out or summarize the answer (wire terminal-voice 6.6, steps 5 to 7). Its speech is
+held back until its text is recognized as the answer (`matches_answer`). A response with audio and without any text
+counts as the answer, unless it has more than `MAX_HELD` bytes.
 """
 
 from __future__ import annotations

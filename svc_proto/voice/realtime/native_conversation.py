@@ -228,7 +228,8 @@ class NativeConversation(ConversationBase):
 
     def provider_lost(self, message: str) -> None:
         """Handle the end of the provider's socket: send pending answers as text and end the session.
-        A turn in progress ends with an error.
+
+        Without a client, no answer is sent. A turn in progress ends with an error.
         """
         self._show_results()
         if self.floor.state is _S.IDLE:

@@ -378,9 +378,9 @@ class VoiceRuns:
         return actions_made
 
     def fail(self, run: VoiceRun, error: str | None, now: float) -> list[ConversationAction]:
-        """Remove a background run that has failed, and return its last event.
+        """Remove a background run that has failed or was stopped, and return its last event.
 
-        `error` is None if it was stopped on request.
+        `error` is None if it was stopped.
         """
         self._ended_at = now
         self.discard(run)
