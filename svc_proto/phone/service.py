@@ -490,7 +490,7 @@ class Phone:
             self.engine.spawn(self._pin(pinned, self._remote.url), on_error=self._failed)
 
     def _pin(self, where: tuple[str, int], url: str) -> Flow[None]:
-        """Require the key of the relay's first connection on further ones, and report it as `pinned`.
+        """Require the key of the last TLS connection to `where` on further ones, and report it as `pinned`.
 
         Source: spec "Client-side preferences", wire core 10.8.
         """

@@ -54,7 +54,7 @@ class DiscoveryResult:
 
 
 def discover_elevenlabs(engine: Engine, access: ProviderCredentials) -> Flow[DiscoveryResult]:
-    """Return ElevenLabs' voices, speech models and languages; raise `ProviderError`.
+    """Return ElevenLabs' voices, speech models and languages; raise `ProviderError` if a request fails.
 
     They come from `GET /v1/voices` and `GET /v1/models`.
     """
@@ -87,9 +87,10 @@ def discover_elevenlabs(engine: Engine, access: ProviderCredentials) -> Flow[Dis
 
 
 def discover_xai(engine: Engine, access: ProviderCredentials) -> Flow[DiscoveryResult]:
-    """Return xAI's voices, its own and those of the account; raise `ProviderError`.
+    """Return xAI's voices, its own and those of the account; raise `ProviderError` if a request fails.
 
-    They come from `GET /v1/tts/voices` and up to `MAX_PAGES` pages of `GET /v1/custom-voices`.
+    They come from `GET /v1/tts/voices` and up to `MAX_PAGES` pages of `GET /v1/custom-voices`; a 403 or 404 for the
+    latter means that the account has none.
     """
     found = yield from _get(engine, access, "/v1/tts/voices")
     voices = {voice.id: voice for entry in _entries(found, "voices") if (voice := _voice(entry, custom=False))}

@@ -152,7 +152,7 @@ class HttpSpeechProvider:
         rate, size, passed_on, reading = request.sample_rate, 0, 0, False
 
         def at_once(data: bytes) -> bool:
-            """Pass on a small piece during the read; return False if the piece must be read from the queue instead."""
+            """Pass on a small piece during the read if no wait or error is due; return whether it was passed on."""
             nonlocal size, passed_on
             later = not (reading and passed_on and sink.has_room and len(data) <= CHUNK_SIZE)
             if later or size + len(data) > MAX_SOUND or self._engine.now.mono > until:

@@ -72,7 +72,10 @@ class ProviderFactory:
         return self._engine_of(provider_id, "speech to text")
 
     def dialect(self, provider_id: str, options: RealtimeOptions) -> RealtimeDialect:
-        """Return a new dialect for one realtime socket: `openai_realtime`, `xai_realtime`. Raise `ProviderError`."""
+        """Return a new dialect for one realtime socket: `openai_realtime`, `xai_realtime`.
+
+        Raise `ProviderError` for another id, or without the vendor's key.
+        """
         found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
         if found is None:
             raise ProviderError(f"the realtime provider {_safe_id(provider_id)} is not built in")

@@ -83,9 +83,9 @@ class RenderedConversation(ConversationBase):
     # --- the client ---
 
     def append_audio(self, pcm: bytes, rate: int) -> bytes:
-        """Store microphone audio if it can be transcribed; return nothing for the provider.
+        """Store microphone audio if it can be transcribed; return no bytes: the provider gets none of it.
 
-        Raise `Refused` 413 when the utterance exceeds `MAX_UTTERANCE`.
+        Raise `Refused` 413 if the utterance and this piece have more than `MAX_UTTERANCE` bytes.
         """
         self._said_bytes += len(pcm)
         self._rate = rate

@@ -160,7 +160,7 @@ class VoiceRun:
         return [] if self.drain is None else [self.drain.completed, self.pause(now)]
 
     def pause(self, now: float) -> Emit:
-        """Return the event that announces the run, and give the user 0.75 s to cancel the run."""
+        """Return the event that announces the run, and set `due` 0.75 s later: until then the user can cancel it."""
         self.step(VoiceRunTrigger.PAUSE)
         self.drain = None
         self.due = now + PAUSE
