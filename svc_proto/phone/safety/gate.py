@@ -247,7 +247,7 @@ class SafetyGate:
         self._consents.notification_listener = granted
 
     def set_unattended(self, enabled: bool) -> None:
-        """Set unattended access, which wakes the phone for commands that need its screen."""
+        """Set unattended access, which wakes the phone for commands of routes with `wakes_screen`."""
         self._unattended.enabled = enabled
 
     def set_auto_disable_minutes(self, minutes: int, now: Moment) -> None:

@@ -1,4 +1,4 @@
-"""Safety settings of a phone at its start; later changes go through the controls of the gates."""
+"""Safety settings of a phone at its start, and the switches and the policy that they are made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unattended access: commands that act may wake the phone, and report a lock in the way (wire bridge 5.7).
+"""Unattended access: commands of routes with `wakes_screen` wake the phone or report a lock (wire bridge 5.7).
 
 It is off at first. While it is off, a sleeping or locked phone is not woken, and the backend answers. A lock without
 credential (a swipe) is dismissed; a PIN, a pattern, a password or a finger can only come from the user.
@@ -28,7 +28,7 @@ class UnattendedAccess:
 
     @property
     def wakes(self) -> bool:
-        """Report whether a command that acts wakes the phone."""
+        """Report whether a command of a route with `wakes_screen` wakes the phone."""
         return self.enabled and self.wake is not None
 
     def make_ready(self, now: Moment) -> bool:
