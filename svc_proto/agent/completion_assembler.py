@@ -118,7 +118,7 @@ class CompletionAssembler:
 
     @property
     def is_finished(self) -> bool:
-        """Report whether further events are to be ignored: `[DONE]` arrived, or the answer is full."""
+        """Report whether later events are to be ignored: `[DONE]` or a whole message arrived, or the answer is full."""
         return self.done or self.full
 
     @property

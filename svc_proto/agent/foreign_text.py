@@ -72,7 +72,8 @@ def fence(text: str, source: str) -> str:
 def _is_hidden(text: str, place: int) -> bool:
     """Report whether a character is a format, private or unassigned one, or a variation selector.
 
-    Joiners inside of non-ASCII words, the emoji selector behind a symbol, digit or `#`, and controls are not hidden.
+    Joiners inside of non-ASCII words, the emoji selector behind a symbol, a digit or `#`, `*` and the like, and
+    controls are not hidden.
     """
     each = text[place]
     if each < "\u00ad":

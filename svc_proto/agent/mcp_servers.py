@@ -116,7 +116,7 @@ class McpServers:
     # --- status ---------------------------------------------------------------------------------------------------
 
     def report(self) -> list[McpServerRowJson]:
-        """Return a row for each server and for each invalid entry of the configuration.
+        """Return a row for each server and for each invalid or disabled entry of the configuration.
 
         Rows have no commands, addresses, variables and headers, which may hold secrets.
         """

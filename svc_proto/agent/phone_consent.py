@@ -1,7 +1,8 @@
 """Phone control for the agent's tools that obtains the owner's consent before a command whose effect needs it.
 
-No consent is requested if the phone itself requests a confirmation of the command (wire bridge 5.4, 5.5), if an
-approval of the tool's call comes before it, or if the owner has granted the effect in this turn.
+No consent is requested if the phone itself requests a confirmation of the command (wire bridge 5.4, 5.5), if phones do
+so on its route and the turn has read no private data, if an approval of the tool's call comes before it, or if the
+owner has granted the effect in this turn.
 """
 
 from __future__ import annotations

@@ -321,7 +321,7 @@ def _plain(text: str) -> str:
 
 
 def _is_part(name: str, label: str) -> bool:
-    """Report whether a label has a name at the start of one of its words; in a script without blanks, anywhere."""
+    """Report whether a label has a name at the start of a word, or anywhere if one of both is not ASCII."""
     start = r"\b" if name[:1].isascii() and label.isascii() else ""
     return re.search(start + re.escape(name), label) is not None
 

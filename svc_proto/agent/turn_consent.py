@@ -94,8 +94,8 @@ class TurnConsent:
     def is_granted(self, effect: Effect, tree: ScreenTree) -> bool:
         """Report whether an approval of this turn covers an effect.
 
-        An approval covers the repetition of a setting, and the steps that complete its effect: each call that reports
-        such a step uses up one of `MAX_COMPLETIONS`.
+        An approval covers the repetition of an effect of a kind in `_REPEATABLE`, such as a setting. The latest one
+        covers steps that complete its effect: each call that reports such a step uses up one of `MAX_COMPLETIONS`.
         """
         for grant in self._granted:
             same = (grant.effect.kind, grant.effect.place) == (effect.kind, effect.place)

@@ -79,7 +79,8 @@ def authorize(
 
     Raises `Refused` 401 for a missing or wrong key. On a server without a key it raises 403 for a session header, and
     for a host name that is not of this host. `PUBLIC`, and `LOCAL_OR_KEY` for a program of this host, check none of
-    these. None is the principal of the main key, and of programs of this host.
+    these. None is the principal of the main key, and of a program of this host that needs no key, unless it runs as
+    another user.
     `names` are further host names of this host. `device` maps the API key of a pairing to its principal, or to None.
     `MONITOR` is checked elsewhere and is a `LocalProtocolError` here.
     """

@@ -98,7 +98,7 @@ class AgentSettings:
 class AgentSettingsReader:
     """Reader of the agent's settings. While file and configuration are unchanged, it returns the same object.
 
-    Settings whose server has not listed its models yet are built anew at each read.
+    Settings that name a server but no model are built anew at each read until that server lists a model.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -202,7 +202,7 @@ def product_id(brand: Brand) -> str:
 
 
 def is_usable_base_url(url: str) -> bool:
-    """Report whether a URL can be the base URL of an endpoint: http or https, no password, query or fragment."""
+    """Report whether a URL can be the base URL of an endpoint: http or https, without `@`, query and fragment."""
     return http_address(url) is not None and not urlsplit(url).query and not urlsplit(url).fragment
 
 

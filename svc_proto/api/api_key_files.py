@@ -19,7 +19,7 @@ def read_key(engine: Engine, config: ApiConfig) -> Flow[str]:
     """Read the key that a restart would use. A running server never changes between key and no key.
 
     So a changed file cannot open the API to every client. Raises `Refused` 409 if the server has no key, or one of its
-    environment; and if a file cannot be read, or the files hold no usable key.
+    environment; and if a file exists but cannot be read, or the files hold no usable key.
     """
     if config.key_in_environment:
         raise _key_not_changed_error("key_in_environment", "the key is API_SERVER_KEY of the server's environment")

@@ -29,7 +29,7 @@ __all__ = ["ChangeLedger", "UndoneChange"]
 
 
 class LedgerPort(ManagementPort, Protocol):
-    """Members of the API server that the undoing of changes uses."""
+    """Members of the API server that the ledger of changes uses."""
 
     def setting_values(self) -> Flow[dict[str, str]]:
         """Return the values of the settings that can be changed, by name; "" if unset."""

@@ -144,9 +144,10 @@ def parse_api_key(source: SettingsSource, host: str) -> str:
 
 
 def _tools(source: SettingsSource, variable: str) -> ToolPolicy:
-    """Parse the setting of tools: `auto`, `all` or `few` and toolset names, or `none` alone.
+    """Parse the setting of tools: `all` or `few`, and toolset names; or `none` without these.
 
-    Words are separated by commas or spaces. Raises `ConfigError` for other words and combinations.
+    Words are separated by commas or spaces; `auto` has no effect. Raises `ConfigError` for other words and
+    combinations.
     """
     words = [word for word in (source.text(variable, None) or "").lower().replace(",", " ").split() if word != "auto"]
     amounts = [word == "few" for word in words if word in ("all", "few")]

@@ -98,7 +98,7 @@ class MemberTypeProblem:
 
 
 def find_wrong_types(found: Mapping[str, object]) -> list[MemberTypeProblem]:
-    """Return the members of a parsed file whose types are wrong, in the file's order. An empty member is absent."""
+    """Return the members of a parsed file whose types are wrong, in the file's order; null is right for all."""
     return _problems(found, _SCHEMA, ())
 
 

@@ -37,7 +37,7 @@ def not_found(message: str, *, code: str | None = None) -> Refused:
 
 
 def session_not_found(identity: str) -> Refused:
-    """Build a 404 `session_not_found`: the relay creates a new session when it receives that code (wire api 2.1)."""
+    """Build a 404 `session_not_found`, at which the relay's voice agent creates a new session (wire api 2.1)."""
     return not_found(f"No such session: {identity[:MAX_ID_CHARS]}", code="session_not_found")
 
 

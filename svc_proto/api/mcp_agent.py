@@ -159,7 +159,10 @@ class _AgentTools:
     # --- chats ---
 
     def chats(self) -> Flow[str]:
-        """Return the chats that were active last, and the number of all chats, as JSON."""
+        """Return the 100 chats that were active last, and how many there are, as JSON.
+
+        Archived chats and children are left out.
+        """
         page = yield from self._api.run_store_request(ListChats(limit=LISTED))
         rows = [{"id": chat.id, "title": chat.title, "last_active": iso(chat.last_active)} for chat in page.sessions]
         return strict_json.dumps({"sessions": rows, "total": page.total})

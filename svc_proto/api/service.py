@@ -203,10 +203,11 @@ class Api:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> AnonymousType | str | None:
-        """Check the origin, then `access`, of a request, and return its principal as `access.authorize` does.
+        """Check the origin, then `access`, of a request; return its principal as `access.authorize` does.
 
-        Wrong keys are counted. Raises `Refused` 403 for a web page that is not allowed or a right that is withheld, and
-        as `access.authorize`; 429 in place of 401 for an address with too many wrong keys.
+        The principal is None for `MONITOR`. Wrong keys are counted. Raises `Refused` 403 for a web page that is not
+        allowed or a right that is withheld, and as `access.authorize`; 429 in place of 401 for an address with too many
+        wrong keys.
         """
         if not isinstance(access, ApiAccess):
             raise TypeError("the API's routes name an Access")

@@ -195,7 +195,7 @@ class ApprovalRequest(ChatEvent):
 
 @fast_frozen
 class ApprovalResponded(ChatEvent):
-    """An approval request was answered."""
+    """An approval request was answered or has expired."""
 
     call_id: str = ""
     tool_call_id: str = ""

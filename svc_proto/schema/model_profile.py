@@ -64,7 +64,7 @@ class ModelProfile:
         return evolve(self)
 
     def members(self) -> dict[str, object]:
-        """Return the learned values that differ from the defaults, for the state file; estimates are not stored."""
+        """Return the values for the state file that differ from the defaults: `SIZES`, `NAMES` and `FLAGS`."""
         values = LESSONS(self)
         if values == DEFAULT_LESSONS:
             return {}

@@ -125,7 +125,7 @@ class ScreenNode:
 
     @property
     def has_state(self) -> bool:
-        """Report whether the node is a switch, a check box or a bar, by the phone's report or by its class."""
+        """Report whether the node can be checked, by the phone's report or its class, or is a bar, by its class."""
         return self.checkable is True or self.class_name.endswith(_WITH_STATE)
 
     @property

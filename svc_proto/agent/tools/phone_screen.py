@@ -211,8 +211,8 @@ def _nearest(row: ScreenRow, others: Sequence[ScreenRow]) -> tuple[int, tuple[st
 def _rows_of(screen: PhoneScreen) -> Iterator[ScreenRow]:
     """Yield the rows of a screen, in the phone's order.
 
-    A node that cannot be acted on belongs to the smallest clickable row around it that is at most a third of the screen
-    high. Without such a row, and for a slider, it is a row itself.
+    A node that cannot be acted on belongs to the smallest row around it that can be pressed and is at most a third of
+    the screen high. Without such a row, and for a slider, it is a row itself.
     """
     highest = max(1, (screen.bounds[3] - screen.bounds[1]) // LARGEST_ROW)
     containers: list[ScreenRow] = []

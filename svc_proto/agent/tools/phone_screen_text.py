@@ -40,7 +40,7 @@ def screen_head(number: int, screen: PhoneScreen, *, settled: bool = True) -> st
 
 
 def screen_lines(screen: PhoneScreen, *, bounds: bool = False, rows: Iterable[ScreenRow] | None = None) -> list[str]:
-    """Return the lines below the head: all rows, keyboards and notes on the screen; or only those of `rows`."""
+    """Return the lines below the head: rows, a line for each keyboard, and notes; or only those of `rows`."""
     wanted = screen.rows if rows is None else tuple(rows)
     lines: list[str] = []
     if rows is None:

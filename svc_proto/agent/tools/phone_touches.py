@@ -302,7 +302,7 @@ class TouchActions:
     def report(self, device: str, told: str, before: PhoneScreen | None, after: PhoneScreen, *, settled: bool) -> str:
         """Return the report of an act: what was done, what changed, and the new screen.
 
-        An unchanged screen that the model has read already is named by its number instead.
+        An unchanged screen that equals the latest look is named by its number instead.
         """
         if before is not None and before.fingerprint == after.fingerprint:
             shown = self.looks.latest(device)

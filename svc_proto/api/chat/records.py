@@ -32,7 +32,7 @@ class Usage:
 
 @fast_frozen(kw_only=True)
 class ChatSession:
-    """A chat session (wire api 3.1). The store updates the counters, `preview` and `last_active` with each message."""
+    """A chat session (wire api 3.1). The store derives the counters, `preview` and `last_active` from the messages."""
 
     id: str
     started_at: float
@@ -84,7 +84,7 @@ class ChatPage:
 
 @fast_frozen(kw_only=True)
 class SearchHit:
-    """A search hit. In `snippet`, `>>>` and `<<<` surround the match."""
+    """A search hit. In `snippet`, `>>>` and `<<<` surround each match."""
 
     message: Message
     session: ChatSession

@@ -69,13 +69,14 @@ class LocalSessionOwnership:
 
         In a cluster, the method acquires the turns of the session until `release`, or returns the owner's answer to the
         request. Without a request it waits until the session is free. With a `key`, the request may repeat an earlier
-        one, and the node that has the earlier run answers. It raises `Refused` 503 if the owner cannot be determined.
+        one, and the node that has the earlier run answers. It raises `Refused` 503 if the owner cannot be determined
+        or does not answer, or if the session does not become free in time.
         """
         yield from ()
         return None
 
     def release(self, session_id: str) -> None:
-        """Do nothing. In a cluster, release the lease of a session that `acquire` has acquired."""
+        """Do nothing. In a cluster, release one use of the lease of a session, which `acquire` has acquired."""
 
     # --- slots: the number of concurrent turns ---
 
@@ -87,7 +88,8 @@ class LocalSessionOwnership:
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
         """Do nothing: a single node has no shared slots.
 
-        In a cluster, reserve a slot among the nodes for the turn that enters next; raise `Refused` 429 or 503.
+        In a cluster, reserve a slot, or a place in the queue, for the turn that enters next; raise `Refused` 429 or
+        503.
         """
         yield from ()
 
@@ -98,14 +100,15 @@ class LocalSessionOwnership:
         """
 
     def on_ready_started(self) -> None:
-        """Do nothing. In a cluster, acquire shared slots for the turns that still wait."""
+        """Do nothing. In a cluster, release unused slots, and seek some for turns that wait for nothing else."""
 
     # --- location of runs and responses ---
 
     def fence(self, session_id: str) -> int | None:
         """Return None: a single node has no fencing tokens.
 
-        In a cluster, return the token for writes into a session; the store refuses those of an earlier owner.
+        In a cluster, return the token for writes into a session, None without a lease of it. The store refuses those
+        of an earlier owner.
         """
         return None
 

@@ -1,7 +1,7 @@
 """Limit of concurrent turns for all nodes of a service together, see `svc_proto.cluster.semaphore`.
 
-The cap of a node's `RunScheduler` is the number of slots that the node holds. A node with waiting turns polls for free
-slots at random intervals, so that no node starves the others.
+The cap of a node's `RunScheduler` is the number of slots that the node holds. A node with turns that wait for nothing
+but a slot polls for free ones: at random intervals if turns wait at other nodes too, so that no node starves another.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ClusterRunSlots:
             self._count()
 
     def on_slot_freed(self) -> None:
-        """Release the slots and queue places that no turn of this node uses."""
+        """Release the slots and queue places that no turn of this node uses, unless the node is disconnected."""
         if self._node.is_up:
             self._semaphore.release_down_to(self._turns.slots)
             self._line.release_down_to(self._turns.waiting)

@@ -1,7 +1,7 @@
 """Content of an attachment that is decoded while its message arrives, and written to a file of the spool folder.
 
 Memory holds the beginning of the content, the beginning of its text, and what is not written yet. The file belongs to
-the upload until `store` returns its path; `discard` deletes it.
+the upload until `store` returns its path; until then, `discard` deletes it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class AttachmentUpload:
             self._fail(error)
 
     def end(self) -> None:
-        """Mark the content as complete."""
+        """Mark the content as complete; set `error` if it is empty or its base64 is incomplete."""
         if self.error is None and (self._left or not self.size):
             self._fail(RpcError(INVALID_PARAMS, NO_BASE64 if self._head is None else NO_URL))
         self._is_complete = True

@@ -110,7 +110,7 @@ class _AttachmentMethods:
         """Attach an image to the client's next prompt, unless an equal one is attached.
 
         Raises `RpcError` if the content is not base64, and at a limit. Content without the signature of a known format
-        is accepted, with the format that the call or the end of the file name gives.
+        is accepted, with the format that the call or the end of the file name gives, else as PNG.
         """
         with self._content(call, "content_base64", "bytes_base64", limit=MAX_IMAGE) as content:
             session = yield from self._gateway.find(connection, call)

@@ -51,8 +51,8 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
 def compress(gateway: LiveGateway, session: LiveSession, topic: str = "") -> Flow[dict[str, object]]:
     """Replace the messages of a session by a request for a summary and a model's summary; new prompts wait meanwhile.
 
-    A session of at most two messages, or of the built-in agent, is unchanged. Raises `RpcError` if a turn is under way,
-    the model writes no summary, or messages were added meanwhile.
+    A session of at most two messages, or of the built-in agent, is unchanged. Raises `RpcError` if a turn is under way
+    or a prompt waits, the model writes no summary, or messages were added meanwhile.
     """
     if session.is_busy or session.queue:
         raise RpcError(QUEUE_FULL, BUSY)

@@ -151,7 +151,7 @@ class LiveSession:
 
     @property
     def waiting_text_size(self) -> int:
-        """Characters of the prompts that wait, and of their attachments."""
+        """Characters of the prompts in the queue, and of the texts in `prompt_attachments`."""
         return sum(len(prompt.text) for prompt in self.queue) + sum(len(each.text) for each in self.prompt_attachments)
 
     def attachments_of(self, connection: GatewayConnection) -> list[PromptAttachment]:

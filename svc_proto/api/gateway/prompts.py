@@ -50,9 +50,9 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
 
 
 def finish_turn(gateway: LiveGateway, session: LiveSession, run: Run | None = None) -> Flow[None]:
-    """Give an untitled session a title after a completed turn, report its state, and start the next prompt, if any.
+    """Give an untitled session a title after a completed turn, and report its state.
 
-    Without a run the session was busy with something other than a turn, and gets no title.
+    Start the next prompt if one waits and the session is not busy. Without a run the session gets no title.
     """
     session.pending += 1
     try:
@@ -155,8 +155,8 @@ class _PromptMethods:
     def submit(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Start a turn; while a turn is under way or prompts wait, put the prompt at the end of the queue.
 
-        A prompt with the `message_id` of an accepted one is not accepted again. Raises `RpcError` or `Refused` if the
-        prompt is accepted neither as a turn nor into the queue.
+        A prompt with the `message_id` of a recently accepted one is not accepted again. Raises `RpcError` or `Refused`
+        if the prompt is accepted neither as a turn nor into the queue.
         """
         session = yield from self._gateway.find(connection, call)
         text, message_id = _prompt_text(call), call.params.text("message_id")[:MAX_MESSAGE_ID]
@@ -208,7 +208,7 @@ class _PromptMethods:
     def redirect(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Queue a text as the first of the waiting prompts.
 
-        Return the status `rejected` instead if the session is not busy, the text is blank or the queue is full.
+        Return the status `rejected` instead if the session is not busy, the text is blank, or there is no room for it.
         """
         session = yield from self._gateway.find(connection, call)
         text = _prompt_text(call)

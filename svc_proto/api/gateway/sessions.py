@@ -109,7 +109,7 @@ class _SessionMethods:
         }
 
     def resume(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Open a stored session, and return its snapshot and messages; of a tool's result, the first 200 characters.
+        """Open a stored session; return its snapshot and messages, but no instructions, and 200 characters of a result.
 
         A call with the source `webui` gets no messages: the phone app sends it, and reads them over HTTP.
         """

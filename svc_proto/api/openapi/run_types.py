@@ -409,7 +409,7 @@ class RunApprovalJson(RunEventJson, ApprovalJson):
 
 
 class RunApprovalAnsweredJson(RunEventJson):
-    """An approval request was answered."""
+    """An approval request was answered or has expired."""
 
     call_id: str
     tool_call_id: str
@@ -418,7 +418,7 @@ class RunApprovalAnsweredJson(RunEventJson):
 
 
 class RunCompletedEventJson(RunEventJson):
-    """The run has ended without an error."""
+    """The run has ended, without an error and without being stopped."""
 
     output: str
     usage: UsageJson

@@ -1,7 +1,7 @@
 """Words and patterns of labels in the languages of many phones, as data for the rules on effects.
 
-The words of a list are separated by `|`: English first, then the other languages in no order. A list of labels has
-whole labels; a pattern has parts of a screen's text. New words are added at the end of a line.
+The words of a list, in no order of languages, are separated by `|` or line ends. A list of labels has whole labels; a
+pattern has parts of a screen's text. New words are added at the end of a line.
 """
 
 from __future__ import annotations
