@@ -1,6 +1,7 @@
 """Error responses (wire api 2.1): `{"error": "TEXT"}` on paths that begin as in `MANAGEMENT`, else the OpenAI form.
 
-The OpenAI form is `{"error": {"message": "TEXT", "type": "invalid_request_error", "param": null, "code": "..."}}`.
+The OpenAI form is `{"error": {"message": "TEXT", "type": "invalid_request_error", "param": null, "code": "..."}}`. Its
+type depends on the status, and a 401 has no `param`.
 """
 
 from __future__ import annotations

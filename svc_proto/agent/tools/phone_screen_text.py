@@ -5,8 +5,9 @@
     4 button "Network" "Wi-Fi, mobile data"
     9 switch "Airplane mode" off
 
-A line has the number of its node, the kind, the texts as JSON strings, and only that state which is not usual; what can
-be checked always has its state. Texts of others stay inside of their JSON strings, so none can begin a line.
+A line has the number of its node, the kind, the texts as JSON strings, and only that state which is not usual; but a
+single thing that can be checked has its state, if the phone reports it. Texts of others stay inside of their JSON
+strings, so none can begin a line.
 """
 
 from __future__ import annotations

@@ -188,8 +188,8 @@ class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
     """Search messages of all sessions for every word of `query`, best first where the engine ranks, else newest first.
 
     Case and accents do not matter. A word also finds the longer words that begin with it; without an index of words in
-    the database, also those that contain it. Nothing in a query has a
-    special meaning; of a long one the first 1,000 characters and 32 words count. Blank: no hits.
+    the database, also those that contain it. Nothing in a query has a special meaning; of a long one the first 1,000
+    characters and 32 words count. Blank: no hits.
     """
 
     answer = tuple

@@ -42,7 +42,7 @@ PART = 1024 * 1024  # characters of base64 that are decoded at a time; a multipl
 def decode_base64(content: str, limit: int, start: int = 0) -> list[bytes]:
     """Decode the base64 in `content` from the index `start` on, into parts of at most 768 KiB.
 
-    Raises `RpcError` if it is empty or no base64, or is too long for `limit` bytes.
+    Raises `RpcError` if it is empty or no base64, or has more than about `limit` bytes.
     """
     size = len(content) - start
     if size > limit * 4 // 3 + 4:

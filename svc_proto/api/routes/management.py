@@ -1,6 +1,7 @@
 """Routes of configuration, memory, skills, toolsets and models (wire api 8), MCP servers and recorded changes.
 
-Errors of the paths in `errors.MANAGEMENT` have the short form, those of the others OpenAI's.
+Refusals have the short form on the paths in `errors.MANAGEMENT`, else OpenAI's form. A refused change of notes and the
+answer to a switch of a skill have forms of their own.
 """
 
 from __future__ import annotations

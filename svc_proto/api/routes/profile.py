@@ -137,7 +137,7 @@ class _ProfileRoutes:
         return json_response(200, {"profile": PROFILE, "skills": rows, "total": len(rows)})
 
     def context(self, request: Request) -> Flow[JsonResponse[types.InjectedContextJson]]:
-        """Return the texts that a model gets beside the chat: system prompt, notes, and list of skills.
+        """Return texts that a model gets beside the chat: system prompt, notes, and list of skills.
 
         Empty texts are left out; the list has the first 50 skills. `enabled` is false if no model is configured.
         """

@@ -76,7 +76,7 @@ FEATURES = {  # by the endpoint that they need
 
 
 class StatusPort(TurnPort, Protocol):
-    """Members of the API server that the routes of health and models use."""
+    """Members of the API server that the routes of health, models and capabilities use."""
 
     started: Moment
 

@@ -78,10 +78,10 @@ def join_system_prompt(*parts: str | None) -> str:
 
 
 def incomplete_error(ended: TurnEnded) -> Refused | None:
-    """Return the error of a turn for an answer that is no stream; None if there is text, or the turn completed.
+    """Return the error of a turn for an answer that is no stream, or None.
 
-    Errors of `STATUSES` have their own status, with or without text. The others are 502 `agent_incomplete` (wire api
-    2.1).
+    An error of `STATUSES` has its own status, with or without text. Any other turn that did not complete and has no
+    text gives 502 `agent_incomplete` (wire api 2.1).
     """
     if ended.code in STATUSES:
         return Refused(STATUSES[ended.code], ended.code, ended.error or ended.code)

@@ -4,7 +4,7 @@
 2. store the user's row, so that a client that lost its connection finds it
 3. publish the start; run the agent until its end or until the run is stopped
 4. store the answer, or the part that there is
-5. publish the end: `done` is the last event, exactly once
+5. publish the end, exactly once and as the last event
 
 A turn that is stopped in step 1, and one whose step 2 fails, continue with step 5.
 """

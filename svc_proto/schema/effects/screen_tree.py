@@ -37,7 +37,7 @@ class TouchedControl:
 
     @property
     def label(self) -> str:
-        """Return the texts as one line for a question."""
+        """Return the labels for a question, with ` / ` between them."""
         return " / ".join(self.labels)
 
     @property
