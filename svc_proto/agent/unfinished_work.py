@@ -199,9 +199,9 @@ class UnfinishedWork:
             yield f"still selected: {_list(selected)}"
 
     def _numbers(self, prompt: str) -> Iterator[str]:
-        """Yield a line with the numbers of the request, from two digits on, that were neither typed nor on a screen.
+        """Yield a line with numbers of the request, of two digits or more, that were neither typed nor on a screen.
 
-        A request longer than `MAX_REQUEST` gives no line.
+        The line has at most `MAX_NAMED` of them. A request longer than `MAX_REQUEST` gives no line.
         """
         if len(prompt) > MAX_REQUEST:
             return

@@ -152,7 +152,7 @@ class ToolPending(_ToolCallEvent):
 
 @fast_frozen
 class ToolStarted(_ToolCallEvent):
-    """A tool call has started."""
+    """A tool call has started, or has failed before it could run."""
 
     preview: str | None = None
 

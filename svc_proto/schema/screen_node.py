@@ -106,7 +106,7 @@ class ScreenNode:
 
     @property
     def kind(self) -> str:
-        """Return the kind of control for a reader, such as `button`, `field` or `checkbox`; empty for plain text."""
+        """Return the kind of control for a reader, such as `button`, `field` or `checkbox`; empty for no control."""
         if self.editable:
             return "password" if self.hides_text else "field"
         found = KINDS.get(_COMPATIBILITY.sub("", self.class_name), "")

@@ -113,7 +113,7 @@ class RelayPhoneControl:
 
     @property
     def configured(self) -> bool:
-        """Report whether there is a token, or a relay to pair with."""
+        """Report whether a token was configured, or the relay is on this host, where the agent can pair."""
         return bool(self._set) or self._is_here
 
     def is_phone_connected(self) -> Flow[bool]:

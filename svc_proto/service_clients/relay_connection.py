@@ -123,7 +123,7 @@ class RelayConnection:
             self._socket.close()
 
     def finish(self) -> Flow[None]:
-        """Close the connection and wait until the relay confirms, for at most `CLOSE_TIMEOUT`."""
+        """Close the connection; unless it is over, wait for the relay to confirm, for at most `CLOSE_TIMEOUT`."""
         self.close()
         if self.state is not RelayConnectionState.OVER:
             yield from wait(self._end, self._engine.now.mono + CLOSE_TIMEOUT)

@@ -365,7 +365,7 @@ class RunDeltaJson(RunEventJson):
 
 
 class RunReasoningJson(RunEventJson):
-    """A piece of the reasoning of the model."""
+    """A piece of the reasoning of the model, or a notice about the turn."""
 
     text: str
 
@@ -380,7 +380,7 @@ class RunToolJson(RunEventJson):
 
 
 class RunToolStartedJson(RunToolJson):
-    """A tool call has started."""
+    """A tool call has started, or has failed before it could run."""
 
     preview: str | None
 
