@@ -124,8 +124,8 @@ class RequestShaper:
     def confirm(self, input_tokens: int) -> None:
         """Make the changes of the profile permanent, since the server has answered.
 
-        If the context's size is known, a count of tokens above the estimate makes later requests smaller, unless this
-        request had images or at most `SMALLEST_PROMPT` tokens.
+        If the context's size is known, a count of tokens above the estimate can make later requests smaller, unless
+        this request had images or at most `SMALLEST_PROMPT` tokens.
         """
         profile = self._profile
         if profile.context is not None and self.estimate > SMALLEST_PROMPT and not has_images(self._sent[0]):

@@ -179,7 +179,7 @@ class UnfinishedWork:
         return page.digest in [each.digest for each in known] and not any(s.has_effect for s in self._steps[place:])
 
     def _dialogs(self) -> Iterator[str]:
-        """Yield a line about the dialog or menu that is open, or about the last one, if closed without a choice."""
+        """Yield a line about the dialog or menu that is open, or was closed without a choice or a later change."""
         if self._page is not None and self._page.is_dialog:
             yield f"a dialog or menu is still open: {_list(self._page.labels)}"
             return

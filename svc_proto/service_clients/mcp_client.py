@@ -82,7 +82,7 @@ class McpError(Exception):
 
 
 class McpTransport(Protocol):
-    """Transport of messages to and from an MCP server. It calls the client's methods `receive`, `failed` and so on."""
+    """Transport of messages to and from an MCP server. It calls methods of the client, such as `receive`."""
 
     def open(self) -> Flow[None]:
         """Open the transport. Raises `McpError`."""
