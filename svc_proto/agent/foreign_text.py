@@ -59,8 +59,8 @@ def _neutral_row(row: Mapping[str, object]) -> Mapping[str, object]:
 def fence(text: str, source: str) -> str:
     """Return a text that `neutralize` returned, marked as untrusted and with the name of its source.
 
-    The mark is a member of a JSON object, else a line before and behind the text. The line omits a source that the text
-    itself names at its start.
+    The mark of a text in braces, other than `{}`, is a member at its start. Else it is a line before and one behind the
+    text; these omit a source that the text itself names at its start.
     """
     source = re.sub(r'[\s"\\\[\]{}]+', " ", neutralize(source)).strip()[:MAX_SOURCE]
     if text.startswith("{") and text.endswith("}") and text != "{}":
@@ -72,8 +72,8 @@ def fence(text: str, source: str) -> str:
 def _is_hidden(text: str, place: int) -> bool:
     """Report whether a character is a format, private or unassigned one, or a variation selector.
 
-    Joiners inside of non-ASCII words, the emoji selector behind a symbol, a digit or `#`, `*` and the like, and
-    controls are not hidden.
+    Not hidden are controls, joiners between two non-ASCII letters, marks, digits or symbols, and the emoji selector
+    behind a digit, a sign such as `#` or an emoji.
     """
     each = text[place]
     if each < "\u00ad":

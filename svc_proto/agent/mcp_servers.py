@@ -118,7 +118,8 @@ class McpServers:
     def report(self) -> list[McpServerRowJson]:
         """Return a row for each server and for each invalid or disabled entry of the configuration.
 
-        Rows have no commands, addresses, variables and headers, which may hold secrets.
+        Rows omit the configured arguments, addresses, variables and headers, which may hold secrets. The `problem` of a
+        server that has failed is the text of its failure, which may name its program.
         """
         rows: list[McpServerRowJson] = []
         offered = {toolset.label: toolset.tools for toolset in self.toolsets()}

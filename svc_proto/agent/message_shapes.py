@@ -118,8 +118,8 @@ def fold_system(rows: Sequence[Row]) -> list[Row]:
 def alternate_roles(rows: Sequence[Row]) -> list[Row]:
     """Return the messages with users and assistants in turns, users first. Results stay behind their calls.
 
-    Neighbours of one role are joined, unless the first has calls. A system message behind one of another role becomes
-    one of the user. A user message is inserted where an assistant's message would be the first.
+    Neighbours of the user, or of the assistant, are joined, unless the first has calls. A system message behind one of
+    another role becomes one of the user. A user message is inserted where an assistant's message would be the first.
     """
     shaped: list[Row] = []
     for row in rows:

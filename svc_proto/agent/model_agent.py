@@ -99,7 +99,7 @@ class ModelAgent:
         """Answer one turn, whose `model` is set: call the model and run its tool calls until an answer has none.
 
         The turn also ends at a limit, after an error, or if the model repeats itself. If the turn has `tools` of the
-        client, the model is called once, and the outcome has its tool calls.
+        client, the model is called once, and the outcome has any tool calls that the client is to run.
         """
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))

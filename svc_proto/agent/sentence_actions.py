@@ -208,7 +208,7 @@ class SentenceActions(SettingPages):
         )
 
     def _number_of(self, sentence: Sentence, name: str) -> Flow[tuple[str, str]]:
-        """Return the number of the only contact of this name and "".
+        """Return the first number of the only contact of this name and "".
 
         Else return "" and the answer that explains why there is no number.
         """
@@ -321,7 +321,7 @@ def _plain(text: str) -> str:
 
 
 def _is_part(name: str, label: str) -> bool:
-    """Report whether a label has a name at the start of a word, or anywhere if one of both is not ASCII."""
+    """Report whether a label has a name at a word's start; anywhere if its first letter or the label is not ASCII."""
     start = r"\b" if name[:1].isascii() and label.isascii() else ""
     return re.search(start + re.escape(name), label) is not None
 

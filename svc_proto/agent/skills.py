@@ -201,7 +201,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _linked(content: str) -> dict[str, object] | None:
-    """Return the files that a skill's text names, by folder; None if there are none."""
+    """Return the files that a skill's text names, at most `MAX_NAMES`, by folder; None if there are none."""
     found: dict[str, list[str]] = {}
     for path in list(dict.fromkeys(_LINK.findall(content)))[:MAX_NAMES]:
         if ".." not in path.split("/"):

@@ -406,8 +406,8 @@ def _effect_of_tool(tool: Tool) -> Effect:
 def _marked(output: str, tool: Tool | None, state: TurnConsent) -> str:
     """Return a result for the model: neutralized and, for a tool with a `source`, fenced.
 
-    There is no fence around a short report of an act, a media marker, or one short word or number. A tool whose results
-    hold no foreign content has its result unchanged.
+    There is no fence around a short report of an act, a media marker, or one short word or number. The result of
+    an unknown tool, or of one whose results hold no foreign content, is unchanged.
     """
     if tool is None or not tool.reads_foreign_content:
         return output

@@ -201,7 +201,8 @@ class UnfinishedWork:
     def _numbers(self, prompt: str) -> Iterator[str]:
         """Yield a line with numbers of the request, of two digits or more, that were neither typed nor on a screen.
 
-        The line has at most `MAX_NAMED` of them. A request longer than `MAX_REQUEST` gives no line.
+        Zeros at the start of a number are ignored. The line has at most `MAX_NAMED` numbers. A request longer than
+        `MAX_REQUEST` gives no line.
         """
         if len(prompt) > MAX_REQUEST:
             return
@@ -214,7 +215,8 @@ class UnfinishedWork:
     def _only_pages(self, prompt: str, answer: str) -> Iterator[str]:
         """Yield a line if the turn only opened and left pages, and its answer repeats nothing from a screen.
 
-        There is no line if a screenshot was taken, or if a short request only opened an app.
+        Choices in dialogs before the last act count as nothing more if an earlier page is shown again. There is no line
+        if a screenshot was taken, or if a short request only opened an app.
         """
         if self.has_picture or self._quotes(prompt, answer):
             return
@@ -227,7 +229,7 @@ class UnfinishedWork:
             yield "pages were opened or left; the screens show no other change"
 
     def _has_changed(self, place: int, *, choices: bool = True) -> bool:
-        """Report whether an act did more than open or leave a page.
+        """Report whether an act did, or may have done, more than open or leave a page or scroll.
 
         With `choices`, a choice in a dialog or menu counts.
         """
@@ -245,7 +247,10 @@ class UnfinishedWork:
         return bool(known) and known[-1].digest != after.digest
 
     def _quotes(self, prompt: str, answer: str) -> bool:
-        """Report whether an answer repeats a word from the screens: a long one, a name, a number, or a foreign one."""
+        """Report whether an answer repeats a word of the screens that the prompt lacks.
+
+        The word must be long, or have two characters or more and not be in lower case, as names and numbers are not.
+        """
         given, words = set(_WORD.findall(prompt)), set(_WORD.findall(answer))
         found = [
             word for word in self._facts if word not in given and word in (answer if not word.isascii() else words)

@@ -278,7 +278,10 @@ def _name_of(row: ScreenRow) -> str:
 
 
 def _holds(row: ScreenRow | None, wanted: str) -> str:
-    """Return a sentence for the model: which text a field has, and a warning if that is not `wanted`."""
+    """Return a sentence for the model: which text a field has, with a warning if that is not `wanted`.
+
+    Of a hidden text only the length is stated, and of a field that is gone, nothing but that.
+    """
     if row is None:
         return "the field is gone, so what it holds is unknown"
     if row.node.hides_text:

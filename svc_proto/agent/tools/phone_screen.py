@@ -244,7 +244,7 @@ def _owner(node: ScreenNode, containers: Sequence[ScreenRow]) -> ScreenRow | Non
 
 
 def _add_state(row: ScreenRow, rows: Sequence[ScreenRow]) -> None:
-    """Give a row the state of the one switch inside that is a row of its own and has no other text."""
+    """Give a pressable row without a state that of the one switch inside that is its own row and has no other text."""
     if not row.node.clickable or row.node.checked is not None or any(node.checked is not None for node in row.inner):
         return
     inside = [
