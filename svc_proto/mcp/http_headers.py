@@ -91,10 +91,11 @@ def require_session_version(headers: Headers) -> None:
 
 
 def stateless_context(request: Request, message: Message) -> RequestContext | None:
-    """Return the context of a message in the version without sessions; None for a version with sessions.
+    """Return the context of a message in the version without sessions; None for a message of a version with sessions.
 
-    For any other version, raises `RpcError` if the version is unsupported, if a request's `_meta` is incomplete or
-    disagrees with the headers, and for a response.
+    It is None if `_meta` of a request names no version, and the header names none or one with sessions. Otherwise
+    raises `RpcError` for an unsupported version, for a response, for an incomplete `_meta`, and for headers of a
+    request that are repeated or disagree with its body.
     """
     fields = request.fields
     version = fields.get(VERSION)

@@ -1,8 +1,8 @@
 """MCP sessions over HTTP, which clients name by a session id in each later request.
 
-A session ends by request of its client, after a time without use, when the client's credential is revoked, and with the
-process. If no call is under way, a session may also end to make room for another. Event streams are stored, within
-limits, for readers that were disconnected.
+A session ends by request of its client, after a time without use, when the client's credential is revoked or has lost
+its grant, and with the process. If no call is under way, a session may also end to make room for another. Event
+streams are stored, within limits, for readers that were disconnected.
 """
 
 from __future__ import annotations

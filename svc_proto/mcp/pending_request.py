@@ -155,7 +155,7 @@ class PendingRequest:
         return None if self._progress is None else self._progress.report
 
     def _unknown_method(self, method: str) -> Handler:
-        """Return the handler of a method that exists only in some versions. Raises `RpcError` for any other."""
+        """Return the handler of `server/discover` or `LISTEN` in the stateless mode; else raise `RpcError`."""
         if method == "server/discover" and self._context.modern:
             return self._discover
         if method == LISTEN and self._context.modern:
@@ -275,7 +275,7 @@ class _Progress:
 def modern_context(meta: Mapping[str, object]) -> RequestContext:
     """Return the context of a stateless request from its `_meta`.
 
-    Raises `RpcError` for another protocol version, or if the client's capabilities are missing.
+    Raises `RpcError` for another protocol version, or if the client's capabilities are missing or not an object.
     """
     if meta.get(VERSION) != STATELESS_VERSION:
         raise unsupported_version_error(meta.get(VERSION))
@@ -298,7 +298,7 @@ def unsupported_version_error(version: object) -> RpcError:
 
 
 def discard_message(outgoing: OutgoingMessage) -> None:
-    """Discard a message: its request was cancelled, or its client is gone."""
+    """Discard a message of a cancelled request or of a closed session."""
 
 
 def error_message(error: RpcError, identity: RequestId) -> OutgoingMessage:

@@ -1,6 +1,6 @@
 """Features of an MCP server (tools, resources, prompts) as data and flows, and the handlers of their methods.
 
-The error of a tool is returned as a result, for the model.
+The `ToolError` of a tool call is returned as a result, for the model.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class RequestHandlers:
     # --- updates in the stateless mode ---
 
     def subscribable_resources(self, uris: Iterable[str]) -> dict[str, Resource]:
-        """Return those of the resources with these URIs that support change notifications, by URI."""
+        """Return those of the listed resources with these URIs that support change notifications, by URI."""
         found = (self._resources.get(uri) for uri in uris)
         return {resource.uri: resource for resource in found if resource is not None and resource.watch is not None}
 
@@ -195,7 +195,7 @@ class RequestHandlers:
     # --- questions in the stateless mode ---
 
     def remember_question(self, name: str, arguments: Arguments) -> str:
-        """Store a question about a call; return the state by which the client repeats the call."""
+        """Store a call that awaits the user's answer; return the state with which the client repeats the call."""
         state = self._engine.entropy(16).hex()
         self._pending.put(state, (name, arguments), None)
         return state
@@ -327,7 +327,7 @@ class RequestHandlers:
 
 
 class _PendingToolCall(Deferred):
-    """A direct tool call under way; for an action on the screen it holds the lock until its outcome."""
+    """A direct tool call under way; for an action it holds the lock until its outcome or until it is cancelled."""
 
     __slots__ = ("_arguments", "_line", "_run")
 

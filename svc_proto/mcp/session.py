@@ -149,8 +149,8 @@ class McpSession:
     def handle_request(self, request: RpcRequest, send: SendCallback) -> None:
         """Handle a request; messages about the request go to `send`.
 
-        A repeated id, a request beyond `MAX_CALLS`, one that needs a handshake first, and one that names an unsupported
-        version are answered with an error at once.
+        These requests are answered with an error at once: one with the id of a request under way, one beyond
+        `MAX_CALLS`, one that needs a handshake first, and one that names an unsupported version.
         """
         identity, calls = request.identity, self._calls
         try:
@@ -180,14 +180,14 @@ class McpSession:
             self._subscriptions.set_paused(holding)
 
     def stop(self) -> None:
-        """End the notifications, and count open questions as not answered; requests under way get their answers."""
+        """End the subscriptions, and count open questions as not answered; requests under way get their answers."""
         if self._subscriptions is not None:
             self._subscriptions.close()
         for ticket in [*self._questions.values()]:
             self._engine.resume(ticket, {})
 
     def close(self) -> None:
-        """Cancel all requests and end the subscriptions: the client is gone."""
+        """Cancel all requests without answers, and end the subscriptions."""
         if self._subscriptions is not None:
             self._subscriptions.close()
         calls, self._calls = self._calls, {}
@@ -295,7 +295,7 @@ class McpSession:
 
 
 class _SessionRequest(PendingRequest):
-    """A request under way in a session, which has the methods of the handshake versions and removes ended requests."""
+    """A request under way in a session; outside of the stateless mode it has the methods of the handshake versions."""
 
     __slots__ = ("home",)
 

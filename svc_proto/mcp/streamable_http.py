@@ -4,7 +4,7 @@ An answer is JSON. If another message precedes it (progress, a question), or it 
 a stream of server-sent events. In the stateless mode (2026-07-28) the end of the connection cancels the call. In a
 session the call goes on, and GET with `Last-Event-ID` resumes its stream, if that had begun.
 
-A session belongs to the request's `credential_id`, which the access policy has set.
+A session belongs to the `credential_id` of the request that opened it.
 """
 
 from __future__ import annotations
@@ -114,8 +114,9 @@ class McpHttpServer:
     def get(self, request: Request) -> StreamedResponse:
         """Stream messages outside of requests; with `Last-Event-ID` resume the stream of that event, after that event.
 
-        Raises `Refused` 400 for an event that is not stored, and as `require_session_version`, `require_accept` and
-        `HttpSessionRegistry.find`.
+        If that event was dropped from its stream, the response may end without events. Raises `Refused` 400 for an
+        invalid event id or one of a stream that is not stored, and as `require_session_version`, `require_accept`
+        and `HttpSessionRegistry.find`.
         """
         headers = request.headers
         require_session_version(headers)

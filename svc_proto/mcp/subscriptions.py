@@ -1,4 +1,7 @@
-"""Subscriptions of a client to resource changes: one notification per resource and second, at most."""
+"""Subscriptions of a session or listening request to resource changes, with a limited rate of notifications.
+
+Each sends at most one notification per resource and second.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ MAX_LISTENING = 32  # `subscriptions/listen` requests of one client
 class Resource:
     """A resource that is read by its URI.
 
-    `read` returns text or bytes. It raises `ToolError`, or `Refused` if the state is unknown. `watch` registers a
-    callback for changes, and returns a function that ends the watch; None: changes are not detected.
+    `read` returns text or bytes; it may raise `ToolError` or `Refused`. `watch` registers a callback for changes, and
+    returns a function that ends the watch; None: changes are not detected.
     """
 
     uri: str
@@ -38,7 +41,7 @@ class Resource:
 
 
 class Subscriptions:
-    """Subscriptions of one client; `notify` is called with the URI of a changed resource. `close` ends all of them."""
+    """Subscriptions of one session or listening request; `notify` gets the URI of a changed resource."""
 
     __slots__ = ("_changed", "_engine", "_is_watching", "_notify", "_stops", "_timer")
 
@@ -125,7 +128,7 @@ class ListenRequest(Deferred):
         self.resolve(self._last)
 
     def cancel(self) -> None:
-        """Unsubscribe, since the request is cancelled: by the client, or by the end of its connection."""
+        """Unsubscribe, and cancel the request: it gets no answer."""
         self._close()
         super().cancel()
 
