@@ -71,8 +71,8 @@ class ApprovalPrompts:
     def answer_line(self, news: VoiceChatEvent) -> None:
         """Answer the shown prompt by the user's input, or show it again if it has just replaced an earlier one.
 
-        A line that is no offered choice denies. The end of the input denies all prompts, open and later ones. Other
-        input without an open prompt is ignored.
+        A line that stands for no offered choice denies. The end of the input denies all prompts, open and later ones.
+        Other input without an open prompt is ignored.
         """
         if isinstance(news, InputEnded):
             self._ended = True

@@ -1,10 +1,11 @@
 """A turn of a chat with the agent over the API server, for a command (wire api 3, 4).
 
-Ctrl-C also requests the server to stop the run, which would continue without a reader (wire api 4.5).
+Ctrl-C during a turn also requests the server to stop the run, which would continue without a reader (wire api 4.5).
 
-Events for the program, as `Notify`: `text` (`text`: a piece of the answer) and `tool` (`line`: the action of a tool, or
-a problem of the turn). With `raw` instead of both: `event` (`event`, `data`: as the server sent them). With `asks` a
-user is at the keyboard: `question` (`text`, `choices`) requests an approval, and a typed line is the answer.
+Events for the program, as `Notify`: `text` (`text`: a piece of the answer) and `tool` (`line`: the action of a tool, a
+change of the memory, or a problem). With `raw` the turn's are instead `event` (`event`, `data`: as the server sent
+them). With `asks` a user is at the keyboard: `question` (`text`, `choices`) requests an approval, and a typed line is
+the answer.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: s
 class ChatService(OneShotService[ChatResult]):
     """Service that sends one chat message and reports the events of the answer as `Notify`.
 
-    An `error` event of the turn also ends it with a `CliError`. After Ctrl-C during a turn, `stopped` reports whether
-    the run has ended; it is None otherwise.
+    After an `error` event the end of the turn raises a `CliError`. After Ctrl-C during a turn, `stopped` reports
+    whether the run is known to have ended; it is None otherwise.
     """
 
     def __init__(self, find: Callable[[Engine], Flow[ApiClient]], order: ChatRequest, *, watched: bool = False) -> None:

@@ -85,10 +85,10 @@ class DashboardAuthorizer:
         return session
 
     def check_origin(self, request: Request) -> None:
-        """Check that `Host` is an address or a local or configured name, and that no page of another web site calls.
+        """Check that `Host` is an address or a local or configured name, and that no page of another origin calls.
 
-        A link of another site to the page itself may be followed. Without a configured password, also check that the
-        request comes from this host and this user (`is_from_this_host`). Raises `Refused` 403.
+        A link of another site to the page itself may be followed. Without a configured password, also check
+        `is_from_this_host`. Raises `Refused` 403.
         """
         if not is_trusted_host_name(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")

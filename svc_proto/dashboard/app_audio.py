@@ -97,8 +97,8 @@ class _AppAudio:
     def _result(self, call: Flow[HttpResult]) -> Flow[HttpResult]:
         """Wait for a call of the relay, and return its answer if it succeeded.
 
-        Raises `Refused` with the relay's text, and its status; 502 in place of 401, 403 and 404, and if the relay
-        cannot be reached.
+        Raises `Refused` with the relay's status and its text, if it has one. The status is 502 in place of 401, 403 and
+        404, and if the relay cannot be reached.
         """
         try:
             return (yield from call)

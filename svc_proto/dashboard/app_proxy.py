@@ -79,7 +79,7 @@ class _AppProxy:
     def sessions(self, request: Request) -> Flow[Response]:
         """List one page of the chats, at most `MAX_PAGE`; each row names the profile.
 
-        The list is empty for any other `profile` than `all` and the one there is.
+        The list is empty if the query has a `profile` other than `all` and `PROFILE`.
         """
         query = JsonObject(request.query)
         if query.text("profile") not in ("", "all", PROFILE):

@@ -106,7 +106,7 @@ class _SignInRoutes:
         return json_response(200, {"ok": True}, (PRIVATE, self._dashboard.cookie(request, "", 0.0)))
 
     def me(self, request: Request) -> JsonResponse[types.OwnerJson]:
-        """Return the owner; a client with a session gets its cookie again, for another `SESSION_TTL`."""
+        """Describe the owner; a client with a session gets its cookie again, for another `SESSION_TTL`."""
         session = self._session(request)
         if session is None:
             return json_response(200, OWNER, (PRIVATE,))
@@ -120,7 +120,7 @@ class _SignInRoutes:
         return json_response(200, {"ticket": ticket, "ttl_seconds": int(TICKET_TTL)}, (PRIVATE,))
 
     def sessions(self, request: Request) -> JsonResponse[types.SignInsJson]:
-        """List the signed-in clients, the one that was active last first."""
+        """List the sign-in sessions by the recorded time of their last use, the latest first."""
         own = self._session(request)
         rows: list[types.SignInJson] = [
             {

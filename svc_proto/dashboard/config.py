@@ -46,7 +46,7 @@ class DashboardConfig:
 
     @property
     def identifies_owner(self) -> bool:
-        """Report whether a password or the kernel identifies callers as the owner.
+        """Report whether a password without `local_access`, or the kernel, identifies callers as the owner.
 
         Only then is this host's secret sent on their behalf.
         """

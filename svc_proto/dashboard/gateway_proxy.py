@@ -55,7 +55,10 @@ class SocketRelay:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Send the messages that the API server has sent already; close if it has closed its WebSocket."""
+        """Send the client the messages that the API server has sent already, and start to receive parts of messages.
+
+        Close the WebSocket if that to the API server has closed.
+        """
         self.client = socket
         if self._credential_id:
             self._engine.revocables[self] = self._credential_id
@@ -127,7 +130,7 @@ class UpstreamSocket:
     def on_text(self, text: str) -> None:
         """Forward a message to the client, and pause reading while the client does not read.
 
-        Without an open client, store it for `SocketRelay.on_open`.
+        Without an open client, store it in `SocketRelay.early`.
         """
         client = self._relay.client
         if client is None:

@@ -25,8 +25,7 @@ MODES = {
 
 @frozen(kw_only=True)
 class InviteRequest:
-    """Requested candidates of an invite. None: as configured.
-
+    """Requested candidates of an invite; None: not given.
     `host` is the address of both servers in the local network, `port` and `tls` are those of the API server.
     """
 
@@ -60,8 +59,7 @@ def pop_invite_request(body: JsonObject) -> InviteRequest | None:
 
 
 def find_candidates(engine: Engine, config: RelayConfig, wish: InviteRequest) -> Flow[list[dict[str, object]]]:
-    """Return the candidates: local network, mesh, public, but those of the preferred role first.
-
+    """Return those candidates of the mode that exist: local network, mesh, public, the preferred role first.
     Raises `Refused` 400 for a public URL that cannot be used or is missing, or if a requested mesh is missing.
     """
     if wish.mode is CandidateMode.PUBLIC and wish.public_url is None and config.public_url is None:

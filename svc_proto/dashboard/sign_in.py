@@ -1,8 +1,9 @@
 """Signed-in clients of the dashboard: sessions in cookies, and tickets for WebSockets.
 
 A session is a random token in a cookie, of which the state file has the hash. It lasts for `SESSION_TTL` from its last
-recorded use (once in `USE_RESOLUTION`). It ends earlier if it is revoked, the password has changed at a start, or
-`MAX_SESSIONS` is reached and no other was unused for longer. A ticket is for one WebSocket within `TICKET_TTL`.
+recorded use (once in `USE_RESOLUTION`). It ends earlier if it is revoked, if a start finds another password or cannot
+read the file, or if `MAX_SESSIONS` is reached and no other was unused for longer. A ticket is for one WebSocket within
+`TICKET_TTL`.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ class SignInRegistry:
     # --- tickets ---
 
     def new_ticket(self, session: SignInSession | None) -> str:
-        """Return a ticket for one WebSocket; `session` is None for a client without a cookie."""
+        """Return a ticket for one WebSocket; `session` is None for a client without a session."""
         mono, ticket = self._engine.now.mono, self._engine.entropy(TOKEN_SIZE).hex()
         self._tickets.purge(mono)
         self._tickets.put(sha256_hex(ticket), "" if session is None else session.token_hash, mono + TICKET_TTL)

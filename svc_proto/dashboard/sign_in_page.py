@@ -1,7 +1,7 @@
 """Page on which a browser signs in with the dashboard's password.
 
-A browser that opens a page without a session is redirected here; other requests without a credential get 401 with a
-challenge for HTTP Basic.
+A browser that opens a page of the owner without a needed session is redirected here. Other requests without a needed
+credential get 401 with a challenge for HTTP Basic, or 429 at the limits of wrong passwords.
 """
 
 from __future__ import annotations

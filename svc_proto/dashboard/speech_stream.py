@@ -219,7 +219,7 @@ class _Passage:
         """Do nothing: little is sent to the relay."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Handle the end of the session, which is a failure unless the sound is complete."""
+        """Handle the end of the session, which is a failure unless the end of the passage was received before."""
         self._socket = None
         self._finish(complete=False)
 

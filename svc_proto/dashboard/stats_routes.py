@@ -105,7 +105,8 @@ class StatsCollector:
 def health_route(health: HealthMonitor) -> Route:
     """Return the route of `GET /api/health`: `{"checked_at", "checks"}`, as `svc doctor --json` has the checks.
 
-    A request starts a run unless one is recent, and gets the earlier results if the run takes too long.
+    If `health` has the checks, a request starts a run unless one is in progress or recent. If the run takes too long,
+    the request gets the earlier results.
     """
 
     def show(request: Request) -> Flow[JsonResponse[HostHealthJson]]:
