@@ -22,7 +22,7 @@ def typed_line(command: str, nonce: str, *, tmux: bool, keyboard: bool = True) -
     """Return the line to type into a POSIX shell that runs the command between two marks with this nonce.
 
     Without a `keyboard` the command has no input. Raises `CliError`, code 2, if the command has a line break or NUL, or
-    is longer than a terminal's line.
+    if the line is longer than `MAX_TYPED` bytes.
     """
     if "\n" in command or "\r" in command or "\x00" in command:
         raise CliError("--exec takes one line: put the rest into a script", code=USAGE_ERROR)

@@ -29,7 +29,7 @@ class KeyRotationResult:
 
     `also` is the configuration file, where that had a key that `.env` overrides; it has the new one as well.
 
-    `kept` is the reason why the running API server still uses the old key; empty if it does not, or none runs.
+    `kept` is the reason why the running API server is not known to use the new key; empty if it uses it, or none runs.
     """
 
     key: str = field(repr=False)

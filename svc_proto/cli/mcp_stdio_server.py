@@ -42,7 +42,7 @@ class McpStdioServer(LineService):
             self.send_line(write_error(RpcError(PARSE_ERROR, problem)))
 
     def set_read_paused(self, holding: bool) -> None:
-        """Pause the session's updates while the client reads too slowly."""
+        """Pause or resume notifications of changes, as the client reads too slowly (`holding`) or reads again."""
         self._conversation.set_paused(holding)
 
     @property

@@ -27,8 +27,7 @@ def announce_progress(engine: Engine, text: str) -> None:
 
 
 class OneShotService(Generic[T]):
-    """Service that runs `plan(engine)` once. The flow's result is `result` when the exit code is 0.
-
+    """Service that runs `plan(engine)` once. When the flow returns, its value becomes `result`; the exit code is 0.
     With `watched` it emits `Notify("waiting", {"seconds": n})` each second.
     """
 

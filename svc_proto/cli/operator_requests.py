@@ -100,7 +100,7 @@ def revoked_changes(answer: JsonObject) -> list[str]:
 
 
 def token_prefix(text: str) -> str:
-    """Validate a token prefix given by a person. Raises `CliError`, code 2."""
+    """Return a token prefix given by a person, stripped. Raises `CliError`, code 2, for an invalid one."""
     prefix = text.strip()
     if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX or not is_printable_ascii(prefix):
         raise CliError(

@@ -72,8 +72,7 @@ def mesh_candidate(
 
 
 def public_candidate(url: str, relay_port: int, root_path: str = "") -> HostCandidate:
-    """Return the route over a public address. Raises `CliError`, code 2, for a URL that other hosts cannot use.
-
+    """Return the route over a public address. Raises `CliError`, code 2, if it is no HTTP URL or has a bind address.
     The relay is at the URL's port and path, or at `root_path` if the URL has no path. Without both, the relay is at
     `relay_port`, unless the URL ends with a slash: then a proxy at the URL's port serves it.
     """

@@ -1,7 +1,7 @@
 """Terminal on the relay's host, shown on the terminal of a desktop (wire terminal 1).
 
-Keyboard and screen are one channel; the escape key detaches. A terminal without a command is attached again after a
-lost connection, with pauses that double from 1 to 30 s.
+Keyboard and screen are one channel; the escape key detaches, or ends the terminal of a requested command. A terminal
+without a command is attached again after a lost connection, with pauses that double from 1 to 30 s.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EXEC_TERMINAL_SIZE = TerminalSize(250, 200)  # without a screen: wide enough tha
 
 @frozen(kw_only=True)
 class ShellRequest:
-    """The terminal to attach. `escape` is the key that detaches, None for none."""
+    """The terminal to attach. `escape` is the key that detaches or, with a `command`, ends it; None for none."""
 
     session: StoredSession = field(repr=False)
     name: str = "default"

@@ -41,7 +41,7 @@ def once_rows(now: ServerStats) -> list[tuple[str, str, str]]:
 
 
 def sparkline(values: Sequence[float | None], width: int) -> str:
-    """Return the last values as bars relative to their maximum; a gap where there is no number."""
+    """Return the last `width` values as bars relative to their maximum; a gap where there is no number."""
     last = values[-width:]
     most = max((value for value in last if value is not None), default=0.0)
     return "".join(_bar(value, most) for value in last)

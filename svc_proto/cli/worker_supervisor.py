@@ -158,11 +158,11 @@ class _Worker:
             self.child.kill()
 
     def on_output(self, data: bytes) -> None:
-        """Implement `ChildHandler.on_output`."""
+        """Split the output into lines, which may report readiness."""
         self._output.on_output(data)
 
     def on_exit(self, status: int | None) -> None:
-        """Implement `ChildHandler.on_exit`."""
+        """Store the exit status, and wake the flows that wait for the end."""
         self.child, self._status = None, status
         self._over.notify_all()
 

@@ -155,7 +155,7 @@ class _AgentProxy:
         return self._api().call(engine, "POST", "/api/model/probe", request.body, until=until)
 
     def changes(self, request: Request) -> Flow[Response]:
-        """List what the principal in `principal` has changed at the agent."""
+        """List what the principal in `principal` has changed at the agent; without it, the changes of all."""
         name = encode_segment(request.query.get("principal", ""))
         return self._api().call(self._dashboard.engine, "GET", f"/api/changes?principal={name}")
 
