@@ -43,7 +43,7 @@ class KeyRotationResult:
 def rotate_key(engine: Engine, config: RelayConfig) -> Flow[KeyRotationResult]:
     """Make a key, store it in each file that has one, else in `.env`, and let a running API server read it.
 
-    Raises `CliError` if a file cannot be changed.
+    Raises `CliError` if a file cannot be changed, or if only the environment sets the key.
     """
     old = (yield from find_local_api(engine, config)).key
     try:

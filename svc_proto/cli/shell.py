@@ -300,7 +300,8 @@ class ShellService(OneShotService[ShellResult]):
     def typed(self, data: bytes) -> None:
         """Handle typed keys, or bytes of standard input: send them to the relay, detach, or interrupt.
 
-        While no terminal is attached, exit at Ctrl-C and the escape key, and drop other keys.
+        While no terminal is attached, exit at Ctrl-C and the escape key, and drop other keys. After the end of a
+        requested command, drop keys that do not interrupt.
         """
         escape = self._order.escape if self._order.person else None
         if not self._attached:
@@ -340,7 +341,8 @@ class ShellService(OneShotService[ShellResult]):
     def typed_all(self) -> None:
         """Handle the end of standard input: while a terminal is attached, send the rest of the input and its end.
 
-        A terminal without a command into which nothing was typed is ended instead, or left if it existed before.
+        A terminal without a command into which nothing was typed is ended instead, or left if it existed before. After
+        the end of a requested command, send nothing.
         """
         self._input_over = True
         if self._attached and not self._is_over:
