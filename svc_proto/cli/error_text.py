@@ -24,8 +24,8 @@ T = TypeVar("T")
 def with_explanation(call: Flow[T], sentences: Mapping[ServiceFault, str]) -> Flow[T]:
     """Return the result of a call; raise a `CliError` for its `ServiceCallError`.
 
-    If the server has answered and `sentences` has the fault, the sentence is the text (`{said}` is replaced by the
-    server's message), else `cli_error_of` makes the text.
+    If the server has answered and `sentences` has the fault, the sentence is the text (`{said}` is replaced by
+    `error_text` of the answer), else `cli_error_of` makes the text.
     """
     try:
         return (yield from call)

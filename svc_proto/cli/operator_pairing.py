@@ -80,8 +80,9 @@ class NewInvite:
 def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
     """Make an invite, after registering its code at the relay if that can be reached.
 
-    Without the relay, the invite is for the API server alone. Raises `CliError`, also if neither server can be reached,
-    and `ServiceCallError` if the relay's health check answers with an error.
+    Without the relay, and if the request is without it, the invite is for the API server alone. Raises `CliError`, also
+    if a requested relay and the API server cannot be reached, and `ServiceCallError` if the relay's health check
+    answers with an error.
     """
     config, notes, warnings = order.config, list[str](), list[str]()
     if order.mode is CandidateMode.PUBLIC and not (order.public_url or config.public_url):

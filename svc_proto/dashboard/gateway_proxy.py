@@ -55,8 +55,7 @@ class SocketRelay:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Send the client the messages that the API server has sent already, and start to receive parts of messages.
-
+        """Send the client the messages that the API server has sent already, and request long messages in parts.
         Close the WebSocket if that to the API server has closed.
         """
         self.client = socket

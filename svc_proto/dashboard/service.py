@@ -114,7 +114,7 @@ class Dashboard:
         self.gate.sign_ins.bind(engine)
 
     def on_started(self) -> None:
-        """Start a task: with a password, read the sign-ins; start the timers of samples and checks; emit `Ready`."""
+        """Start a task: with a password, read the sign-ins; schedule samples, and checks if given; emit `Ready`."""
         self.engine.spawn(self._start())
 
     def _start(self) -> Flow[None]:
