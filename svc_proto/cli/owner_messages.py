@@ -28,7 +28,10 @@ def send_message(engine: Engine, relay: RelayClient, text: str, title: str | Non
 
 
 def wait_for_reply(engine: Engine, relay: RelayClient, within: float) -> Flow[JsonObject | None]:
-    """Return the next reply of the owner, or None if there is none after about `within` seconds. Raises `CliError`."""
+    """Return the next reply of the owner, or None if there is none after about `within` seconds. Raises `CliError`.
+
+    Further replies in the same answer of the relay are dropped.
+    """
     until = engine.now.mono + within
     while (left := until - engine.now.mono) > 0:
         wait = max(1, min(ROUND, int(left)))

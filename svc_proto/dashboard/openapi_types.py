@@ -1,7 +1,4 @@
-"""Types of the dashboard's own requests and answers for its OpenAPI document.
-
-Most answers are those of the relay, the API and the reference phone, unchanged.
-"""
+"""Types of requests and answers of the dashboard for its OpenAPI document, beside those of the relay and the API."""
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
 from collections.abc import Sequence
