@@ -290,8 +290,7 @@ def list_devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject
 
 
 def extend_session(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[JsonObject]:
-    """Let the session with this token prefix expire `ttl` seconds from now (0: never); return the relay's answer.
-
+    """Request the expiry of the session with this token prefix in `ttl` seconds (0: never); return the relay's answer.
     The stored record is updated if it is this desktop's session. Raises `CliError`.
     """
     relay = yield from relay_client_for(engine, session)

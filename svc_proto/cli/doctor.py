@@ -71,7 +71,7 @@ def run_checks(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
 
 
 def check_reachable(engine: Engine, address: str, *, alone: bool) -> Flow[Finding]:
-    """Check whether a relay answers at an address; if not, the verdict is `failure` with `alone`, else `warning`."""
+    """Check whether a healthy relay answers at an address; if not, the verdict is `warning`, with `alone` `failure`."""
     relay = RelayClient("the relay", RelayUrl(address).http_url)
     began = engine.now.mono
     bad = "failure" if alone else "warning"

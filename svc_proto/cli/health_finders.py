@@ -86,7 +86,7 @@ def find_down(role: str) -> Callable[[HostFacts], str | None]:
 
 
 def find_silent(facts: HostFacts) -> str | None:
-    """Return a text on the servers that run and do not answer; None if there is none."""
+    """Return a text on the servers that run and do not answer a health request with 200; None if there is none."""
     silent = [each.role for each in facts.servers if each.runs and not each.answers]
     return f"running, and without an answer: {', '.join(silent)}" if silent else None
 

@@ -105,7 +105,7 @@ def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
 
 
 def granted_durations(meta: PairingMeta, max_ttl: float | None) -> dict[str, int]:
-    """Return the channels that a code gives a phone, each with its time in s, 0 for never."""
+    """Return the channels that a code gives a phone that requests none, each with its time in s, 0 for never."""
     ends = build_grants(0.0, session_expiry(0.0, meta.ttl_seconds, max_ttl), meta.grants)
     return {channel: int(end or NEVER) for channel, end in ends.items()}
 
