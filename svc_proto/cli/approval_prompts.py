@@ -69,8 +69,7 @@ class ApprovalPrompts:
             self._show()
 
     def answer_line(self, news: VoiceChatEvent) -> None:
-        """Answer the shown prompt by the user's input, or show it again if it has just replaced an earlier one.
-
+        """Answer the shown prompt by the user's input, or show it again if it is not the first and appeared just now.
         A line that stands for no offered choice denies. The end of the input denies all prompts, open and later ones.
         Other input without an open prompt is ignored.
         """

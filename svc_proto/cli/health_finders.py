@@ -264,7 +264,7 @@ def find_model_unknown(facts: HostFacts) -> str | None:
 
 
 def find_model_without_name(facts: HostFacts) -> str | None:
-    """Return a text if an endpoint is configured without a model name, unless its server has one model."""
+    """Return a text if an endpoint is configured without a model name, unless its server lists exactly one model."""
     model = facts.model
     if not model.base_url or model.name or (_model_answers(facts) and len(model.listed) == 1):
         return None

@@ -64,7 +64,7 @@ def rotate_key(engine: Engine, config: RelayConfig) -> Flow[KeyRotationResult]:
 
 
 def _reload_api_key(engine: Engine, url: str, old: str) -> Flow[str]:
-    """Request the API server to read its files again; return why it does not use the new key, empty if it does."""
+    """Request the API server to read its files again; return why it is not known to use the new key, else ""."""
     try:
         answer = yield from ApiClient("the API server", url, old).request(engine, "POST", "/api/key/reload", {})
     except ServiceCallError as error:

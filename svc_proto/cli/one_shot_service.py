@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def announce_progress(engine: Engine, text: str) -> None:
-    """Announce the current step; the program shows it only if it takes long."""
+    """Announce the current step, which the program can show while the user waits."""
     engine.emit(Notify("doing", {"text": text}))
 
 

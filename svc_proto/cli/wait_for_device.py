@@ -15,7 +15,7 @@ POLL_INTERVAL = 1.0  # s
 def wait_for_device(engine: Engine, relay: RelayClient, *, since: float, until: float) -> Flow[str | None]:
     """Return the name of a device that pairs from `since` on, or None at `until`; both in epoch seconds.
 
-    A request to the relay that fails is repeated.
+    A device without a name gets a text in its place. A request to the relay that fails is repeated.
     """
     while engine.now.wall < until:
         try:

@@ -71,7 +71,7 @@ class WorkerSupervisor:
         self._ending = False
 
     def on_started(self) -> None:
-        """Start all processes."""
+        """Start a task that starts the processes in order, and emits `Ready` when all are ready."""
         self._starting = self._engine.spawn(self._start())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
