@@ -2,7 +2,7 @@
 
 An archive is a gzipped tar. It holds regular files of the home under `home/`, the database, if any, as `svc.db`, and
 last `backup.json` with the SHA-256 of each. Locks, logs, attachments and files that a restore replaced are not in it.
-Before a restore places the files, it moves those of the present home and the database into a folder of the home.
+Before a restore places the files, it moves the present ones and the present database, if any, to a folder of the home.
 """
 
 from __future__ import annotations
@@ -235,7 +235,8 @@ def _with_side_files(database: Path) -> list[Path]:
 def _unpack(archive: Path, staged: Path) -> BackupSummary:
     """Extract all files of an archive into a folder and return the archive's summary.
 
-    Raise `BackupError` if the files do not agree with the manifest, a name has no place, or the database is not sound.
+    Raise `BackupError` without a manifest or if the files differ from it, a name has no place, or the database is
+    not sound.
     """
     digests, about = dict[str, str](), None
     with tarfile.open(archive, "r:gz") as members:

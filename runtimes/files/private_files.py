@@ -62,7 +62,7 @@ def create_synced_file(path: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
 
 
 def publish_new_file(temporary: Path, path: Path) -> None:
-    """Give a complete file its final name. Raises `FileExistsError` if the name is taken, and never replaces a file.
+    """Give a complete file its final name. Raises `FileExistsError` if the name is taken.
 
     Some file systems have no hard links (FAT, exFAT, some network shares): there an empty file first claims the name.
     """

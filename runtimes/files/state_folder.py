@@ -166,8 +166,9 @@ class StateFolder:
     def ensure_secret(self, name: str, fresh: bytes) -> bytes:
         """Return the secret in a file; if there is no file, or under 16 bytes in it, store and return `fresh`.
 
-        If two processes create the file at the same time, both return the same secret. Raises `HostError` INVALID if
-        `fresh` is too short or a link without a target has the name, and `OSError` if a folder has it.
+        If two processes create the file at the same time, both return the same secret, on a file system with hard
+        links. Raises `HostError` INVALID if `fresh` is too short or a link without a target has the name, and `OSError`
+        if a folder has it.
         """
         if len(fresh) < SECRET_MIN:
             raise HostError(FailureKind.INVALID, f"a fresh secret of under {SECRET_MIN} bytes")

@@ -97,7 +97,7 @@ class Program:
 class Host:
     """Host of the cores of several programs on one loop.
 
-    An adapter builds it in the running loop and calls `start`, `on_timer`, `close`.
+    An adapter builds it, and calls `start`, `on_timer` and `close`.
     """
 
     def __init__(

@@ -86,9 +86,9 @@ class HostHandle:
         self.on_reload: Call | None = None
 
     def stop(self, grace: float | None = None) -> None:
-        """Give `Stopping` to every core, with `grace` s to finish (None: the host's grace). Safe from any thread.
+        """Give `Stopping` to every core that is not stopping already, while the host runs. Safe from any thread.
 
-        A program that needs longer to stop gets more.
+        A core has `grace` s to finish (None: the host's grace), or its program's `patience` if that is longer.
         """
         self.waker.post(lambda: self._stop(grace))
 

@@ -45,7 +45,7 @@ _ANY = frozenset({"0.0.0.0", "::"})
 
 
 class BindError(Exception):
-    """An address cannot be listened on; the text names the address and the reason."""
+    """An address or socket cannot be listened on; the text names it and the reason."""
 
 
 @fast_frozen
@@ -166,7 +166,10 @@ class Acceptor(Source):
             self._pump.loop.watch_read(self)
 
     def close(self) -> None:
-        """Accept up to 64 queued connections, which would be lost otherwise; then stop accepting and free the port."""
+        """Stop accepting and free the port.
+
+        If accepting has started, up to 64 queued connections, which would be lost otherwise, are accepted before.
+        """
         if self._started:
             self.on_readable()
         self._close()

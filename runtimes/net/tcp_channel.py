@@ -132,7 +132,7 @@ class TcpChannel(Source):
             self.wait_writable()
 
     def send_file(self, body: FileBody) -> None:
-        """Write a range of a file after the bytes of earlier sends."""
+        """Write a range of a file after the bytes of earlier sends; after `close_write`, fail its operation."""
         if self._fin:
             body.fail_closed()
             return

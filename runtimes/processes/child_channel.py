@@ -138,14 +138,14 @@ class ChildChannel:
             self.pump.loop.watch_write(self._input)
 
     def close_write(self) -> None:
-        """Close the input after the bytes that are queued."""
+        """Close the input after the queued bytes; a terminal gets its end-of-file characters instead."""
         if not self._fin:
             self._fin = True
             if not self._outbox:
                 self._shut()
 
     def resize(self, size: TerminalSize) -> None:
-        """Set the terminal's size; the kernel signals the child."""
+        """Set the size of the child's terminal, if it has one; the kernel then signals the change."""
         fd = self._output.sock.fileno()
         if self.process.terminal and fd >= 0:
             with contextlib.suppress(OSError):

@@ -72,9 +72,10 @@ class Certainty:
         return start, end
 
     def with_channel_cut(self, slots: Mapping[str, str]) -> dict[str, str]:
-        """Return the slots of a text message without a way of sending, such as "by text".
+        """Return the slots of a text message; a way of sending, such as "by text", is cut between name and message.
 
-        A slot `rest` with a way of sending between name and message is replaced by the slots `name` and `message`.
+        It is cut from the end of `name`, and from the start of `message` where a comma or colon follows. A slot `rest`
+        is replaced by `name` and `message` if a way of sending is between them, or if it begins with a number.
         """
         found = dict(slots)
         if "rest" in found and (split := self._split(found["rest"])) is not None:

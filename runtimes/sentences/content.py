@@ -77,9 +77,10 @@ class ContentRules:
         return None if edged is None or names_field or self._ends_early(edged, text) else {**slots, slot: edged}
 
     def content(self, intent: str, value: str, *, is_literal: bool = False) -> str | None:
-        """Return a message, note or typed text without the conjunction that begins it; None if an edge is not certain.
+        """Return a message, note or typed text; None if its start is not certain, or nothing is left.
 
-        A literal text stands behind a colon or in quotation marks, so that its words can belong to nothing else.
+        A conjunction that certainly begins a message or note is cut. A literal text stands behind a colon or in
+        quotation marks, so that its words can belong to nothing else.
         """
         if self.kept.match(value):
             return value
@@ -97,7 +98,7 @@ class ContentRules:
         return None if found or begins_early or not value else value
 
     def split_rest(self, rest: str) -> tuple[str, str] | None:
-        """Return the name and the message of a text with a conjunction between them; None without one."""
+        """Return the name and the message of a text with a conjunction between them; None without a certain one."""
         folded = fold(rest, self.code)
         found = self.joined.search(folded.text, 1)
         if found is None or len(folded.text[: found.start()].split()) > MAX_NAME or found.end() >= len(folded.text):

@@ -86,8 +86,9 @@ class Language:
     def match(self, text: str, *, is_question: bool) -> tuple[Score, str, dict[str, str] | None] | None:
         """Return rank (the lowest is the best), intent and slots of the best match; None if no template matches.
 
-        The slots are None if the sentence is no plain request, or its free words are not plausible. A question that
-        consists of a setting and a state has the intent `check_setting`: "Wi-Fi on?" is answered with the state.
+        The slots are None for a sentence that must not be performed: its intent is only suggested, it is no plain
+        request, or its free words are not plausible or have uncertain edges. A question that consists of a setting and
+        a state has the intent `check_setting`: "Wi-Fi on?" is answered with the state.
         """
         folded = self._fold(text)
         if not folded.text:
@@ -209,7 +210,8 @@ class Language:
     def nearest(self, text: str) -> tuple[str, ...]:
         """Return examples of this language for a text, the likeliest first; see `Suggestions.nearest`.
 
-        The intent of a sentence that is not performed comes first, and a named app replaces that of the example.
+        If the text matches a template, the first ones include the example of its intent, if any. An app's name in the
+        text leads to an example with that name, which comes first, unless a word of the name belongs to another act.
         """
         folded = self._fold(text)
         match = self.match(text, is_question=False)

@@ -116,7 +116,7 @@ class HassilParser:
 def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[SentenceIntent, dict[str, str]] | None:
     """Return an intent with its slots in their final form: addresses, times of day and lengths of time.
 
-    An app to open whose name is an address becomes an address to open, and a site without an address a web search.
+    An app or a destination that is an address becomes an address to open, and a site without an address a web search.
     Return None for a place to open that is no address.
     """
     match intent:

@@ -53,10 +53,11 @@ class Suggestions:
         return {word: log((1 + len(self.vocabulary)) / found) for word, found in count.items()}
 
     def nearest(self, folded: str, likely: str = "") -> tuple[str, ...]:
-        """Return examples for a text that `fold` has folded, the likeliest first; the first ones have one of `likely`.
+        """Return examples for a text that `fold` has folded, the likeliest first.
 
-        There is at most one for each intent. If the text names settings, the examples that switch a setting are of
-        these settings only, one for each setting and state.
+        The first `SHOWN` include the example of the intent `likely`, if there is one. There is at most one for each
+        intent. If the text names settings, the examples that switch a setting are of these settings only, one for each
+        setting and state.
         """
         text = _WORD.sub(lambda found: self._corrected(found[0]), folded)
         words = {self._corrected(word) for word in words_of(text)}

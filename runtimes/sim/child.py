@@ -192,7 +192,7 @@ class SimChildEnd:
 
 
 class SimChild:
-    """A running child. Its first methods are for scripts and tests, the others for the simulator."""
+    """A child process. Its first methods are for scripts and tests, the others for the simulator."""
 
     def __init__(self, host: SimHost, command: Spawn, pid: int) -> None:
         self.host = host

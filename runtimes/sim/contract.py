@@ -5,7 +5,7 @@ Rules
   channel    numbers of `Connect` and `Spawn` are odd, those of `Accepted` even, none is used twice
   order      `Accepted`, or the `Done` that opens it; `Received`, `Sent`, at most one `ReadClosed`; `Closed` last
   writing    no `Send` before the channel is open, after `CloseWrite`, during `SendFile`, or after `Closed`
-  credit     the `Sent` facts never add up to more than the `Send`s
+  credit     the `Sent` facts never add up to more than the `Send`s and `SendFile`s
   handle     files and uploads are used between the answer that gave them and their release
   child      its error output is for reading only and is closed before it; only children have a status, a signal, a size
   process    `Started` first and once, `Ready` and `Exit` at most once, no fact after `Exit`

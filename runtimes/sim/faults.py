@@ -38,7 +38,7 @@ class Faults:
 
     @classmethod
     def some(cls, scale: float = 1.0) -> Faults:
-        """Return a small probability of each fault, times `scale`; at 1, programs still make progress."""
+        """Return a probability of each fault, from 0.0005 to 0.3, times `scale`; at 1, programs still make progress."""
         return cls(
             cut=0.001 * scale,
             hang=0.0005 * scale,

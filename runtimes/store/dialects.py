@@ -45,7 +45,7 @@ def read_only_engine(engine: Engine) -> Engine:
 
 
 def repeatable_read_engine(engine: Engine) -> Engine:
-    """Return the same engine for transactions that see the database as of their begin."""
+    """Return the engine for transactions that see the database as of one instant."""
     return engine if engine.dialect.name == "sqlite" else engine.execution_options(isolation_level="REPEATABLE READ")
 
 

@@ -115,7 +115,7 @@ def prepare_sqlite(connection: Any, record: object = None) -> None:
 def store_failure(error: Exception, cause: object, *, cut: bool = False) -> HostError:
     """Convert a database error into a failure whose kind does not depend on the engine.
 
-    The detail has the engine's name or number of the error: SQLite names its errors, PostgreSQL numbers them.
+    The detail has the engine's name or number of the error, if known: SQLite names its errors, PostgreSQL numbers them.
     """
     name = str(getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or "")
     if not name and (cut or hasattr(cause, "sqlstate")):

@@ -230,11 +230,11 @@ class TlsChannel(TcpChannel):
         body.step_read(read)
 
     def body_blocked(self) -> bool:
-        """Return False: a step always reads something."""
+        """Return False: a step reads the file, and never waits for the socket."""
         return False
 
     def body_sent(self, n: int) -> None:
-        """Do nothing: `_push` has reported the bytes."""
+        """Do nothing: `_push` reports the bytes when their records leave."""
 
     def _encrypt(self, data: bytes | memoryview) -> bool:
         try:
