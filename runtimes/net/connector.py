@@ -2,7 +2,7 @@
 
 The next address is tried when an attempt has failed or lasts longer than `ATTEMPT_DELAY` (RFC 8305 section 5). The
 first established connection is used. The core limits the total time, by `Cancel`. A host that begins with a slash is
-the path of a Unix socket; the port must be valid, and is not used.
+the path of a Unix socket; the port must be valid, but is no part of the address.
 """
 
 from __future__ import annotations

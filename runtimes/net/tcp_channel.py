@@ -1,7 +1,7 @@
 """Channel of one TCP socket: received bytes as facts, a limited outbox, files sent past the core, half-closing.
 
-A `Send` is written at once if the outbox is empty, and the rest waits in the outbox until the socket is writable. Only a
-small `Send` right after another waits a moment, so that several leave in one write.
+A `Send` is written at once if the outbox is empty, and the rest waits in the outbox until the socket is writable. Only
+a small `Send` right after another waits a moment, so that several leave in one write.
 """
 
 from __future__ import annotations
