@@ -35,7 +35,7 @@ class TraceRecord:
 
 
 class Trace:
-    """Recorder of facts, commands and changes of processes; without `keep`, it stores only the last `LAST` of each."""
+    """Recorder of facts, commands and changes; without `keep`, it stores only the last `LAST` of each process."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.records: list[TraceRecord] | None = [] if keep else None
