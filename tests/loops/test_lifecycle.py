@@ -1,4 +1,4 @@
-"""Tests of stop, kill and restart of the relay and of phones."""
+"""Tests of stop, kill and restart of the relay, and of phones that lose it, are refused or stop."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class ProgramProcess:
 def running(
     home: Path, module: str, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio"
 ) -> Iterator[ProgramProcess]:
-    """Run `python -m module arguments`, and kill it at the end. A command may follow the module in `module`."""
+    """Run a module with `--runtime` and `arguments`, and kill it at the end. `module` may end with a command."""
     command = python(*module.split(), "--runtime", runtime, *arguments)
     with Popen(
         command, cwd=ROOT, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -25,7 +25,7 @@ ANSWERS = {
 
 
 class WatchedModel:
-    """Model's server for one request per connection; `ends` has its method, and then `FIN`, `reset` or `data`."""
+    """Model's server for one request per connection; `ends` has each method, with `FIN`, `reset` or `data` for its end."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))

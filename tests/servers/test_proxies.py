@@ -51,7 +51,10 @@ SHORT = [CADDY_FOR_ONE, *blocks_of("explanation/local-access.md")]
 
 @contextmanager
 def proxy(folder: Path, kind: str, block: str, relay: int, api: int = 0, dashboard: int = 0) -> Iterator[int]:
-    """Run a proxy with a block from docs, with these ports and 127.0.0.1 for the documented ones; yield its port."""
+    """Run a proxy with a block from docs; yield its port.
+
+    The ports of the arguments replace the documented ones; the proxy's own URL on 127.0.0.1 replaces host names.
+    """
     here: dict[str, object] = {"8767": relay, "8642": api, "9119": dashboard}
     here |= dict.fromkeys(("relay.example", "home.example"), "http://127.0.0.1:{port}")
     for there, name in here.items():

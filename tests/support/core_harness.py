@@ -153,7 +153,7 @@ class CoreHarness:
             self.handle(node, fact)
 
     def after(self, seconds: float) -> None:
-        """Advance the clock by `seconds`; each node is called at each deadline until then, and at the end."""
+        """Advance the clock by `seconds`; all live nodes are called at each deadline until then, and at the end."""
         end, rounds = self.clock.now + seconds, 0
         while (due := self.next_deadline()) is not None and due <= end:
             rounds = rounds + 1 if due == self.clock.now else 0

@@ -51,7 +51,7 @@ MESSAGE = 1 << 18  # bytes; a request is one packet
 
 
 def python(*words: str) -> list[str]:
-    """Return the command that runs a module with the arguments `words`."""
+    """Return the command that runs a module: `words` are the module's name and its arguments."""
     return [sys.executable, *OPTIONS, *words]
 
 
@@ -166,7 +166,7 @@ class Server:
 
 
 def read_at_start(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that the interpreter reads before any program runs, without PYTHONUNBUFFERED."""
+    """Return the variables that act before a program runs: of Python, locale and coverage; not PYTHONUNBUFFERED."""
     return {name: value for name, value in env.items() if name.startswith(READ_AT_START) and name != UNBUFFERED}
 
 

@@ -1,8 +1,7 @@
 """Test harness of a core in memory, with HTTP clients and upstream servers.
 
 answer = book.request("GET", "/health")
-call = book.call("GET", "/ping")          # has no answer yet
-assert call.answer is None
+call = book.call("GET", "/later")         # `call.answer` is None until the response is complete
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class _Sets:
     returning: set[str] = field(factory=set)  # functions annotated to return a set
 
     def is_set(self, node: ast.AST) -> bool:
-        """Report whether an expression is known to be a set."""
+        """Report whether an expression is a set, or may be in one of its branches, by the names and attributes known."""
         match node:
             case ast.Set() | ast.SetComp():
                 return True

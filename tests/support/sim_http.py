@@ -192,8 +192,8 @@ class HttpClientConnection(TcpClient):
     def close_stream(self, stream: StreamId, *, reset: bool) -> None:
         """End a stream; over HTTP/1.1, end the connection.
 
-        Over HTTP/2 a stream that is still open is reset: at once with `reset`, else after the rest of a complete
-        request. Disconnect an HTTP/2 connection that has no more streams and takes no new ones.
+        Over HTTP/2 a stream that is still open is reset: at once if `reset` or if the request is incomplete, else after
+        its unsent rest. Disconnect an HTTP/2 connection that has no more streams and takes no new ones.
         """
         self._clients.pop(stream, None)
         self._unconsumed.pop(stream, None)

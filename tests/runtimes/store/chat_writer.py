@@ -1,6 +1,7 @@
 """Program that adds messages to a store file: `chat_writer FILE NAME COUNT`; a test may kill it at any time.
 
-For each number it adds a user's and an assistant's message in one request, and prints the number when that is done.
+It prints `ready` and waits for a line. Then, for each number below COUNT, it adds a user's and an assistant's message
+in one request, and prints the number.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class ScriptedApi(ScriptedService):
     """Scripted API service.
 
     `turns` are the events of the next chats, `hello()` those of later ones. `seen` are the handled requests, without
-    reads of a session or its messages. With `held`, a chat waits for `release`, at most `held_for` seconds.
+    reads of one session or its messages. With `held`, a chat waits for `release`, at most `held_for` seconds. Responses
+    in `fixed` and `problem` replace the usual ones.
     """
 
     def __init__(self, key: str = "") -> None:

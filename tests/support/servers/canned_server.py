@@ -16,7 +16,7 @@ def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str
 
 
 class CannedServer(IdleService):
-    """Service that sends the bytes `answer` to each client after its first data, closing then if `closes`.
+    """Service that sends the bytes `answer` to each client after its first data, and then a FIN if `closes`.
 
     `heard` is the received data.
     """

@@ -79,7 +79,7 @@ Reply: TypeAlias = "Sound | Plain | Refusal"
 
 
 class SpeechServer(ScriptedService):
-    """Scripted speech service. Each vendor's class has its own `paths`, and may have WebSocket routes `sockets`."""
+    """Scripted speech service. Each vendor's class has its own `paths`; `sockets` are additional WebSocket routes."""
 
     paths: ClassVar[tuple[str, ...]]
 
