@@ -1,4 +1,4 @@
-"""Tests of slow clients: heads, bodies, WebSockets and handshakes that trickle, and peers that vanish or do not read."""
+"""Tests of slow clients: heads, bodies, WebSockets and handshakes that trickle; peers that vanish or do not read."""
 
 from __future__ import annotations
 

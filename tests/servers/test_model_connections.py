@@ -25,7 +25,7 @@ ANSWERS = {
 
 
 class WatchedModel:
-    """Model's server for one request per connection; `ends` has each method, with `FIN`, `reset` or `data` for its end."""
+    """Model's server for one request per connection; `ends` has each method, and `FIN`, `reset` or `data`."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))

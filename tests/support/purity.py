@@ -141,7 +141,7 @@ class _Sets:
     returning: set[str] = field(factory=set)  # functions annotated to return a set
 
     def is_set(self, node: ast.AST) -> bool:
-        """Report whether an expression is a set, or may be in one of its branches, by the names and attributes known."""
+        """Report whether an expression is known to be a set, or has a branch or operand that is known to be one."""
         match node:
             case ast.Set() | ast.SetComp():
                 return True
