@@ -18,7 +18,7 @@ from tests.loops.environment import TRUSTING, Environment, PhoneHandle, bearer
 def driven(
     any_loop: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Environment, PhoneHandle, EmulatedPhone]]:
-    """Yield an environment with a relay, a phone and the phone's backend; the tests of this module share them."""
+    """Yield an environment with a relay, a phone and the phone's backend; two tests of this module share them."""
     with open_world(any_loop, tmp_path_factory.mktemp("driven"), request) as world:
         world.start_relay()
         backend = EmulatedPhone()

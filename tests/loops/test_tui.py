@@ -117,7 +117,7 @@ def test_lines_of_five_megabytes_both_ways(loop: Environment) -> None:
 
 
 def test_a_line_over_the_unread_limit_keeps_the_socket(loop: Environment) -> None:
-    """A gateway's line of 30 MB and all messages after it arrive, though the limit of unread data is 16 MiB."""
+    """A gateway's line of 30 MB and all messages after it arrive, though the limit of unsent data is 16 MiB."""
     child(
         loop,
         "print(json.dumps({'id': 'big', 'result': 'z' * 30_000_000}), flush=True)\n"
