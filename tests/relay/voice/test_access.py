@@ -1,4 +1,4 @@
-"""Access to the voice routes: the five steps of wire terminal-voice 7, on a relay beside an API server."""
+"""Access to the voice routes: the five steps of wire terminal-voice 7, and an API server without a key."""
 
 from __future__ import annotations
 
