@@ -43,7 +43,7 @@ def loaded(program: ProgramProcess) -> list[str]:
 
 
 def use_relay(port: int) -> None:
-    """Pair, upload a file, request missing things, and revoke the session."""
+    """Pair, upload a file, list the sessions, send requests that are refused, and revoke the session."""
     code = call(port, "POST", "/pairing").body["code"]
     with websocket(port) as phone:
         told = phone.sign_in(pairing_code=code, device_name="x", device_id="x", client_surface="android")
