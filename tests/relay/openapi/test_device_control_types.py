@@ -44,7 +44,7 @@ BODIES: list[dict[str, Any]] = [
     {"clickable": "yes"},
 ]
 WIDER = ("/tap", "/long_press", "/describe_node", "/swipe", "/scroll", "/share_media", "/send_mms")
-"""Routes whose types do not express which members belong together, and so accept more than the checks."""
+"""Whose types cannot say which members belong together: they let more pass than is taken."""
 
 
 def test_every_command_with_arguments_has_a_type() -> None:
