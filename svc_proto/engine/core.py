@@ -57,7 +57,7 @@ class Flushable(Protocol):
 
 
 class Revocable(Protocol):
-    """An object that ends with a credential: an exchange with a `Request.credential_id`, a run, a WebSocket."""
+    """An object that ends with a credential, such as an exchange with a `Request.credential_id`, or a run."""
 
     def revoke(self, refused: Refused) -> None:
         """Stop, and report `refused` as long as a response is possible: the credential was revoked."""

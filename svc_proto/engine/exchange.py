@@ -78,7 +78,7 @@ class Exchange:
 
     @property
     def full(self) -> bool:
-        """Report whether too much of a streamed body is unread: the peer is not read until the handler reads."""
+        """Report whether too much is unread of a streamed body that still arrives, so that its peer is not read."""
         incoming, reading = self._incoming, self.state in (ExchangeState.STREAMING, ExchangeState.DUPLEX)
         return incoming is not None and reading and incoming.full_since is not None
 
@@ -112,7 +112,7 @@ class Exchange:
     # --- events, called by the channel ---
 
     def begin(self, principal: object) -> None:
-        """Start with the head; `principal` is the policy's result or exception, or a flow that returns the result."""
+        """Start with the head; `principal` is the result of `ServerChannel._identify`: a flow is run for its result."""
         self._length = int(self.head.headers.get(b"content-length") or 0)  # the wire layer lets only digits pass
         if not isinstance(principal, GeneratorType):
             self._admit(principal)
@@ -132,8 +132,8 @@ class Exchange:
     def data(self, data: bytes) -> None:
         """Store a piece of the body, pass it to the handler's stream, or discard it.
 
-        Refuse a body over the limit, or abort a response that has begun; close the connection if too much was discarded
-        after the response.
+        Refuse a body over the limit, or abort the channel if a response has begun. Close the channel if too much was
+        discarded after the response.
         """
         self.received += len(data)
         self.last_data_at = self.channel.engine.now.mono
@@ -153,8 +153,8 @@ class Exchange:
         """Handle the end of the request: run its handler, end its body stream, or finish an answered request.
 
         If the body took time or is streamed, the access policy is called again before the first two, unless the
-        principal is None or `ANONYMOUS`. If the policy raises, the request is refused, or a response that has begun is
-        aborted.
+        principal is None or `ANONYMOUS`. If the policy raises, the request is refused, or the channel is aborted if a
+        response has begun. A flow that the policy returns is not run.
         """
         self._step(_BODY_END)
         if self.state is _DONE:
@@ -184,7 +184,7 @@ class Exchange:
                 self.outgoing.half_close()
 
     def lost(self) -> None:
-        """Stop all work and drop all state: the connection is gone."""
+        """End the exchange without a response: cancel the flow of its policy, handler or response."""
         self._step(ExchangeTrigger.LOST)
         self._cancel()
         self._task = self._incoming = self.outgoing = None  # each of them references this exchange
@@ -226,7 +226,7 @@ class Exchange:
         self.channel.process_events()
 
     def _admit(self, principal: object) -> None:
-        """Admit the request, or refuse it if the policy raised or the announced body or handshake is wrong.
+        """Admit the request; refuse it if the lookup or the policy raised, or the announced body or handshake is wrong.
 
         The handler of a streamed route starts here.
         """
@@ -343,7 +343,7 @@ class Exchange:
         socket.deliver_open()
 
     def _failed(self, error: Exception) -> None:
-        """Respond to refusals and protocol errors with their status; log any other error as a bug, with status 500."""
+        """Respond to a refusal or a protocol error; log any other error as a bug, and `fail` with status 500."""
         try:
             if isinstance(error, RemoteProtocolError):
                 error = refusal_of(error)

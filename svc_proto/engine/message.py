@@ -102,9 +102,9 @@ class Request:
         return self.headers.by_name
 
     def stop_with_client(self) -> None:
-        """Have this request cancelled when the client closes its end, unless `Prefer: half-close` was sent (RFC 7240).
+        """Have this request cancelled when the client closes its end; do nothing after `Prefer: half-close` (RFC 7240).
 
-        Raises `Refused` 400 if the client has closed its end already.
+        Raise `Refused` 400 if the client has closed its end already and has not sent that preference.
         """
         if HALF_CLOSE in (self.headers.get(b"prefer") or b"").lower():
             return

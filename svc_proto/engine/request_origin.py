@@ -153,7 +153,8 @@ def is_foreign_page(request: Request) -> bool:
 def is_trusted_host_name(authority: bytes, names: tuple[str, ...] = ()) -> bool:
     """Report whether a `Host` is safe from DNS rebinding: an address, a local name, or one of `names`.
 
-    Local are names without a dot, and those that end in one of `PRIVATE_NAMES`.
+    Local are names without a dot, and those that end in one of `PRIVATE_NAMES`. A `Host` with a port is one of `names`
+    only if they have it with that port.
     """
     host = authority.decode("latin-1").lower()
     name = host.partition(":")[0].removesuffix(".")

@@ -82,7 +82,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
         return self._channel.gone
 
     def abandon(self) -> None:
-        """Close the connection: with a FIN after a complete response, else with a reset, so that the server stops."""
+        """Close the connection: with a FIN after a complete response, if no bytes are unsent, else with a reset."""
         self._channel.disconnect(whole=self._over and self._end is None)
 
     def disconnect(self) -> None:

@@ -43,8 +43,9 @@ class Route:
     segments in braces match any one segment that is not empty and become `request.params`. A GET route answers HEAD as
     well. With `body_limit` 0 no body is accepted: a small one is discarded, since some clients send one with a GET, and
     a large one is refused. With `streamed` the handler starts when the head has arrived and reads `request.stream`.
-    With `stops_with_client` the request is cancelled when the peer closes its end unanswered; on other routes a peer
-    may close its end and still read the response, unless the handler has called `Request.stop_with_client`.
+    With `stops_with_client` the request is cancelled when the peer closes its end before the response is complete,
+    unless its producer sends probes (`ResponseWriter.on_half_close`). On other routes a peer may close its end and
+    still read the response, unless the handler has called `Request.stop_with_client`.
     """
 
     method: str
@@ -101,7 +102,8 @@ class Router:
 
     `prefix` is the path under which a proxy serves them, such as `/relay`; empty: none. `public_access` is the
     policy for all callers, which enables `OPTIONS *`. `later` makes all the routes under a path prefix when such a path
-    is first requested, so that their imports are deferred. No other route has a path with that prefix.
+    is first looked up, or `routes` is read, so that their imports are deferred. No other route has a path with that
+    prefix.
     """
 
     def __init__(
@@ -171,7 +173,7 @@ class Router:
         return RouteMatch(match.route, params) if params else match
 
     def methods(self, path: str) -> tuple[str, ...]:
-        """Return the methods of the routes that have exactly this path; none if no route has it."""
+        """Return the methods that a path has, sorted, with HEAD if it has GET; none if no route matches the path."""
         found = self._find(path)
         return () if found is None else tuple(sorted(found[0]))
 
@@ -210,6 +212,6 @@ class Router:
         return None
 
     def _about_the_server(self, request: Request) -> Response:
-        """Respond to `OPTIONS *` with 204 and the methods of all routes in `Allow` (RFC 9110 section 9.3.7)."""
+        """Respond to `OPTIONS *` with 204 (RFC 9110, 9.3.7); `Allow` has all routes' methods, HEAD and OPTIONS."""
         methods = ",".join(sorted({route.method for route in self.routes} | {"HEAD", "OPTIONS"}))
         return Response(204, Headers([(b"allow", methods.encode("ascii"))]))

@@ -1,7 +1,7 @@
 """Server end of a connection: requests in, responses out, each phase with its deadline.
 
-A request that arrives whole is served in one step (route, policy, handler, response) as long as no step has to wait. An
-`Exchange` is made as soon as a step has to wait, stream, refuse or fail, and continues from there.
+Most requests over HTTP/1.1 that arrive whole are served in one step: route, policy, handler, response. All others, and
+those in which a step has to wait, stream, refuse or fail, are served by an `Exchange`.
 
 | phase   | what it waits for                      | deadline                      | at the deadline          |
 |---------|----------------------------------------|-------------------------------|--------------------------|
@@ -59,8 +59,9 @@ class HttpApp(Protocol):
 
         `ANONYMOUS` is the principal where all callers are admitted: a WebSocket of such a caller accepts small messages
         only, until its handler calls `mark_authenticated`. A policy that has to wait returns a flow with the same
-        result; the connection is not read meanwhile. If a body took time or is streamed, and the principal is neither
-        `ANONYMOUS` nor None, the method is called again when the body is complete.
+        result; no more of the request is handled meanwhile. If a body took time or is streamed, and the principal is
+        neither `ANONYMOUS` nor None, the method is called again when the body is complete; a flow that it returns then
+        is not run.
         """
         ...
 
@@ -142,7 +143,7 @@ class ServerChannel(HttpChannel):
     def parse(self, data: bytes) -> None:
         """Parse received bytes, serve a request that arrives whole, or hand the connection over to HTTP/2.
 
-        HTTP/2 is chosen by ALPN, or by its preface in the first bytes.
+        HTTP/2 is chosen by ALPN or, unless that has chosen HTTP/1.1, by its preface in the first bytes.
         """
         if self._fresh is not None and not self.closing:
             data, alpn = self._first + data, self._fresh.alpn
@@ -213,12 +214,15 @@ class ServerChannel(HttpChannel):
     def accepts_requests(self) -> bool:
         """Report whether events are handled now: not while a policy's flow runs.
 
-        Pipelined requests also wait while too many bytes are unsent.
+        Without a WebSocket, events also wait while too many bytes are unsent.
         """
         return not self.admitting and (not self.credit.blocked or self.socket is not None)
 
     def handle_event(self, event: Event) -> None:
-        """Begin an exchange for a request head; pass any other event to the exchange or the WebSocket."""
+        """Begin an exchange for a request head; pass another event to the exchange or, without one, to the WebSocket.
+
+        A reset of the stream ends the exchange.
+        """
         if isinstance(event, RequestHead):
             route, request, principal = self._identify(event)
             self.exchange = Exchange(self, event, route, request)
@@ -238,9 +242,10 @@ class ServerChannel(HttpChannel):
                 self.close_gracefully()
 
     def protocol_error(self, error: RemoteProtocolError, head: RequestHead = NO_REQUEST) -> None:
-        """Answer with the status of the error if nothing was answered yet, then close.
+        """Answer the request in progress, or the unreadable head, with the status of the error, then close.
 
-        If a response has begun and is not complete, the channel is aborted.
+        If a response has begun and is not complete, the channel is aborted. Nothing is sent after a complete response,
+        or while the policy decides.
         """
         self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
         (self.exchange or Exchange(self, head)).fail(refusal_of(error))
@@ -379,7 +384,7 @@ class ServerChannel(HttpChannel):
             self.enter(phase)
 
     def timed_out(self) -> None:
-        """Respond 408 for an incomplete head or body, and close; close without a response if there is none.
+        """Pass status 408 to `protocol_error` for an incomplete head or body; close if there is none.
 
         A channel that is closing already is cut.
         """

@@ -164,10 +164,10 @@ class WebSocketConnection:
         return True
 
     def receive_fragments(self, size: int, on_fragment: Callable[[str, bool], None]) -> None:
-        """Have incomplete text messages delivered in parts: pass what exceeds `size` bytes of memory to `on_fragment`.
+        """Have long text messages delivered in parts, with the arguments of `send_fragment`.
 
-        The arguments of `on_fragment` are those of `send_fragment`. A message that is complete before that is delivered
-        whole, as are all messages over HTTP/2.
+        When an incomplete message takes more than `size` bytes of memory, what is held of it is passed to
+        `on_fragment`. A message that is complete before that is delivered whole, as are all messages over HTTP/2.
         """
         self._on_fragment = on_fragment
         self._carrier.enable_fragments(size)

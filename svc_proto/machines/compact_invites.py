@@ -22,7 +22,7 @@ ONE_ROUTE = ("host", "port", "key", "tls", "relay")
 def compact_payloads(text: str) -> list[str]:
     """Return the text of a QR code, then its shorter forms, without redundant members: all routes, one alone.
 
-    There is no form with all routes unless `endpoints` has several. A payload without `host` has no shorter form.
+    There is no shorter form with all routes unless `endpoints` has several, and none at all without `host`.
     """
     payload = JsonObject.parse_or_empty(text.encode())
     if not payload.text("host"):

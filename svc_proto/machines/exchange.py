@@ -16,7 +16,7 @@
 | RUNNING   | ANSWER   | DONE      |
 | SENDING   | ANSWER   | DONE      | the body is sent. One that cannot be completed aborts the connection
 | DRAINING  | BODY_END | DONE      |
-| any       | LOST     | DONE      | the connection was lost, or became a WebSocket
+| any       | LOST     | DONE      | the connection was lost, failed, or became a WebSocket
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class UnauthenticatedBudget:
     def change_address(self, peer: BudgetedConnection, host: str) -> bool:
         """Count a connection for the address that a proxy has forwarded.
 
-        Return False at the limit of that address; the caller then has to close the connection.
+        Return False, without a change, at the limit of that address; the caller then has to refuse the request.
         """
         address = self._address_of(host)
         if peer.state is BudgetState.GONE or address is peer.address:

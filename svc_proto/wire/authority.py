@@ -1,4 +1,4 @@
-"""Authority of a request: a host name with a port (RFC 3986 section 3.2), without user information.
+"""Authority of a request: a host name or address, perhaps with a port (RFC 3986 section 3.2); no user information.
 
 One expression checks a `Host`, an `:authority` and the authority of an absolute target.
 """

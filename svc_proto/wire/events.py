@@ -259,7 +259,7 @@ class Pong:
 
 @fast_frozen
 class CloseWebSocket:
-    """Sent: begin (or answer) the closing handshake, RFC 6455 section 7."""
+    """Sent: begin the closing handshake, RFC 6455 section 7; ignored once either end has begun it."""
 
     stream: StreamId
     code: int = 1000
@@ -271,8 +271,8 @@ class WebSocketClosed:
     """Received, last of the stream: the peer's close frame, or the reason of an end without one.
 
     `code` is 1005 for a close frame without a code and 1006 for an end without a valid close frame. `clean` is True
-    when a close frame was received. `closed_by_us` is the code that this side sent, if any, for a violation that it
-    detected.
+    when a valid close frame was received. `closed_by_us` is the code that this side sent, if any, for a violation that
+    it detected.
     """
 
     stream: StreamId
@@ -284,7 +284,10 @@ class WebSocketClosed:
 
 @fast_frozen
 class StreamReset:
-    """Failure of the stream before its end; no more events follow on it. `why` is for the log."""
+    """Received: the stream failed before its end, and no more events of it follow; `why` is for the log.
+
+    Sent, over HTTP/2 only: reset the stream, after our message if that is complete, else at once.
+    """
 
     stream: StreamId
     why: str = ""

@@ -8,9 +8,9 @@ end, since a connection has only one request.
 A call uses the fast path if all of this holds (section numbers of RFC 9112):
 3, 5 the request has the form that `http1_fast_path_server` reads, `Host` as its first field, `Connection: close`
 6    its body is as long as `Content-Length` states, and is sent without trailers
-4    the whole head of the response comes in one piece, after the complete request: HTTP/1.1, a status from 200 on
-     that may have a body, each field `name: value`, with one blank and visible ASCII, none comes twice, and none is
-     `Expect`, `TE`, `Trailer` or `Upgrade`; it is within the limits of a head
+4    the whole head of the response comes in one piece, after the complete request, which is no HEAD: HTTP/1.1, a
+     status from 200 on that may have a body, each field `name: value`, with one blank and visible ASCII, none comes
+     twice, and none is `Expect`, `TE`, `Trailer` or `Upgrade`; it is within the limits of a head
 6    the body is chunked, which `http1_chunks` reads, or in the same piece as the head, with its length
 """
 

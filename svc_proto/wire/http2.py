@@ -10,7 +10,7 @@ once. This module reads; `http2_sender` sends.
 Limits, and the reaction to each
 - 100 streams at a time: REFUSED_STREAM
 - 256 KiB of a stream, 1 MiB of the connection not acknowledged: FLOW_CONTROL_ERROR
-- 100 requests at once, then 20 a second, that are reset before their response, by the peer or for its fault:
+- 100 messages at once, then 20 a second, that are malformed or refused, or that the peer resets before our response:
   ENHANCE_YOUR_CALM
 - 1,000 frames at once, then 100 a second, that request nothing (pings, settings, empty data, window updates that are
   not matched by a kilobyte of data from us): ENHANCE_YOUR_CALM

@@ -123,9 +123,9 @@ class Http2Sender:
         return stream in self._streams
 
     def awaits_request_end(self, stream: StreamId) -> bool:
-        """Server: report whether the response was sent whole while the request still arrives.
+        """Server: report whether the response is complete while the rest of the request is still read.
 
-        False for a malformed request. The rest of the request is then read. A reset with NO_ERROR is permitted (RFC
+        False for a malformed request and for a WebSocket. A reset with NO_ERROR in place of reading is permitted (RFC
         9113 section 8.1), but existing clients discard the response then.
         """
         entry = self._streams.get(stream)
