@@ -149,7 +149,7 @@ class Task:
         return operation is None or operation.accepts(result)
 
     def resume(self, answer: object) -> None:
-        """Continue with the answer to the current wait; called by the engine."""
+        """Continue with the answer to the current wait."""
         if self._timer is not None:
             self._timer.cancel()
         self._wait = None

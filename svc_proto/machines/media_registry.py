@@ -152,7 +152,7 @@ class MediaRegistry:
         return entry
 
     def evict(self, token: str) -> MediaEntry:
-        """Remove an entry before its expiry, and return it."""
+        """Remove the entry of a token, which must exist, and return it."""
         entry = self._entries.peek(token)
         assert entry is not None  # the caller's own table drops a token with its entry
         self._entries.discard(token)

@@ -1,7 +1,8 @@
 """Consent requests of OAuth clients, from the authorization request to the exchange of the code (decision 154).
 
 A page shows the user a word (`code`). The owner finds the request by that word only, so that strangers cannot
-disturb the owner. The page polls with its ticket until there is an answer; then the authorization code is created.
+disturb the owner. The page polls with its ticket until there is an answer. If that allows it, the authorization code is
+created then.
 
 | state       | trigger    | next        |
 |-------------|------------|-------------|
@@ -246,7 +247,7 @@ class ConsentRegistry:
         self._consents.discard(consent.ticket)
 
     def mark_code_reused(self, consent: AuthorizationConsent) -> None:
-        """End a request whose code was used already and is shown again at another node."""
+        """End a request whose code was used already, and which another node has looked up since."""
         consent.step(ConsentTrigger.FAIL)
         self._consents.discard(consent.ticket)
 

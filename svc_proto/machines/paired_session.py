@@ -1,7 +1,7 @@
 """A paired session: the durable permission of one device, its lifecycle and its serialized forms.
 
-Times are wall time in epoch seconds, since they outlive the process. Only the SHA-256 of the token is stored, and its
-first eight characters for display (spec "Paired-device record").
+Times are wall time in epoch seconds, since they outlive the process. Of the token only the SHA-256 is stored, and the
+first eight characters, by which users name the session (spec "Paired-device record").
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class PairingTerms:
     @classmethod
     @lru_cache(maxsize=MAX_SHARED)
     def of(cls, ttl: float, grants: tuple[tuple[str, float], ...]) -> PairingTerms:
-        """Return terms with these values; equal terms share one instance, as long as it is cached."""
+        """Return terms with these values; calls with equal arguments share one instance, as long as it is cached."""
         return cls(ttl, dict(grants))
 
 

@@ -27,7 +27,7 @@ class ReplicatedAuthRateLimiter(AuthRateLimiter):
         self._broadcast = broadcast
 
     def failure(self, address: str, now: Moment) -> bool:
-        """Count a failed attempt here and at the other nodes; return whether the address is blocked here now."""
+        """Count a failed attempt at all nodes, unless blocked there; return whether the address is blocked here now."""
         self._broadcast("failed", {"address": address})
         return super().failure(address, now)
 

@@ -117,7 +117,7 @@ class Cursor(NamedTuple):
     def from_ack(cls, message: Mapping[str, object]) -> Cursor:
         """Parse the fields of `client.ack`; a missing one is 0 (wire 4.7).
 
-        Raise `Refused` 400 for a value that is not a whole number from 0 on.
+        Raise `Refused` 400 for a value that is not a whole number from 0 to 2**63 - 1.
         """
         return cls(*(_cursor(message, name) or 0 for name in ACKNOWLEDGED))
 
@@ -125,7 +125,7 @@ class Cursor(NamedTuple):
     def from_resume(cls, message: Mapping[str, object], acked: Cursor) -> Cursor:
         """Parse the fields of `session.resume`; missing ones are taken from `acked`.
 
-        Raise `Refused` 400 for a value that is not a whole number from 0 on.
+        Raise `Refused` 400 for a value that is not a whole number from 0 to 2**63 - 1.
         """
         given = [_cursor(message, f"last_{name}") for name in ACKNOWLEDGED]
         return cls(*(known if value is None else value for value, known in zip(given, acked, strict=True)))
@@ -195,7 +195,7 @@ class VoiceSessionLifecycle:
         """Make a socket the owner if `token` is the session's, and return the events to replay; else return the denial.
 
         The denial is also returned for a session that is not attached or detached. Raise `Refused` 400, without a
-        change, for a cursor that is not a whole number.
+        change, for a cursor that `Cursor.from_resume` refuses.
         """
         if self.state in (_S.CLOSED, _S.STARTING):
             return self.denial()

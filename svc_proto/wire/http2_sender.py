@@ -119,7 +119,7 @@ class Http2Sender:
         return entry.queued
 
     def knows(self, stream: StreamId) -> bool:
-        """Report whether a stream is in progress: not all was received, or our END_STREAM was not written yet."""
+        """Report whether a stream is in progress: either end's message is incomplete, or ours is not written yet."""
         return stream in self._streams
 
     def awaits_request_end(self, stream: StreamId) -> bool:
