@@ -132,7 +132,7 @@ class Engine:
     # --- the boundary ---
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        """Implement `Core.handle`."""
+        """Implement `Core.handle`: fire the due timers, apply the fact, return the commands; none after the exit."""
         if self._exited:
             return []
         out = self.out = []
@@ -166,7 +166,7 @@ class Engine:
         return out
 
     def next_deadline(self) -> float | None:
-        """Implement `Core.next_deadline`."""
+        """Implement `Core.next_deadline`: return when `handle` is due; None without a deadline and after the exit."""
         first, pause = self.timers.first, self.coarse_timers.first
         if pause < first:
             first = pause

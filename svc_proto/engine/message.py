@@ -104,7 +104,7 @@ class Request:
     def stop_with_client(self) -> None:
         """Have this request cancelled when the client closes its end; do nothing after `Prefer: half-close` (RFC 7240).
 
-        Raise `Refused` 400 if the client has closed its end already and has not sent that preference.
+        Raise `Refused` 400 if `half_closed` is set already and that preference was not sent.
         """
         if HALF_CLOSE in (self.headers.get(b"prefer") or b"").lower():
             return

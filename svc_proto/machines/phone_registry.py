@@ -63,7 +63,7 @@ class ConnectedPhone:
 
 
 class PhoneRegistry:
-    """Connected phones by device id, with the default phone and the one registered last."""
+    """Connected phones by device id, with the default phone and the `most_recent` one."""
 
     def __init__(self) -> None:
         self._phones: dict[str, ConnectedPhone] = {}  # by device id, in order of registration
@@ -175,8 +175,8 @@ class PhoneRegistry:
         """Return the phone for a command.
 
         With a selector: raise 404 `unknown_device` or 409 `ambiguous_device` unless it matches exactly one; a device id
-        precedes an alias. Without: the active one, else the most recently registered, else the one with the newest
-        status. Raise 503 `phone_not_connected` if there is none.
+        precedes an alias. Without: the default one, else the `most_recent` one, else the one with the newest status.
+        Raise 503 `phone_not_connected` if there is none.
         """
         if selector is not None:
             return self._find_selected(selector)

@@ -146,30 +146,30 @@ class Http1Connection:
 
     @property
     def must_close(self) -> bool:
-        """Implement `Connection.must_close`."""
+        """Implement `Connection.must_close`: report whether no more events can be sent."""
         return self._finished
 
     @property
     def paused(self) -> bool:
-        """Implement `Connection.paused`."""
+        """Implement `Connection.paused`: report whether bytes wait behind an unanswered request."""
         return self._reading in (ReadState.LAST, ReadState.DONE) and bool(self._inbox)
 
     @property
     def idle(self) -> bool:
-        """Implement `Connection.idle`."""
+        """Implement `Connection.idle`: report whether the next request may begin, and none of its bytes has arrived."""
         waiting = self._reading is ReadState.HEAD and self._head is None
         return waiting and not (self._inbox or self._eof or self._finished)
 
     @property
     def buffered_bytes(self) -> int:
-        """Implement `Connection.buffered_bytes`."""
+        """Implement `Connection.buffered_bytes`: memory for unreturned input, and for a WebSocket's inflater."""
         if self._reading is ReadState.BODY:
             return len(self._h11.trailing_data[0] if self._chunks is None else self._chunks.trailing_data)
         return len(self._inbox) if self._socket is None else self._socket.buffered_bytes
 
     @property
     def has_partial_head(self) -> bool:
-        """Implement `Connection.has_partial_head`."""
+        """Implement `Connection.has_partial_head`: report whether a head has begun to arrive and is not complete."""
         return self._reading is ReadState.HEAD and bool(self._inbox)
 
     # --- bytes ---
@@ -194,13 +194,13 @@ class Http1Connection:
         return None if chunks is None or self._eof or self._reading is not ReadState.BODY else chunks.whole(data)
 
     def receive_eof(self) -> None:
-        """Implement `Connection.receive_eof`."""
+        """Implement `Connection.receive_eof`: mark the end of the peer's bytes."""
         self._eof = True
         if self._socket is not None:
             self._socket.receive_eof()
 
     def lift_limits(self, stream: StreamId) -> None:
-        """Implement `Connection.lift_limits`."""
+        """Implement `Connection.lift_limits`: end the special message limit of a WebSocket."""
         if self._socket is not None:
             self._socket.lift_limits(stream)
 
@@ -209,12 +209,12 @@ class Http1Connection:
         return self._socket
 
     def release(self) -> None:
-        """Implement `Connection.release`."""
+        """Implement `Connection.release`: release what the cycle collector would otherwise have to find."""
         if self._socket is not None:
             self._socket.release()
 
     def data_to_send(self) -> bytes:
-        """Implement `Connection.data_to_send`."""
+        """Implement `Connection.data_to_send`: return the queued bytes, and drop them."""
         if self._socket is not None:
             self._out.append(self._socket.data_to_send())
         said, self._out = self._out, []
@@ -227,7 +227,7 @@ class Http1Connection:
     # --- reading ---
 
     def next_event(self) -> Event | None:
-        """Implement `Connection.next_event`."""
+        """Implement `Connection.next_event`: return the peer's next event, or None."""
         reading = self._reading
         if reading is ReadState.HEAD:
             return self._next_head()
@@ -403,7 +403,7 @@ class Http1Connection:
     # --- writing ---
 
     def send(self, event: Event) -> None:
-        """Implement `Connection.send`."""
+        """Implement `Connection.send`: queue an event of this end."""
         current = self._stream
         if self._socket is None:
             if self._head is None:

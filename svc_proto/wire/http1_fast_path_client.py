@@ -86,22 +86,22 @@ class FastPathClientConnection(Connection):
 
     @property
     def must_close(self) -> bool:
-        """Implement `Connection.must_close`."""
+        """Implement `Connection.must_close`: report whether no more events can be sent."""
         return self._over if self._reference is None else self._reference.must_close
 
     @property
     def paused(self) -> bool:
-        """Implement `Connection.paused`."""
+        """Implement `Connection.paused`: report whether bytes wait behind an unanswered request."""
         return self._reference is not None and self._reference.paused
 
     @property
     def idle(self) -> bool:
-        """Implement `Connection.idle`."""
+        """Implement `Connection.idle`: report whether the next request may begin, and none of its bytes has arrived."""
         return self._body_sent < 0 if self._reference is None else self._reference.idle
 
     @property
     def buffered_bytes(self) -> int:
-        """Implement `Connection.buffered_bytes`."""
+        """Implement `Connection.buffered_bytes`: memory for unreturned input, and for a WebSocket's inflater."""
         if self._reference is not None:
             return self._reference.buffered_bytes
         if self._chunks is not None:
@@ -112,7 +112,7 @@ class FastPathClientConnection(Connection):
 
     @property
     def has_partial_head(self) -> bool:
-        """Implement `Connection.has_partial_head`."""
+        """Implement `Connection.has_partial_head`: report whether a head has begun to arrive and is not complete."""
         return (
             bool(self._raw) and not self._events_returned
             if self._reference is None
@@ -146,22 +146,22 @@ class FastPathClientConnection(Connection):
         return None if self._chunks is None else self._chunks.whole(data)
 
     def receive_eof(self) -> None:
-        """Implement `Connection.receive_eof`."""
+        """Implement `Connection.receive_eof`: mark the end of the peer's bytes."""
         if not self._over or self._reference is not None:
             self._obey().receive_eof()
 
     def lift_limits(self, stream: StreamId) -> None:
-        """Implement `Connection.lift_limits`."""
+        """Implement `Connection.lift_limits`: end the special message limit of a WebSocket."""
         if self._reference is not None:
             self._reference.lift_limits(stream)
 
     def release(self) -> None:
-        """Implement `Connection.release`."""
+        """Implement `Connection.release`: release what the cycle collector would otherwise have to find."""
         if self._reference is not None:
             self._reference.release()
 
     def data_to_send(self) -> bytes:
-        """Implement `Connection.data_to_send`."""
+        """Implement `Connection.data_to_send`: return the queued bytes, and drop them."""
         out, self._out = self._out, []
         if self._reference is not None:
             out.append(self._reference.data_to_send())
@@ -170,7 +170,7 @@ class FastPathClientConnection(Connection):
     # --- events ---
 
     def next_event(self) -> Event | None:
-        """Implement `Connection.next_event`."""
+        """Implement `Connection.next_event`: return the peer's next event, or None."""
         if self._reference is not None:
             return self._reference.next_event()
         if self._chunks is not None:
@@ -192,7 +192,7 @@ class FastPathClientConnection(Connection):
         return ResponseEnd(ONLY)
 
     def send(self, event: Event) -> None:
-        """Implement `Connection.send`."""
+        """Implement `Connection.send`: queue an event of this end."""
         if self._reference is None:
             if self._over:
                 raise LocalProtocolError(f"{type(event).__name__}: the connection is over")

@@ -113,7 +113,7 @@ class Http2Connection(Http2Sender):
 
     @property
     def must_close(self) -> bool:
-        """Implement `Connection.must_close`."""
+        """Implement `Connection.must_close`: report whether no more events can be sent."""
         return self._over or (not self._streams and (self._eof or self._goaway_received or self._parted))
 
     @property
@@ -123,7 +123,7 @@ class Http2Connection(Http2Sender):
 
     @property
     def idle(self) -> bool:
-        """Implement `Connection.idle`."""
+        """Implement `Connection.idle`: report whether the next request may begin, and none of its bytes has arrived."""
         return not (self._streams or self._waiting or self.must_close or self._cutter.has_partial_head)
 
     @property
@@ -149,7 +149,7 @@ class Http2Connection(Http2Sender):
             self._cutter.receive(data)
 
     def receive_eof(self) -> None:
-        """Implement `Connection.receive_eof`."""
+        """Implement `Connection.receive_eof`: mark the end of the peer's bytes."""
         self._eof = True
 
     def acknowledge_data(self, stream: StreamId, n: int) -> None:
@@ -178,7 +178,7 @@ class Http2Connection(Http2Sender):
     # --- reading ---
 
     def next_event(self) -> Event | None:
-        """Implement `Connection.next_event`."""
+        """Implement `Connection.next_event`: return the peer's next event, or None."""
         while not self._over:
             if self._events:
                 return self._events.popleft()

@@ -142,13 +142,13 @@ class Http2Sender:
         return bool(self._outgoing)
 
     def lift_limits(self, stream: StreamId) -> None:
-        """Implement `Connection.lift_limits`."""
+        """Implement `Connection.lift_limits`: end the special message limit of a WebSocket."""
         entry = self._streams.get(stream)
         if entry is not None and entry.socket is not None:
             entry.socket.lift_limits(stream)
 
     def release(self) -> None:
-        """Implement `Connection.release`."""
+        """Implement `Connection.release`: release what the cycle collector would otherwise have to find."""
         for entry in self._streams.values():
             if entry.socket is not None:
                 entry.socket.release()

@@ -147,7 +147,7 @@ class WebSocket(Connection):
 
     @property
     def must_close(self) -> bool:
-        """Implement `Connection.must_close`."""
+        """Implement `Connection.must_close`: report whether no more events can be sent."""
         return self._state is WebSocketState.CLOSED
 
     @property
@@ -161,7 +161,7 @@ class WebSocket(Connection):
         return self._guard.buffered_bytes + (0 if self._pieces is None else self._pieces.held)
 
     def lift_limits(self, stream: StreamId) -> None:
-        """Implement `Connection.lift_limits`."""
+        """Implement `Connection.lift_limits`: end the special message limit of a WebSocket."""
         self._guard.max_message = self._limits.max_message
 
     def enable_fragments(self, size: int) -> None:
@@ -188,7 +188,7 @@ class WebSocket(Connection):
         return [], True
 
     def receive_eof(self) -> None:
-        """Implement `Connection.receive_eof`."""
+        """Implement `Connection.receive_eof`: mark the end of the peer's bytes."""
         self._eof = True
 
     def next_event(self) -> Event | None:
@@ -232,14 +232,14 @@ class WebSocket(Connection):
                 raise LocalProtocolError(f"{type(event).__name__} cannot be sent on a WebSocket")
 
     def release(self) -> None:
-        """Implement `Connection.release`."""
+        """Implement `Connection.release`: release what the cycle collector would otherwise have to find."""
         reader, self._reader, self._pieces = self._reader, None, None
         self._guard.release()
         if reader is not None:
             reader.close()
 
     def data_to_send(self) -> bytes:
-        """Implement `Connection.data_to_send`."""
+        """Implement `Connection.data_to_send`: return the queued bytes, and drop them."""
         pongs, out = self._pongs, self._out
         if pongs is None and not out:
             return b""
@@ -272,7 +272,7 @@ class WebSocket(Connection):
         return BinaryMessage(self._stream, payload)
 
     def _read_fragment(self, pieces: _MessageFragments[Any]) -> TextFragment | None:
-        """Return what was received of an incomplete text message, if that exceeds the size of `enable_fragments`."""
+        """Return what is held of an incomplete text message, if over the size of `enable_fragments`; else None."""
         if not self._fragment_size or pieces.held <= self._fragment_size or not pieces.is_text:
             return None
         return TextFragment(self._stream, pieces.read_part(), False)
