@@ -25,7 +25,7 @@ def parse_retry_delay(headers: Headers, body: str, wall: float) -> float | None:
 
     In this order: `retry-after-ms`; `Retry-After` in seconds, as a duration or as a date (RFC 9110, 10.2.3);
     `retryDelay` (Google), `retry_after` or `retry_after_seconds` in the body; words such as "try again in" or "retry
-    after". `wall`: the time in Unix seconds.
+    after". A `retry_after` of 0 counts as absent. `wall`: the time in Unix seconds.
     """
     milliseconds = _header(headers, b"retry-after-ms")
     if _SECONDS.fullmatch(milliseconds):
