@@ -5,7 +5,7 @@ well, if no other node has taken it. Only the store can detect an owner in betwe
 
 Each acquisition at Redis has a fencing token: a number greater than any before. It goes with every write that the lease
 permits, so that the store can refuse an overtaken owner. It is Redis's clock in microseconds, or the last token plus
-one if that clock was set back. So a Redis that comes back empty repeats none.
+one if that clock was set back. So a Redis that comes back empty, but with the right time, repeats none.
 
 Several users within a node may share a lease. The last one to release it gives it back.
 """
@@ -102,7 +102,7 @@ class LeaseManager:
         return lease.fence if lease is not None else None
 
     def has(self, name: str) -> bool:
-        """Report whether this node has the lease and no other node can have it now."""
+        """Report whether this node has the lease and no other can have it now; False while disconnected from Redis."""
         lease = self._leases.get(name)
         return lease is not None and self._node.is_up and lease.until > self._engine.now.mono
 

@@ -230,7 +230,8 @@ class Node(RedisHandler):
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
         """Send a message to every other node.
 
-        A node that misses it detects that by the next number, unless this node is leaving: it then counts no more.
+        Nothing is sent without a connection to Redis. A node that misses the message detects that by the next number,
+        unless this node is leaving: it then counts no more.
         """
         if self._broadcast_count != _LEAVING:
             self._broadcast_count += 1

@@ -135,7 +135,7 @@ def quick_bridge_session(request: Request, sessions: PairedSessionRegistry, now:
 
 
 def bearer_session(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
-    """Return the live session of the bearer token, which counts as seen; None without one."""
+    """Return the live session of a device's bearer token, which counts as seen; None without one."""
     return sessions.find_by_token_hash(request.headers.bearer_hash, now) if request.headers.bearer else None
 
 

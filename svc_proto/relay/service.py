@@ -166,8 +166,8 @@ class Relay:
     def on_stopping(self) -> None:
         """Stop profile discovery, session records, MCP, media and voice.
 
-        A single node fails pending commands and stops the clients' programs. In a cluster, start the move of the
-        clients to other nodes.
+        A single node fails pending commands to the clients, closes their terminals and stops their gateways. In a
+        cluster, start the move of the clients to other nodes.
         """
         self._profile_timer.cancel()
         self._records.stop()

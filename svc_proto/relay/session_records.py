@@ -58,7 +58,7 @@ class SessionRecords:
         return (yield from self._write(change, "session not stored", session))
 
     def erase(self, session: PairedSession) -> Flow[Failure | None]:
-        """Remove an ended session from the store; return the `Failure` of that, which is retried later, or None."""
+        """Remove an ended session from the store; return a `Failure` if the store did not, else None."""
         return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
 
     def erase_later(self, session: PairedSession) -> None:
@@ -70,7 +70,7 @@ class SessionRecords:
         return self._unsaved.get(session.token_hash)
 
     def is_stored(self, session: PairedSession) -> bool:
-        """Report whether the store has the session's latest state."""
+        """Report whether no change of the session is unsaved; True without a store."""
         return self.unsaved_since(session) is None
 
     def stop(self) -> None:
@@ -96,7 +96,7 @@ class SessionRecords:
         return None
 
     def load(self) -> Flow[Failure | None]:
-        """Load the stored sessions; return a `Failure` if these or the tombstones cannot be read, else None.
+        """Load the stored sessions; return a `Failure` if these, or the tombstones of any, cannot be read, else None.
 
         If the runtime has no store, sessions are kept in memory only.
         """

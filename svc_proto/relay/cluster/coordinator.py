@@ -19,7 +19,7 @@
 | `left`      | all | a phone that has disconnected; to one: a command's phone that cannot get it |
 | `notified`  | all | a notification from a phone                             |
 | `kept`      | all | an upload in the storage that all nodes share           |
-| `gone`      | all | the token of an upload that was deleted                 |
+| `gone`      | all | the token of an upload that was deleted before it expired |
 | `active`    | all | the phone that commands go to unless one is named       |
 | `command`   | one | a command for a phone of the receiver                   |
 | `consent`   | one | a consent request, which is now the receiver's          |
@@ -189,7 +189,7 @@ class ClusterCoordinator(LocalCoordinator):
         self.node.stop()
 
     def _unanswered(self) -> Iterable[int]:
-        """Return the sockets of our phones that have not answered all commands of other nodes."""
+        """Return the sockets of our phones from which an answer to a command of another node is awaited."""
         self._passing.purge(self.relay.engine.now.mono)
         return (number for _, (_, number) in self._passing.items())
 
@@ -302,7 +302,7 @@ class ClusterCoordinator(LocalCoordinator):
         return cluster_unavailable_error("which phone is where")
 
     def forward_answer(self, socket: int, payload: Mapping[str, object]) -> None:
-        """Send the answer to the node that sent the command, if the command went to this phone."""
+        """Send the answer to the node that sent the command, if this phone's answer to it is still awaited."""
         request_id = JsonObject.of(payload).text("request_id")
         node, number = self._passing.get(request_id, self.relay.engine.now.mono) or ("", 0)
         if number == socket:
@@ -387,7 +387,7 @@ class ClusterCoordinator(LocalCoordinator):
     # --- `NodeHandler`: node events ---
 
     def export_state(self) -> dict[str, object]:
-        """Return this node's state for another node, which has joined or missed a message.
+        """Return this node's state for another node that requests it.
 
         These are its phones, the selection, ended sessions, codes with API keys, moving phones and shared uploads.
         """

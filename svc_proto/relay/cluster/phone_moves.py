@@ -76,12 +76,12 @@ class PhoneMoves:
             self._arrived.notify_all()
 
     def state(self) -> dict[str, object]:
-        """Return the moving phones as `{"leaving": [...]}`, for a node that joins; empty without any."""
+        """Return the phones recorded as moving as `{"leaving": [...]}`, for another node; empty without any."""
         rows = [{"device_id": name, "aliases": phone.aliases} for name, (phone, _) in self._phones.items()]
         return {"leaving": rows} if rows else {}
 
     def apply_state(self, rows: list[JsonObject], is_at_sender: Callable[[int], bool]) -> None:
-        """Add the moving phones that another node reports, except those that are connected at a different node."""
+        """Add the moving phones that another node reports, except those that are connected at a node other than it."""
         for row in rows:
             name = row.text("device_id")
             phone = self._relay.phones.find_by_device_id(name)
@@ -102,7 +102,8 @@ class PhoneMoves:
     def wait(self, selector: str | None, active: str) -> Flow[None]:
         """Wait while a command with this selector would go to a moving phone.
 
-        `active` is the device id of the selected phone.
+        `active` is the device id of the selected phone. With the selector None, also wait while no phone is connected
+        and any phone moves.
         """
         while self._is_for_moving_phone(selector, active):
             yield from self._arrived.wait(min(until for _, until in self._phones.values()))

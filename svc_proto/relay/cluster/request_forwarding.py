@@ -1,13 +1,13 @@
 """Forwarding of requests for objects that another node has, see `svc_proto.cluster.forwarding`.
 
-| object                  | found by                             | statuses that come back besides 200 and 206  |
-|-------------------------|--------------------------------------|----------------------------------------------|
-| a file (`media`)        | its token                            | 304, 412, 416                                |
-| a session at `/mcp`     | its id                               | 202, 204, 400, 406, 409, 413, 415, 429, 503  |
-| a voice session's socket| its id                               | 403, 410; the socket itself, if it is opened |
+| object                   | found by  | statuses that come back                               |
+|--------------------------|-----------|-------------------------------------------------------|
+| a file (`media`)         | its token | 200, 206, 304, 412, 416                               |
+| a session at `/mcp`      | its id    | 200, 202, 204, 206, 400, 406, 409, 413, 415, 429, 503 |
+| a voice session's socket | its id    | 403, 410; the socket itself, if it is opened          |
 
-All other nodes are queried; the request goes to the address of the one that has the object. A WebSocket is forwarded
-over a second one to the other node: each message of one is sent on the other.
+All other nodes are queried; the request goes to the address of the first one that reports to have the object. A
+WebSocket is forwarded over a second one to the other node: each message of one is sent on the other.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class RequestForwarder:
         self.sockets = 0  # number of forwarded WebSockets
 
     def answer(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None]:
-        """Return the response of the node that has the object.
+        """Return the response of the node that has the object, or a handler for the client's WebSocket to that node.
 
-        Return None if no other node has it, if that node gives no response that `FORWARD_RULES` passes on, or if the
-        object is on this node by now. Raise `Refused` 503 at the limits.
+        Return None if no other node answers that it has the object, if that node gives no response that `FORWARD_RULES`
+        passes on, or if the object is on this node by now. Raise `Refused` 503 at the limits.
         """
         if self._lookups >= MAX_LOOKUPS or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
             raise Refused(503, "busy", "too much is being looked for at other nodes")
@@ -137,7 +137,7 @@ class _UpstreamSocket:
             self.downstream.close(*self.close_frame)
 
     def send_to_client(self, message: str | bytes) -> None:
-        """Send a message to the client, or queue it until the client's socket is open.
+        """Send a message to the client; store it if the client's socket is not open yet, or not any more.
 
         While the client does not read, reading from the other node is paused.
         """
@@ -188,7 +188,7 @@ class _DownstreamSocket:
     def revoke(self, refused: Refused) -> None:
         """Close both sockets with code 1008, since the client's credential was revoked.
 
-        Do nothing before the client's socket is open.
+        Do nothing while the client's socket is not open.
         """
         downstream = self.upstream.downstream
         if downstream is not None:

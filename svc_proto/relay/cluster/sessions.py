@@ -102,7 +102,7 @@ class ClusterSessions:
 
     @property
     def ended(self) -> list[str]:
-        """Return the hashes of sessions that ended within about the last hour."""
+        """Return the recorded hashes of ended sessions; those of before `ENDED_TTL` remain until another one ends."""
         return [token_hash for token_hash, _ in self._ended.items()]
 
     def stop(self) -> None:
@@ -171,7 +171,7 @@ class ClusterSessions:
         self._changes.put(token_hash, (at, mono), mono + CHANGE_TTL)
 
     def _is_ahead(self, token_hash: str, at: float) -> bool:
-        """Report whether this node has a change of the session, stored or not, from after `at` (Redis's clock)."""
+        """Report whether this node has an unstored change from `at` (Redis's clock) or later, or noted a later one."""
         now, session = self._relay.engine.now.mono, self._relay.sessions.hashed(token_hash)
         changed = None if session is None else self._relay.unsaved_since(session)
         if changed is not None and at <= self._node.cluster_time - (now - changed):

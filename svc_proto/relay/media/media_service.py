@@ -64,7 +64,8 @@ class MediaService:
     def prepare(self) -> Flow[None]:
         """Resolve the real paths of the sandbox; in the first process of the host, also delete old uploads.
 
-        In a private spool these are all uploads of earlier runs; in a shared folder, those that have expired.
+        In a private spool these are all uploads of earlier runs; in a shared folder, those that expired more than
+        `CLOCK_TOLERANCE` ago.
         """
         engine, named = self._engine, self.sandbox
         uploads, shared = self.uploads, self.uploads.folder
@@ -435,7 +436,7 @@ def _own_paths(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
 
 
 def display_name(name: str | None) -> str | None:
-    """Return a file name for clients: a base name of at most `MAX_NAME` encodable characters; None if that is empty."""
+    """Return a file name for clients: a base name of at most `MAX_NAME` encodable characters; None if empty or None."""
     if name is None:
         return None
     clean = _CONTROL.sub("", base_name(name)).encode("utf-8", "replace").decode("utf-8")

@@ -2,7 +2,7 @@
 
 Without `SVC_MEDIA_URL` an upload is a file in this process's spool, and ends with the process. With the setting,
 uploads are in storage that all nodes share: a folder or a bucket. Each node then has all uploads in its registry, and
-broadcasts which it has received (`kept`) and deleted (`gone`).
+broadcasts which it has received (`kept`) and deleted before their expiry (`gone`).
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class UploadRegistry:
     def mark_orphaned(self, node: str, *, tell: bool) -> None:
         """Mark the uploads that a lost node received, so that any node deletes them when they expire.
 
-        With `tell`, broadcast them to nodes that may not have them.
+        With `tell`, broadcast them, since another node may not have them.
         """
         for token, upload in self._owned.items():
             if upload.node == node:

@@ -127,7 +127,8 @@ class AuthorizationServer:
     def revoke(self, request: Request) -> Flow[Response]:
         """Revoke the session of an access or refresh token (RFC 7009); unknown tokens are ignored.
 
-        Raise `Refused` 400 for an invalid form, and 503 if the store or the other nodes do not confirm it.
+        Raise `Refused` 400 for an invalid form or without an issuer URL, and 503 if the session cannot be looked up, or
+        if the store or Redis does not confirm the revocation.
         """
         token = self._form(request).get("token", "")
         relay = self._relay
@@ -147,8 +148,9 @@ class AuthorizationServer:
     def authorize(self, request: Request) -> Response:
         """Create a consent request and redirect to its waiting page (RFC 6749 section 3.1).
 
-        Return an error page if the connection, the destination of the browser's fetch, the client id or the redirect
-        URI is refused. For a later error, redirect to a loopback redirect URI with it; for any other return the page.
+        Return an error page if the connection, the destination of the browser's fetch, a repeated parameter, the client
+        id or the redirect URI is refused. For a later error, redirect to a loopback redirect URI with it; for any other
+        redirect URI return the page.
         """
         relay = self._relay
         try:

@@ -62,7 +62,7 @@ class ShellLauncher:
     def prepare(self) -> Flow[None]:
         """Find tmux, if it is enabled, and write its configuration file; if that fails, tmux reads the user's own.
 
-        Log a configured shell that is not usable: terminals then get the next one.
+        Log a configured shell that is not usable, which `choose` then skips.
         """
         engine, shell = self._engine, self._config.terminal_shell
         if shell is not None:

@@ -322,7 +322,7 @@ class Terminal:
             self._flush()
 
     def on_exit(self, status: int | None) -> None:
-        """Report the end of the shell, with its exit status if it ended by itself and without tmux."""
+        """Report the end of the child, with the shell's exit status if it ended by itself and without tmux."""
         told = self.parting is TerminalTrigger.EXIT and self._owner.shells.tmux is None
         self._close(self.parting, notify=True, exit_status=shell_status(status) if told else None)
 

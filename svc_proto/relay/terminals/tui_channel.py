@@ -72,7 +72,10 @@ class TuiChannelHandler:
         return self._gateway is not None or self._starting is not None
 
     def handle(self, envelope: Envelope) -> None:
-        """Process one message of the TUI channel; messages are queued while a gateway starts, up to a limit."""
+        """Process one message of the TUI channel.
+
+        `tui.attach` stops the present gateway and starts one; other messages are queued during a start, up to a limit.
+        """
         if envelope.type == "tui.attach":
             self.close()
             task = self.engine.spawn(self._attach(envelope), on_done=self._started, on_error=self._not_started)
@@ -285,7 +288,7 @@ class _StderrLogger:
         self._lines = LineBuffer(limit=64 * 1024)
 
     def on_output(self, data: bytes) -> None:
-        """Log whole lines; a line that is too long is dropped."""
+        """Log the start of each whole line; if a line is too long, drop `data` and the line's earlier part."""
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:

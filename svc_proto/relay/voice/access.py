@@ -6,9 +6,9 @@ The order of the checks, and the answers (text/plain), are those of wire termina
 |------|----------------------------------------------------|--------------------------------------------|
 | 1    | no header, or another scheme than `Bearer `        | 401                                        |
 | 2    | an empty token, or one that is too long            | 401                                        |
-| 3    | the token of a live session                        | its principal; 403 without the live grant  |
+| 3    | the token of a device's live session               | its principal; 403 without the live grant  |
 | 4    | any other token over an unsafe connection          | 403; the API server is not queried         |
-| 5    | the API server refuses it, or is down              | 401                                        |
+| 5    | no 2xx answer of the API server, present or cached | 401                                        |
 | 6    | server without a key, caller without local access  | 401                                        |
 
 A pairing key of the API server in this process is accepted without steps 5 and 6.
@@ -75,8 +75,8 @@ class VoiceAuthorizer:
     def authorize(self, access: RelayAccess, request: Request) -> Principal | Flow[Principal]:
         """Return the principal of a request, or a flow that finds it.
 
-        Raise `Refused` 401 or 403 by the table of this module, 404 for a socket of a feature that is turned off,
-        or 503 at the limits and if the session store does not answer.
+        Both raise `Refused`: 401 or 403 by the table of this module, 404 for a socket of a feature that is turned off,
+        503 at the limits, and 503 if the session store does not answer a node that has not loaded all sessions.
         """
         if access in SOCKETS:
             return self._admit_socket(access, request)
@@ -194,9 +194,10 @@ class ApiBearerVerifier:
         self._under_way = 0
 
     def is_valid(self, bearer: str, *, afresh: bool = False) -> Flow[bool]:
-        """Report whether the API server accepts this bearer; an unreachable one accepts none. Raise `Refused` 503.
+        """Report whether the API server answers a request with this bearer with 2xx; False without an answer.
 
-        `afresh`: bypass the cache, and do not store the result.
+        A cached success is returned without a request. `afresh`: bypass the cache, and do not store the result. Raise
+        `Refused` 503 at the limit of concurrent requests.
         """
         digest, now = sha256_hex(bearer), self._engine.now.mono
         if not afresh and self._known.get(digest, now):
@@ -211,9 +212,9 @@ class ApiBearerVerifier:
         return True
 
     def requires_key(self) -> Flow[bool]:
-        """Report whether the API server refuses requests without a bearer, or does not answer. Raise `Refused` 503.
+        """Report whether the API server gives no 2xx response to a request without a bearer, or no response at all.
 
-        True is cached for `CACHE_SECONDS`.
+        True is cached for `CACHE_SECONDS`. Raise `Refused` 503 at the limit of concurrent requests.
         """
         if self._engine.now.mono < self._keyed_until:
             return True

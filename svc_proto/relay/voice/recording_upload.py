@@ -53,8 +53,8 @@ def suffix_of(content_type: str) -> str:
 def receive_recording(engine: Engine, request: Request) -> Flow[Recording]:
     """Read the whole body and return the recording: the first part that has a file name, or a name of `NAMES`.
 
-    The caller deletes the file. Raise `Refused` 400 for an invalid body, 413 for one that is too long, 500 for a disk
-    failure.
+    The caller deletes the file. Raise `Refused` 400 for an invalid body, 413 for a recording that is too long, 500 for
+    a disk failure.
     """
     kind = multipart_content_type(request)
     if kind is None:

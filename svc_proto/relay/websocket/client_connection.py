@@ -6,7 +6,7 @@
 | UNAUTHENTICATED | TOKEN   | OPEN            | a session token was accepted                                          |
 | UNAUTHENTICATED | REFUSE  | ENDED           | a first text that is not `system/auth`, or 30 s without any text      |
 | STORING_SESSION | STORED  | OPEN            | the store has the token, or a new session; its errors are only logged |
-| STORING_SESSION | REFUSE  | ENDED           | bad credentials, a block, an early end, or an error of the lookup      |
+| STORING_SESSION | REFUSE  | ENDED           | bad credentials, a block, too many early messages, or an error         |
 | OPEN            | REFUSE  | ENDED           | the session was revoked or has expired                                |
 | any             | GONE    | ENDED           | the socket closed                                                     |
 """
@@ -151,10 +151,10 @@ class ClientConnection:
         self._timer.set(engine.now.mono + AUTH_TIMEOUT)
 
     def on_text(self, text: str) -> None:
-        """Authenticate with the first message, and dispatch the others.
+        """Authenticate with the first message, and dispatch those that arrive after `auth.ok`.
 
-        Valid messages during authentication are queued; more than `MAX_EARLY` end it. Those of an ended client are
-        ignored.
+        Valid messages during authentication are queued until then; more than `MAX_EARLY` end it. Messages of an ended
+        client, and those that cannot be read, are ignored.
         """
         envelope = parse_envelope(text)
         if self.session is not None:  # `_mark_seen`, inlined
@@ -182,7 +182,7 @@ class ClientConnection:
             self.tui.writable()
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Stop the client's programs and unregister the client; pending commands to its phone fail."""
+        """Close the client's terminals, stop its gateway and unregister it; pending commands to its phone fail."""
         self._step(ClientTrigger.GONE)
         self._stop_timer()
         self._cancel()
@@ -206,7 +206,7 @@ class ClientConnection:
         return self.socket.writable
 
     def stop_children(self) -> None:
-        """Stop the client's terminals and its gateway, since the relay stops."""
+        """Close the client's terminals, report that, and stop its gateway, since the relay stops."""
         if self.terminals is not None:
             self.terminals.stop()
         if self.tui is not None:
@@ -238,7 +238,7 @@ class ClientConnection:
         self.send("system", "error", {"message": message, "error": code}, identity)
 
     def close_for(self, reason: str) -> None:
-        """Stop the client's programs, report the end of the session and close with 1008 (policy violation)."""
+        """Close the client's terminals, stop its gateway, report the session's end and close the socket with 1008."""
         self._step(ClientTrigger.REFUSE)
         self.close_children()
         self.send_error(reason, "session_ended")

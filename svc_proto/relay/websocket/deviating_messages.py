@@ -27,7 +27,7 @@ _REQUEST_ID = re.compile(r'"request_id"\s*:\s*"([^"\\]{1,100})"')
 
 
 def read_deviating_message(engine: Engine, text: str) -> Envelope | None:
-    """Return the message in a text that the strict reader refuses; None if it is to be ignored."""
+    """Return the message in a text that the strict reader refuses, or an error response instead; None to ignore it."""
     try:
         value = as_object(LenientReader(engine, "phone").read(text))
     except JsonError as error:
