@@ -1,7 +1,8 @@
 """Forwarding of a request to another node, once, and streaming of its response back to the client.
 
 The node acts as a gateway (RFC 9110 section 3.7). `Via` marks the request, so that no node forwards it twice.
-Backpressure of the client pauses reading from the other node. A client that disconnects ends the request there, too.
+Backpressure of the client pauses reading from the other node. A client that disconnects during the response ends the
+request there, too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Agent profiles, which `auth.ok` lists (wire core 1.4, 1.8); with discovery they are loaded again every 30 s.
 
 The first, `default`, comes from the main configuration file. With profile discovery there are others: the first
-`MAX_PROFILES` folders of `profiles/` beside that file, named like their folders. A folder `default`, and an unreadable
-file, are left out.
+`MAX_PROFILES` folders, by name, of `profiles/` beside that file, named like their folders. A folder `default`, and an
+unreadable file, are left out.
 """
 
 from __future__ import annotations

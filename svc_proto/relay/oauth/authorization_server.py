@@ -110,7 +110,8 @@ class AuthorizationServer:
     def token(self, request: Request) -> Flow[JsonResponse[types.TokensJson]]:
         """Exchange a code or a refresh token for new tokens (RFC 6749 section 3.2). Raise `Refused` 400 or 503.
 
-        The session of a code that is used twice, or of a used refresh token after its grace, is revoked.
+        A code that is used again within ten minutes revokes its session. So does a refresh token that names a session
+        but is not accepted, such as a used one after its grace.
         """
         form = self._form(request)
         check_resource(form.get("resource"), self._place(request) + MCP_PATH)
@@ -366,7 +367,7 @@ class AuthorizationServer:
         return (yield from self._tokens(session, token.partition(".")[0], client, used=token))
 
     def _find_session(self, token: str) -> PairedSession | None:
-        """Return the session of an access token, or of a refresh token, even a used one; None if there is none here."""
+        """Return the session of an access token, or of a refresh token, accepted or not; None if there is none here."""
         sessions, now = self._relay.sessions, self._relay.engine.now
         return sessions.find_by_access_token(token, now) or sessions.find_by_refresh_token(token, now)[0]
 

@@ -1,7 +1,7 @@
 """Issuer URL of the relay for a client: the base of its OAuth endpoints and of `/mcp`.
 
-The Host header gives the URL's host, since a relay has several names. A client of another host that does not use HTTPS gets no
-issuer: tokens could be read in transit (RFC 6749 section 1.6).
+The Host header gives the URL's host, since a relay has several names. A client of another host that does not use HTTPS
+gets no issuer: tokens could be read in transit (RFC 6749 section 1.6).
 """
 
 from __future__ import annotations

@@ -155,8 +155,8 @@ class _SessionRoutes:
     def _found(self, prefix: str) -> Flow[list[PairedSession]]:
         """Return the active sessions whose token starts with this prefix.
 
-        If this node has none, first read the sessions that other nodes changed. A prefix shorter than `PREFIX_LENGTH`
-        may match several sessions, so the flow waits until all sessions are loaded.
+        If this node has none, wait until all sessions are loaded, read those that changed, and search again.
+        A prefix shorter than `PREFIX_LENGTH` may match several, so the flow first waits until all are loaded.
         """
         relay = self._relay
         if len(prefix) < PREFIX_LENGTH:

@@ -111,9 +111,10 @@ def _chat(client: DispatchClient, envelope: Envelope) -> None:
 
 
 def _notifications(client: DispatchClient, envelope: Envelope) -> None:
-    """Store a posted notification and publish it to other nodes; nothing is answered (wire core 7.2).
+    """Store a posted notification and publish it to other nodes, without an answer (wire core 7.2).
 
-    An invalid notification is ignored. If the session lacks the right, send an error.
+    An empty or too large notification, and any other message, is ignored. If the session lacks the right, send an
+    error instead.
     """
     relay, session, payload = client.relay, client.session, envelope.payload
     if session is None or not session.may(NOTIFICATIONS, relay.engine.now.wall):
