@@ -31,8 +31,8 @@ WITH_SECRET = (
 class LocalAuthorizer:
     """Authorizer of programs on this host.
 
-    If the state folder cannot be read, the secret is required unless the setting names another policy. Failed reads and
-    writes are tried again at intervals.
+    If the state folder cannot be read, the secret is required unless the setting names another policy. After
+    a failure to read the folder, or to store or read the secret, that is tried again at intervals.
     """
 
     def __init__(self, config: RelayConfig) -> None:

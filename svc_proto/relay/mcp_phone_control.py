@@ -66,7 +66,7 @@ class LocalPhoneControl:
 
     @property
     def engine(self) -> Engine:
-        """Implement `PhoneControl.engine`."""
+        """Engine of the relay."""
         return self._relay.engine
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:

@@ -57,7 +57,7 @@ class PairedSessionsPort(RelayPort, Protocol):
     audit: RelayAudit
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session; return a `Failure` if the store did not store it, else None.
+        """Store a session, if there is a store; return a `Failure` if that did not succeed, else None.
 
         With `again`, a session that is missing in the store was revoked at another node, and ends here, too.
         """

@@ -235,7 +235,7 @@ class Relay:
     # --- sessions ---
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session so that it survives a crash; return a `Failure` if the store did not store it, else None.
+        """Store a session, if there is a store; return a `Failure` if that did not succeed, else None.
 
         With `again`, a session that is missing in the store was revoked at another node, and ends here, too.
         """
@@ -248,11 +248,11 @@ class Relay:
         return failure
 
     def is_stored(self, session: PairedSession) -> bool:
-        """Report whether the store has the session's latest state."""
+        """Report whether no change of the session is unsaved; True without a store."""
         return self._records.is_stored(session)
 
     def unsaved_since(self, session: PairedSession) -> float | None:
-        """Return the time (monotonic s) of the session's last change if the store does not have it; None if it has."""
+        """Return the time (monotonic s) of the session's last unsaved change; None if there is none."""
         return self._records.unsaved_since(session)
 
     def erase(self, session: PairedSession) -> Flow[str | None]:

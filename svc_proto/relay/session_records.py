@@ -31,7 +31,7 @@ ERASE_AGAIN = 60.0  # s between two attempts to erase a record
 
 
 class SessionRecords:
-    """Writer and reader of the stored records of sessions; records that could not be erased are erased later."""
+    """Writer and reader of the stored records of sessions; failed erasures are tried again."""
 
     def __init__(self, engine: Engine, sessions: PairedSessionRegistry, *, shared: bool = False) -> None:
         self._engine = engine
@@ -66,7 +66,7 @@ class SessionRecords:
         self._engine.spawn(self.erase(session))
 
     def unsaved_since(self, session: PairedSession) -> float | None:
-        """Return the time (monotonic s) of the last change if the store does not have it; None if it has."""
+        """Return the time (monotonic s) of the session's last unsaved change; None if there is none."""
         return self._unsaved.get(session.token_hash)
 
     def is_stored(self, session: PairedSession) -> bool:

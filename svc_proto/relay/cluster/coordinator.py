@@ -367,7 +367,6 @@ class ClusterCoordinator(LocalCoordinator):
         return cluster_metrics(self.node, "phones")
 
     def _count_phones(self) -> int:
-        """Return the number of this node's own phones."""
         return len(self._since) - len(self._elsewhere)
 
     def _entry(self, phone: ConnectedPhone) -> dict[str, object]:

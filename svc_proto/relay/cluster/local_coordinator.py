@@ -58,9 +58,9 @@ class LocalCoordinator:
         self.limiter = AuthRateLimiter()
 
     def load_sessions(self, records: SessionRecords) -> Flow[Failure | None]:
-        """Load the stored sessions at the start; return a `Failure` if the store or the tombstones cannot be read.
+        """Load the stored sessions at the start, if there is a store.
 
-        Otherwise return None.
+        Return a `Failure` if they, or the tombstones of any, cannot be read, else None.
         """
         return records.load()
 

@@ -58,10 +58,10 @@ class ClusterSessionsPort(Protocol):
     sessions: PairedSessionRegistry
 
     def is_stored(self, session: PairedSession) -> bool:
-        """Report whether the store has the session's latest state."""
+        """Report whether no change of the session is unsaved."""
 
     def unsaved_since(self, session: PairedSession) -> float | None:
-        """Return the time (monotonic s) of the session's last change if the store does not have it; None if it has."""
+        """Return the time (monotonic s) of the session's last unsaved change; None if there is none."""
 
     def grants_changed(self, session: PairedSession) -> None:
         """Close the MCP sessions and voice sockets, and unregister the phones, that lack a grant of the session now."""

@@ -102,9 +102,9 @@ class _PairingRoutes:
 
 
 def _with_dashboard(engine: Engine, config: RelayConfig, mint_request: MintRequest) -> Flow[MintRequest]:
-    """Return the request with the URL of the dashboard beside the relay, which is also added to its endpoints.
+    """Return the request with the URL of the dashboard beside the relay; `with_dashboard_member` adds it to endpoints.
 
-    The request stays unchanged if there is no dashboard or no network address for it, and if the request names a
+    The request stays unchanged if no dashboard listens at a network address of this host, and if the request names a
     dashboard or excludes chat.
     """
     dashboard, meta = config.dashboard, mint_request.meta

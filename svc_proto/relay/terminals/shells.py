@@ -122,7 +122,7 @@ class ShellLauncher:
         return (yield from self._succeeds(*self._options(), *words))
 
     def has_session(self, name: str) -> Flow[bool]:
-        """Report whether the tmux session exists."""
+        """Report whether the tmux session exists; False if tmux fails."""
         return (yield from self._succeeds("has-session", "-t", f"={self.session_name(name)}"))
 
     def kill_session(self, name: str) -> Flow[bool]:
@@ -137,7 +137,7 @@ class ShellLauncher:
         return replay_text((yield from self._output("capture-pane", "-p", "-S", f"-{REPLAY_LINES}", "-t", target)))
 
     def list_sessions(self) -> Flow[str]:
-        """Return one line for each tmux session, in `LIST_FORMAT`; empty without any."""
+        """Return one line for each tmux session, in `LIST_FORMAT`; empty without any, and if tmux fails."""
         return (yield from self._output("list-sessions", "-F", LIST_FORMAT)).decode("utf-8", "replace")
 
     def _options(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ class VoiceSubsystem:
         self.gate = VoiceAuthorizer(relay, voice)
 
     def __contains__(self, session_id: str) -> bool:
-        """Report whether a manager has a session of this id, or had one that ended lately."""
+        """Report whether a manager has a session of this id, or still stores the id of one that has ended."""
         return any(family.is_known(session_id) for family in self.sessions.values())
 
     def recheck(self, bearer_hash: str) -> None:

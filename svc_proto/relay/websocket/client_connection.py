@@ -151,10 +151,10 @@ class ClientConnection:
         self._timer.set(engine.now.mono + AUTH_TIMEOUT)
 
     def on_text(self, text: str) -> None:
-        """Authenticate with the first message, and dispatch those that arrive after `auth.ok`.
+        """Authenticate with the first message, and dispatch readable ones that arrive after `auth.ok`.
 
-        Valid messages during authentication are queued until then; more than `MAX_EARLY` end it. Messages of an ended
-        client, and those that cannot be read, are ignored.
+        Valid messages during authentication are queued until then; more than `MAX_EARLY` end it. Those of an ended
+        client are ignored.
         """
         envelope = parse_envelope(text)
         if self.session is not None:  # `_mark_seen`, inlined
@@ -182,7 +182,7 @@ class ClientConnection:
             self.tui.writable()
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Close the client's terminals, stop its gateway and unregister it; pending commands to its phone fail."""
+        """Unregister the client, close its terminals and stop its gateway; pending commands to its phone fail."""
         self._step(ClientTrigger.GONE)
         self._stop_timer()
         self._cancel()
@@ -245,7 +245,6 @@ class ClientConnection:
         self.socket.close(1008, reason)
 
     def _mark_seen(self) -> None:
-        """Set the time at which the client's session was last seen to now."""
         if self.session is not None:
             self.session.last_seen = self.relay.engine.now.wall
 
