@@ -81,7 +81,7 @@ class PhoneMoves:
         return {"leaving": rows} if rows else {}
 
     def apply_state(self, rows: list[JsonObject], is_at_sender: Callable[[int], bool]) -> None:
-        """Add the moving phones that another node reports, except those that are connected at a node other than it."""
+        """Add the moving phones that another node reports, except those that are connected at any node but that one."""
         for row in rows:
             name = row.text("device_id")
             phone = self._relay.phones.find_by_device_id(name)

@@ -275,7 +275,7 @@ class MediaService:
                 engine.emit(ReleaseFile(opened.handle))
 
     def answer(self, request: Request, token: str) -> Flow[Response | StreamedResponse]:
-        """Answer a GET or HEAD for a token as `open_token` and `serve` do; raise `Refused` 503 for a bucket."""
+        """Answer a GET or HEAD for a token as `open_token` and `serve` do; raise `Refused` 503 if the bucket fails."""
         upload, objects = self.uploads.object_of(token), self.uploads.objects
         entry = self.registry.lookup(token, self._engine.now)
         if objects is None or upload is None or entry is None:
