@@ -82,7 +82,8 @@ class LocalPhoneControl:
     def prepare(self, path: str, arguments: Mapping[str, object]) -> Flow[None] | None:
         """Return a flow that waits while the command's phone moves from a stopping node to another one.
 
-        Return None if no phone moves, and for the routes of devices and notifications.
+        Return None if no phone moves, and for the routes of devices and notifications. Raise `Refused` 400 for a
+        selector that is not text.
         """
         coordinator = self._relay.coordinator
         if not coordinator.moves or path in (DEVICES, NOTIFICATIONS):

@@ -95,7 +95,7 @@ class AuthorizationServer:
     # --- for clients ---
 
     def register(self, request: Request) -> JsonResponse[types.ClientMetadataJson]:
-        """Return the metadata of a new client (RFC 7591). Raise `Refused` 400.
+        """Return the metadata of a new client (RFC 7591). Raise `Refused` 400, or 413 as `Request.json` does.
 
         The client id contains the metadata, so nothing is stored (decision 152).
         """
@@ -241,7 +241,8 @@ class AuthorizationServer:
     ) -> JsonResponse[types.ConsentAnsweredJson] | Flow[JsonResponse[types.ConsentAnsweredJson]]:
         """Store the owner's answer: `{"ballot", "allow", "scope"?, "ttl_seconds"?}` with the request's ballot.
 
-        Raise `Refused` 404 for an unknown code, 409 for another ballot, 400 for an invalid body.
+        Raise `Refused` 404 for an unknown code, 409 for another ballot, 400 for an invalid body, and 413 as
+        `Request.json` does.
         """
         return self._brought("code", request.params["code"], self._answer, request)
 

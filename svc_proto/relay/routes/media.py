@@ -80,7 +80,10 @@ class _MediaRoutes:
         self._relay = relay
 
     def register(self, request: Request) -> Flow[JsonResponse[MediaRegisteredJson]]:
-        """Register a file of the host. Raise `Refused` 400 for an invalid body, and for a file that is not served."""
+        """Register a file of the host.
+
+        Raise `Refused` 400 for an invalid body and for a file that is not served, and 413 as `Request.json` does.
+        """
         media = self._relay.media
         body = request.json_object()
         content_type = content_type_field(body.get("content_type"), "content_type")
