@@ -219,7 +219,7 @@ def origin_of(url: str) -> tuple[str, str]:
 
 
 def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bool:
-    """Report whether a key depends on the file's `model.base_url`: a change of that address could send it elsewhere.
+    """Report whether a key may go to the file's `model.base_url`, so that a change of that address sends it elsewhere.
 
     Such a key is the file's own, the environment's without an address there, or that of a route without an address.
     """

@@ -1,7 +1,7 @@
 """Model options in a body of `/v1/chat/completions`: sampling, response format, the client's own tools.
 
-Options without support here are refused with 400 (wire api 5.3). Unknown members, such as `top_k` or `grammar`, are
-forwarded to the model's server.
+Options without support here are refused with 400, unless their value has no effect (wire api 5.3). Unknown members,
+such as `top_k` or `grammar`, are forwarded to the model's server.
 """
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
 def _choice(body: Mapping[str, object], tools: tuple[Mapping[str, object], ...] | None) -> Mapping[str, object]:
     """Return the members `tool_choice` and `parallel_tool_calls` for the model, where they are given.
 
-    `tool_choice` is left out if the client has no tools. Raises `Refused` 400 if it is invalid or needs tools.
+    `tool_choice` is left out if the client has no tools. Raises `Refused` 400 if one of them is invalid, or if
+    `tool_choice` needs tools.
     """
     choice, parallel = body.get("tool_choice"), optional(body, "parallel_tool_calls", boolean)
     if choice is not None and choice not in CHOICES and JsonObject.of_or_none(choice) is None:

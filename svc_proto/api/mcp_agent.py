@@ -194,7 +194,7 @@ class _ProgressReporter:
         self._timer = engine.timers.timer(self._round)
 
     def add_event(self, event: TurnStreamEvent) -> None:
-        """Add the text of an event, or the name of a tool that starts, to the next piece. Other events add nothing."""
+        """Add the text of an event, or the name of a tool that starts, to the next piece. After `close` do nothing."""
         if self._closed:  # a stopped turn may emit events before its end
             return
         if isinstance(event, TextDelta):

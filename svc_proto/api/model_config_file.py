@@ -46,7 +46,7 @@ def parse_change(body: Mapping[str, object]) -> dict[str, str]:
 
 
 def parse_prompt(value: object, name: str) -> dict[str, str]:
-    """Return the change of the configuration file that sets the system prompt to `value`.
+    """Return the change of the configuration file that sets the system prompt to `value`, stripped.
 
     Raises `Refused` 400 with the member's `name` if the value is no text or is too long.
     """

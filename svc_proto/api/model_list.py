@@ -34,7 +34,10 @@ class _CachedModels:
 
 
 class ModelList:
-    """Cached `GET {base_url}/models` of one address, failures too; concurrent callers share one request."""
+    """Cached `GET {base_url}/models` of one endpoint, failures too.
+
+    Concurrent callers for the same endpoint share one request.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -42,7 +45,10 @@ class ModelList:
         self._found: _CachedModels | None = None
 
     def list_models(self, route: ModelEndpoint) -> Flow[tuple[str, ...] | None]:
-        """Return the model ids in the upstream's order; None if the request failed or the answer is no list."""
+        """Return the model ids in the upstream's order, at most `MAX_MODELS`; None if there is no list.
+
+        Ids of more than `MAX_NAME` characters are left out.
+        """
         yield from self._asking.acquire()
         try:
             now = self._engine.now.mono

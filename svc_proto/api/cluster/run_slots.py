@@ -96,7 +96,7 @@ class ClusterRunSlots:
             self._count()
 
     def on_ready_started(self) -> None:
-        """Release unused slots, and start to poll for more if a turn waits for nothing but a slot."""
+        """Release unused slots while connected; start to poll for more if a turn waits for nothing but a slot."""
         self.on_slot_freed()
         self._freed.notify_all()
         if self._turns.waits_only_for_slot and self._seeking is None:

@@ -128,11 +128,11 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         return self.places.reserve_slot(session_id, may_wait=may_wait)
 
     def on_slot_freed(self) -> None:
-        """Release unused slots for turns that wait at other nodes."""
+        """Release unused slots for turns that wait at other nodes, unless this node is disconnected."""
         self.places.on_slot_freed()
 
     def on_ready_started(self) -> None:
-        """Release unused slots, and poll for more if a turn of this node waits for nothing but a slot."""
+        """Release unused slots while connected; poll for more if a turn of this node waits for nothing but a slot."""
         self.places.on_ready_started()
 
     def fence(self, session_id: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Files of attached images in the spool folder: they are read and deleted when the turn of their prompt starts."""
+"""Files of attached images in the spool folder: reading for the turn of their prompt, and deletion."""
 
 from __future__ import annotations
 

@@ -71,7 +71,10 @@ class AttachmentUpload:
     # --- for the connection ---
 
     def receive_text(self, text: str, *, limit: int) -> None:
-        """Decode and queue a piece of the content; set `error` if it is invalid or at a limit."""
+        """Decode and queue a piece of the content; set `error` if it is invalid or at a limit.
+
+        After an error do nothing.
+        """
         if self.error is not None:
             return
         try:
@@ -193,7 +196,7 @@ class AttachmentUpload:
             self._changed.notify_all()
 
     def _fill(self, blob: int) -> Flow[str | Failure]:
-        """Write the content to the new file, and close it; return its path."""
+        """Write the content to the new file, and close it; return its path, or the failure."""
         engine = self._engine
         while self._pieces or not self._is_complete:
             if not self._pieces:

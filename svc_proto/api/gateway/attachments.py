@@ -110,7 +110,8 @@ class _AttachmentMethods:
         """Attach an image to the client's next prompt, unless an equal one is attached.
 
         Raises `RpcError` if the content is not base64, and at a limit. Content without the signature of a known format
-        is accepted, with the format that the call or the end of the file name gives, else as PNG.
+        is accepted: with the format that the call gives, else with the text behind the last point of the file name (the
+        whole name without one). If that is not alphanumeric, the format is PNG.
         """
         with self._content(call, "content_base64", "bytes_base64", limit=MAX_IMAGE) as content:
             session = yield from self._gateway.find(connection, call)

@@ -55,7 +55,7 @@ class LongMessage:
             self._upload.receive_text(content, limit=MAX_FILE)
 
     def finish(self) -> Iterator[tuple[str, str, AttachmentUpload | None]]:
-        """Return the calls after the last part: each line, and for one of them the name of a parameter and its upload.
+        """Return the lines after the last part, each with the name of a parameter and its upload, or with "" and None.
 
         Raises `RpcError` if the message cannot be read.
         """

@@ -96,7 +96,7 @@ class _ProfileMethods:
     def configure(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Change the model and the soul (the system prompt) in the configuration file; other parts do not change.
 
-        Raises `RpcError` for a model that is not offered, and `Refused` 403 without the right to manage.
+        Raises `RpcError` for a model that is not offered, and `Refused` 403 for a change without the right to manage.
         """
         _check_name(call)
         api, model, soul = self._gateway.api, call.params.text("model"), call.params.string("soul")

@@ -171,7 +171,7 @@ class _PromptMethods:
     def _accept(
         self, connection: GatewayConnection, call: RpcCall, session: LiveSession, text: str, message_id: str
     ) -> Flow[Result]:
-        """Start a turn with a prompt, or queue it; first remove later messages if the call has a `truncate_` member.
+        """Start a turn with a prompt, or queue it; first remove messages as `_truncate` does if the call names one.
 
         Raises `RpcError` if the prompt would have to wait and the queue is full or messages are to be removed, and
         `Refused` if the prompt is blank and has no attachments.

@@ -109,9 +109,10 @@ class _SessionMethods:
         }
 
     def resume(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Open a stored session; return its snapshot and messages, but no instructions, and 200 characters of a result.
+        """Open a stored session; return its snapshot and the texts of its oldest `MAX_ROWS` messages.
 
-        A call with the source `webui` gets no messages: the phone app sends it, and reads them over HTTP.
+        Instructions are left out, and results of tools are cut to 200 characters. A call with the source `webui` gets
+        no messages: the phone app sends it, and reads them over HTTP.
         """
         gateway = self._gateway
         check_profile(call)

@@ -165,7 +165,7 @@ class LiveTurn:
             self._send("tool.generating", {"name": call.name})
 
     def _seal(self) -> None:
-        """Send the text since the last tool call, if any, as complete, before the next tool runs."""
+        """Send the text since the last tool call, if any, as complete, before the next tool call is shown."""
         if self._segment:
             self._send("message.interim", {"text": self.text, "already_streamed": True})
             self._segment = []

@@ -41,7 +41,10 @@ class _ApprovalRoutes:
         self._api = api
 
     def list_all(self, request: Request) -> Flow[JsonResponse[StandingApprovalsJson]]:
-        """Return all standing approvals; principal and time are null if the record of changes lacks the approval."""
+        """Return the standing approvals, without those of a chat that are also for good.
+
+        Principal and time are null if the record of changes lacks the approval.
+        """
         found = yield from self._standing()
         given = yield from self._api.ledger.find("")
         return json_response(200, {"approvals": [_row(chat, pattern, given) for chat, pattern in found]})
@@ -49,8 +52,8 @@ class _ApprovalRoutes:
     def end(self, request: Request) -> Flow[JsonResponse[ApprovalEndedJson]]:
         """End the standing approval of `pattern` for the chat `session_id`; without a chat, the one for good.
 
-        With a chat, the same approval for good ends too; without a chat, also those of all chats. Raises `Refused` 404
-        if there is no such approval, 503 if the approvals cannot be read or this one cannot be removed.
+        Without a chat, the same approvals of all chats end too. Raises `Refused` 404 if `list_all` does not list the
+        approval, 503 if the approvals cannot be read or this one cannot be removed.
         """
         body = request.json_object()
         pattern, chat = text(body.get("pattern"), "pattern"), body.string("session_id") or ""

@@ -50,8 +50,9 @@ class _ImageActivity:
     def show(self, request: Request) -> Flow[JsonResponse[types.ImageActivityJson] | Response | StreamedResponse]:
         """List the calls in the newest 500 messages, oldest first, without those whose result is older than `since`.
 
-        In a cluster, if a call has no result and this node runs no turn of the session, the node that owns the session
-        answers. Raises `Refused` 400 for a `since` that is no number, 404 for another profile or an unknown session.
+        In a cluster, if a call has no result and this node runs no turn of the session, another node that owns the
+        session answers. Raises `Refused` 400 for a `since` that is no number, 404 for another profile or an unknown
+        session.
         """
         api, session_id = self._api, request.params["id"]
         if request.query.get("profile", PROFILE) != PROFILE:

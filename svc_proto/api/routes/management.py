@@ -262,7 +262,7 @@ class _ManagementRoutes:
 
 
 def _access(method: str) -> ApiAccess:
-    """Return the access policy for a method: a GET needs a key, any other method also the right `manage`."""
+    """Return the access policy for a method: `KEY` for GET, `MANAGE` for any other method."""
     return ApiAccess.KEY if method == "GET" else ApiAccess.MANAGE
 
 

@@ -84,7 +84,7 @@ class _ChatSessionRoutes:
     # --- lists ---
 
     def list_all(self, request: Request) -> Flow[JsonResponse[types.SessionPageJson]]:
-        """List the sessions, or a page of them if the query has `limit` or `offset`.
+        """List the sessions, at most `MAX_ROWS`, or a page of them if the query has `limit` or `offset`.
 
         Archived sessions and children are listed only on request.
         """

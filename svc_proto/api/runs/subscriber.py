@@ -101,7 +101,7 @@ class Subscriber:
 
     @property
     def is_behind(self) -> bool:
-        """Report whether the reader's backlog is over the limit."""
+        """Report whether a reader is connected and its backlog is over the limit."""
         return self.state is SubscriberState.READING and (
             len(self._pieces) > MAX_BACKLOG_EVENTS or self._size > MAX_BACKLOG_BYTES
         )
