@@ -115,7 +115,7 @@ class KeyGuessLimiter:
         self.limiter = limiter
 
     def record_success(self, request: Request, now: Moment) -> None:
-        """Clear the failures of the address after a right key."""
+        """Clear the failures of the address after a right key; a block remains."""
         self.limiter.success(request.peer.host, now)
 
     def record_failure(self, request: Request, now: Moment) -> Refused | None:

@@ -124,7 +124,10 @@ class HostSettings:
         self._engine.log(Level.INFO, "settings of the host changed", fields=sorted(values))
 
     def write_key(self) -> Flow[None]:
-        """Write a new API key into the files. Raises `Refused` 409 if no file can change it, 500 if a write fails."""
+        """Write a new API key into the files.
+
+        Raises `Refused` 409 if no file can change it, 500 if a file is unusable.
+        """
         config = self._config
         if not config.key:
             raise Refused(409, "keyless", "the server was started without a key")

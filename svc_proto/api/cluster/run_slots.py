@@ -50,7 +50,7 @@ class ClusterRunSlots:
             self._seeking.cancel()
 
     def renew(self) -> None:
-        """Release unused slots and queue places, and renew the others.
+        """Release unused slots and queue places as `on_slot_freed` does, and renew the others.
 
         Called periodically while this node holds any, and as soon as Redis is reachable again.
         """

@@ -136,7 +136,10 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         self.places.on_ready_started()
 
     def fence(self, session_id: str) -> int | None:
-        """Return the fencing token of this node's lease of the session, or None without a lease."""
+        """Return the fencing token of this node's lease of the session; None without a lease.
+
+        The token is 0 until the lease has been acquired.
+        """
         return self.leases.fencing_token(session_id)
 
     def _leased(self, session_id: str, request: Request | None) -> Flow[Response | StreamedResponse | None]:

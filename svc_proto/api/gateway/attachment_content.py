@@ -132,36 +132,36 @@ class ContentParts:
 
     @property
     def size(self) -> int:
-        """Implement `AttachmentContent.size`."""
+        """Number of bytes."""
         return sum(map(len, self.parts))
 
     @property
     def start(self) -> bytes:
-        """Implement `AttachmentContent.start`."""
+        """The first part."""
         return self.parts[0]
 
     def digest(self) -> bytes:
-        """Implement `AttachmentContent.digest`."""
+        """Return the SHA-256 of the content."""
         hashed = sha256()
         for part in self.parts:
             hashed.update(part)
         return hashed.digest()
 
     def text(self) -> tuple[str, int] | None:
-        """Implement `AttachmentContent.text`."""
+        """Return the beginning of the content as text, and the number of all characters; None if it is no text."""
         reader = TextReader(self.text_limit)
         for part in self.parts:
             reader.receive(part)
         return reader.finish()
 
     def store(self) -> Flow[str]:
-        """Implement `AttachmentContent.store`."""
+        """Write the content to a file and return its path; the caller has to delete the file. Raises `RpcError`."""
         path = yield from spool_file(self.engine, ".image", *self.parts)
         if isinstance(path, Failure):
             raise RpcError(NOT_SUPPORTED, NO_DISK)
         return path
 
     def read(self) -> Flow[bytes]:
-        """Implement `AttachmentContent.read`."""
+        """Return the parts joined."""
         yield from ()
         return b"".join(self.parts)

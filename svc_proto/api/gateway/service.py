@@ -60,7 +60,7 @@ class ApiGateway:
         return GatewayConnection(self, request)
 
     def connect(self, connection: GatewayConnection) -> None:
-        """Register an open connection; a revocation of its credential closes it."""
+        """Register an open connection, which a revocation of its credential closes; do nothing without a credential."""
         if connection.credential_id:
             self.api.engine.revocables[connection] = connection.credential_id
 

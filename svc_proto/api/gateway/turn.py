@@ -78,7 +78,7 @@ class LiveTurn:
 
     @property
     def text(self) -> str:
-        """The answer since the last tool call."""
+        """The answer's text since the last tool call that this turn has announced or started."""
         return "".join(self._segment)
 
     def add_event(self, event: TurnStreamEvent) -> None:

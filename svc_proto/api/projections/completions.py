@@ -55,7 +55,7 @@ class CompletionProjection:
         self._end = f',"finish_reason":null}}]{self._tail}'
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
-        """Implement `Projection.encode`."""
+        """Return the chunks for an event of the turn, then `[DONE]` at its end; empty for an event without any."""
         match event:
             case TextDelta(text):
                 return f'{self._start}{{"content":{strict_json.dumps(text)}}}{self._end}'

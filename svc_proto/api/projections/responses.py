@@ -263,7 +263,7 @@ class ResponseProjection:
         self._number = 0  # of the next event, from 0
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
-        """Implement `Projection.encode`."""
+        """Return the response events for an event of the turn, with their numbers; empty for an event without any."""
         frames: list[str] = []
         for name, members in self._builder.add_event(event):
             frames.append(encode_frame({"type": name, "sequence_number": self._number, **members}, event=name))

@@ -58,7 +58,7 @@ class RunProjection:
         }
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
-        """Implement `Projection.encode`."""
+        """Return the run event for an event of the turn; empty for an event without one."""
         if isinstance(event, TextDelta):
             return f'{self._delta}{self._stamp.at(now)},"delta":{strict_json.dumps(event.text)}}}\n\n'
         encode = self._encoders.get(type(event))

@@ -61,7 +61,7 @@ class SessionProjection:
         }
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
-        """Implement `Projection.encode`."""
+        """Return the session events for an event of the turn, with their numbers; empty for an event without any."""
         if isinstance(event, TextDelta):  # as `_piece`, without its call: most events are these
             self._seq += 1
             before, after = self._delta

@@ -61,7 +61,7 @@ class _HostRoutes:
     def rotate_key(self, request: Request) -> Flow[JsonResponse[KeyReloadedJson]]:
         """Write a new API key into the files and load it, so that it counts at once; the answer does not contain it.
 
-        Raises `Refused` 409 if no file can change the key or it cannot be loaded, 500 if it cannot be written.
+        Raises `Refused` 409 if no file can change the key or it cannot be loaded, 500 for an unusable file.
         """
         yield from self._api.host_settings.write_key()
         return (yield from self.reload_key(request))

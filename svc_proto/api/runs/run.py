@@ -166,16 +166,16 @@ class Run:
 
     @property
     def reader_behind(self) -> bool:
-        """Implement `AgentHost.reader_behind`."""
+        """Report whether a reader is connected and its backlog is over the limit."""
         return self.subscriber is not None and self.subscriber.is_behind
 
     @property
     def can_request_approval(self) -> bool:
-        """Implement `AgentHost.can_request_approval`."""
+        """Report whether the client of the turn shows approval requests and answers them."""
         return self._may_ask
 
     def emit(self, event: TurnEvent) -> None:
-        """Implement `AgentHost.emit`."""
+        """Collect and publish an event of the agent; events of model calls are counted, but not published."""
         if type(event) is TextDelta:
             text = event.text
             if not self._needs_break:
@@ -212,14 +212,14 @@ class Run:
         self._publish(event)
 
     def wait_drained(self) -> Flow[None]:
-        """Implement `AgentHost.wait_drained`."""
+        """Wait until no connected reader has a backlog over the limit."""
         while self.reader_behind:
             yield from self._wait(self._state_changed)
 
     def store_calls(
         self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
     ) -> Flow[None]:
-        """Implement `AgentHost.store_calls`."""
+        """Store the row of an answer with tool calls; if the write fails, later writes of rows repeat it."""
         notices = "".join(self._notices)
         self._round, self._thoughts, self._notices = [], [], []
         self._needs_break = bool(self._text)
@@ -234,7 +234,7 @@ class Run:
         yield from self._store_row(row)
 
     def store_result(self, call: ToolCall, output: str, pictures: tuple[StoredPicture, ...] = ()) -> Flow[None]:
-        """Implement `AgentHost.store_result`."""
+        """Store the row of a tool's result, then its pictures; a picture that cannot be stored is skipped."""
         row = self._row("tool", output, tool_call_id=call.id, tool_name=call.name)
         yield from self._store_row(row)
         for picture in pictures:
@@ -249,7 +249,10 @@ class Run:
                 yield from self._api.run_store_request(request)
 
     def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:
-        """Implement `AgentHost.request_approval`."""
+        """Publish an approval request, wait for its answer, and publish the choice.
+
+        Return the text of the answer if it has one, else the choice. Without an answer within `approval_timeout`, the choice is `deny`.
+        """
         engine, record = self._engine, self.record
         approval = self._approvals.request(
             event.call.id, event.choices, now=engine.now.mono, within=self._api.config.approval_timeout
