@@ -37,7 +37,10 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
         return {"resolved": len(answered), **({} if answered else {"status": "expired"})}
 
     def clarify(connection: GatewayConnection, call: RpcCall) -> Result:
-        """Answer a question by its request id, in whichever live session; the status is `expired` if none has it."""
+        """Answer a question by its request id, in any live session.
+
+        The status is `expired` if no present turn has the question, or its run is being stopped.
+        """
         request_id, text = call.text("request_id"), call.text("answer")
         turns = [session.turn for session in gateway.sessions.values()]
         answered = any(turn.answer_question(request_id, text) for turn in turns if turn is not None)

@@ -61,7 +61,7 @@ class StandingApprovalJson(TypedDict):
 
 
 class StandingApprovalsJson(TypedDict):
-    """All standing approvals; those for good are first."""
+    """Standing approvals, those for good first. One of a chat is left out if it is also for good."""
 
     approvals: list[StandingApprovalJson]
 

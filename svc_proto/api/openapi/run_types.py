@@ -165,7 +165,7 @@ class ChunkJson(TypedDict):
 
 
 class ChunkErrorJson(TypedDict):
-    """The error of a failed turn, before the last chunk."""
+    """The error of a failed or stopped turn, before the last chunk."""
 
     error: dict[str, AnyJson]
 
@@ -216,7 +216,7 @@ class RunBodyJson(TypedDict, total=False):
 
 
 class RunAcceptedJson(TypedDict):
-    """The run has started."""
+    """The run is accepted. It starts at once, or after earlier runs of its session."""
 
     run_id: str
     status: Literal["started"]
@@ -463,7 +463,7 @@ class ResponseSnapshotEventJson(ResponseEventJson):
 
 
 class ResponseItemEventJson(ResponseEventJson):
-    """An output item has been added or completed."""
+    """An output item has been added or is done."""
 
     output_index: NonNegativeInt
     item: ResponseItemJson

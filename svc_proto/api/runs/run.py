@@ -251,7 +251,8 @@ class Run:
     def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:
         """Publish an approval request, wait for its answer, and publish the choice.
 
-        Return the text of the answer if it has one, else the choice. Without an answer within `approval_timeout`, the choice is `deny`.
+        Return the text of the answer if it has one, else the choice. Without an answer within `approval_timeout`, the
+        choice is `deny`.
         """
         engine, record = self._engine, self.record
         approval = self._approvals.request(
