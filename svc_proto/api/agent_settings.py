@@ -202,7 +202,7 @@ def product_id(brand: Brand) -> str:
 
 
 def is_usable_base_url(url: str) -> bool:
-    """Report whether a URL can be the base URL of an endpoint: http or https, without `@`, query and fragment."""
+    """Report whether a URL can be the base URL of an endpoint: http or https with a host; no `@`, query or fragment."""
     return http_address(url) is not None and not urlsplit(url).query and not urlsplit(url).fragment
 
 

@@ -70,7 +70,7 @@ class ChangeLedger:
         )
 
     def find(self, name: str) -> Flow[list[AgentChange]]:
-        """Return the changes of the named principal, oldest first; all changes if `name` is empty.
+        """Return the recorded changes of the named principal, oldest first; those of all if `name` is empty.
 
         Raises `Refused` 503 if the ledger cannot be read.
         """

@@ -50,7 +50,7 @@ def model_not_found(identity: str) -> Refused:
 
 
 def store_unavailable() -> Refused:
-    """Build a 503: the store did not answer, or reported an error."""
+    """Build a 503 `session_db_unavailable`, for a store that fails or times out, or a file that cannot be read."""
     return Refused(503, "session_db_unavailable", "the session store is unavailable")
 
 

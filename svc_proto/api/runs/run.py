@@ -175,7 +175,7 @@ class Run:
         return self._may_ask
 
     def emit(self, event: TurnEvent) -> None:
-        """Collect and publish an event of the agent; events of model calls are counted, but not published."""
+        """Publish an event of the agent, and collect its text for the turn; events of model calls are only counted."""
         if type(event) is TextDelta:
             text = event.text
             if not self._needs_break:

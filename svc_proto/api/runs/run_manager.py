@@ -73,10 +73,11 @@ class RunManager:
         key: str = "",
         find_known: Callable[[], Run | None] = lambda: None,
     ) -> Flow[Run | Response | StreamedResponse]:
-        """Register a run, which starts at once or when it has a slot, and return it. Raises `Refused` 429 or 503.
+        """Register and return a run, which starts as soon as it has a slot and its session is free.
 
         Return the run of an equal earlier request instead, if `find_known` returns one, or the answer of another node
-        that owns the session or has the idempotency `key`. The run is stopped when `credential_id` is revoked.
+        that owns the session or has the idempotency `key`. The run is stopped when `credential_id` is revoked. Raises
+        `Refused` 429 or 503.
         """
         authority, brand = turn_request.authority, turn_request.brand
         if request is not None:
