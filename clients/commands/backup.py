@@ -1,4 +1,4 @@
-"""`svc backup` and `svc restore`: write the home's durable files and the database into one file; restore them."""
+"""`svc backup` and `svc restore`: write the home's durable files and an SQLite database into one file; restore them."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def json_option(command: Command) -> Command:
 
 
 def print_lines(lines: list[str]) -> None:
-    """Print lines to standard output; on a terminal, wrap them between words."""
+    """Print lines to standard output; on a terminal, wrap long ones between words."""
     from runtimes.cli.word_wrap import wrap_line
 
     for line in lines:
@@ -53,7 +53,7 @@ def print_lines(lines: list[str]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table to standard output; on a terminal, fit it to the terminal's width."""
+    """Print a table to standard output; on a terminal that is too narrow for it, print each row as a block of lines."""
     from svc_proto.cli.desktop_output import table
 
     width = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
@@ -83,7 +83,7 @@ def terminal_safe(text: str, *, on_terminal: bool) -> str:
 
 
 def error_reason(error: OSError) -> str:
-    """Return the system's text for an error in lower case, or the error's class name if there is no text."""
+    """Return, in lower case, the system's text for an error, or the name of its class if there is no text."""
     return (error.strerror or type(error).__name__).lower()
 
 
@@ -121,7 +121,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command; the error for an unknown one lists the commands."""
+        """Resolve a command; the error for an unknown name lists the commands, unless the name begins with a dash."""
         if args and not args[0].startswith("-") and args[0] not in self._modules:
             ctx.fail(f"No such command {args[0]!r}: choose one of {', '.join(self._modules)}.")
         return super().resolve_command(ctx, args)

@@ -106,7 +106,8 @@ def run_on_session(
 ) -> T:
     """Run a flow with the session that `find_stored_session` returns for `who`, and return the flow's result.
 
-    That is the one of the named relay, or else the only stored one. Raises `CliError` if there is no such session.
+    That is the one of the named relay, which a token makes if none is stored, or else the only stored one. Raises
+    `CliError` if there is no such session.
     """
     from svc_proto.cli.desktop_sessions import find_stored_session
 
@@ -166,7 +167,7 @@ def run_desktop_service(
 
 
 def describe_host() -> tuple[str, str]:
-    """Return this host's name, "desktop" if it has none, and its operating system."""
+    """Return this host's name, or "desktop" if it has none, and the name and release of its operating system."""
     import platform
     import socket
 

@@ -72,9 +72,9 @@ def main(public_url: str | None, *, shows_all: bool, model: bool, as_json: bool,
 
 
 def configured_ports() -> tuple[tuple[str, int], ...]:
-    """Return pairs of role and port of relay, API and dashboard, from the environment and `.env`.
+    """Return pairs of role and port of relay, API and dashboard, from the environment and a usable `.env`.
 
-    A role whose port is missing, 0 or not decimal has its default port.
+    A role whose port is missing, "0" or not decimal has its default port.
     """
     import os
 

@@ -55,7 +55,7 @@ def read_relay_config(*, named: bool = False, lenient: bool = False, **options: 
 def existing_store() -> str | Path:
     """Return the file of the servers' database on this host, or its URL.
 
-    Raises `CliError` if there is no database, or the settings are invalid.
+    Raises `CliError` for a store in memory, a file that does not exist, and invalid settings. A URL is not tried.
     """
     home = service_home()
     named, file = store_named_in(home, home)

@@ -77,7 +77,7 @@ class _Tail:
     def last(self, count: int) -> list[list[str]]:
         """Return the last `count` lines as entries, each a list of lines.
 
-        Lines without a timestamp, as of a traceback, join the entry before them.
+        A line that begins with neither a digit nor a brace, as of a traceback, joins the entry before it, if any.
         """
         entries: list[list[str]] = []
         for line in deque(self._lines(), count):
@@ -108,7 +108,7 @@ class _Tail:
 
 
 def _time(entry: list[str]) -> str:
-    """Return the timestamp of an entry: UTC in fixed width, at the start of a line or first in a JSON record."""
+    """Return an entry's UTC timestamp, the first 24 characters of a line or of a JSON record's first member `time`."""
     return entry[0].removeprefix('{"time": "')[:24]
 
 

@@ -104,7 +104,7 @@ def install(*, client: str) -> None:
 
 
 def _command() -> tuple[list[str], dict[str, str]]:
-    """Return the command that starts `svc mcp` from any folder, and its environment."""
+    """Return the command that starts `svc mcp` from any folder, and its environment: `SVC_HOME` if that is set here."""
     installed = Path(sys.executable).with_name("svc")
     found = str(installed) if installed.exists() else which("svc")
     words = [found, "mcp"] if found else [sys.executable, "-P", "-m", "clients.commands.svc", "mcp"]
@@ -113,9 +113,9 @@ def _command() -> tuple[list[str], dict[str, str]]:
 
 
 def _run_client_command(*words: str) -> None:
-    """Run the MCP client's command and print its output; if it is not installed, print the command line.
+    """Run the MCP client's command and print its output, or a confirmation if it has none.
 
-    Raises `CliError` if the command fails.
+    If it is not installed, print the command line. Raises `CliError` if the command fails or times out.
     """
     if which(words[0]) is None:
         print(f"{words[0]} is not on this host's path. Where it is:\n  {shlex.join(words)}")
@@ -133,7 +133,7 @@ def _run_client_command(*words: str) -> None:
 
 
 def _merge(path: Path, entry: dict[str, Any]) -> None:
-    """Add the server to an MCP client's configuration file, which is replaced atomically.
+    """Add or replace the server in an MCP client's configuration file, which is replaced atomically.
 
     Raises `CliError` if the file cannot be read or written, or has another format.
     """

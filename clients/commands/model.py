@@ -106,9 +106,9 @@ def _settings(home: Path) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def _key(base_url: str, known: dict[str, Any], *, ask: bool) -> str:
-    """Return the key for a server: typed by the user if `ask`, else the configured key of this server, or "".
+    """Return the key for a server: typed by the user if `ask`, else the configured key.
 
-    The key of another server is never returned.
+    It is "" if the configured server has another origin, so that no server gets the key of another one.
     """
     from svc_proto.api.agent_settings import origin_of
 

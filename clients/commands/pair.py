@@ -188,7 +188,7 @@ def _await(
     """Draw the QR with `draw`, if given, wait until a device pairs, and print its name.
 
     There is no progress line, since the QR may fill the terminal. Ctrl-C ends the wait, not the code. The file `spends`
-    is deleted in every case. Raises `CliError` if the code expires first.
+    is deleted however the wait ends. Raises `CliError` if the code expires first.
     """
     from clients.commands.host_settings import trust_for
     from clients.commands.service_runner import run_service

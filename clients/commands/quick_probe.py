@@ -72,7 +72,7 @@ def metrics_headers() -> list[str]:
 
 
 def nodes_at(url: str, home: Path) -> ServiceNodes | None:
-    """Return the nodes that a server's metrics list; None for a single server or without an answer."""
+    """Return the nodes that a server's metrics list; None for a single server, or without an answer with status 200."""
     status, body = probe(url, "/metrics", home, *metrics_headers())
     if status != 200 or b"svc_cluster_up" not in body:
         return None

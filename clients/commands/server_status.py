@@ -102,7 +102,7 @@ def _with_present_model(api: RunningServer, home: Path) -> RunningServer:
 
 
 def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None:
-    """Return the paired devices, online ones first; None without an answer of the relay."""
+    """Return the paired devices, online ones first; None unless the relay answers with a list of sessions."""
     answer = None if relay is None else probe_json(relay.inside, "/sessions", home)
     if answer is None or "sessions" not in answer:
         return None
@@ -172,7 +172,7 @@ def _find_problems(
 
 
 def _has_api_key(home: Path) -> bool:
-    """Report whether the environment or `.env` has an API key, or `.env` is unreadable.
+    """Report whether the environment or `.env` has an API key, or `.env` is unreadable or invalid.
 
     Without a key, a relay without an API is intended.
     """

@@ -80,7 +80,7 @@ def install(
 
 
 def remove(*, system: bool) -> None:
-    """Stop the servers and delete the service's files, or print that there are none.
+    """Disable the service, which stops the servers, and delete its files, or print that there are none.
 
     Raises `CliError` if a file cannot be read or deleted.
     """
@@ -148,7 +148,10 @@ def _put_back(files: Mapping[Path, bytes], before: Mapping[Path, bytes]) -> None
 
 
 def _check_units(files: Mapping[Path, bytes]) -> None:
-    """Verify the files with `systemd-analyze`, if installed. Raises `CliError` with the first error about them."""
+    """Verify the files with `systemd-analyze`, if installed.
+
+    If it fails, raises `CliError` with the first line about these files; without such a line, nothing is raised.
+    """
     tool = which("systemd-analyze")
     if tool is None:
         return
@@ -198,7 +201,7 @@ def _socket(text: str) -> tuple[str, str]:
 
 
 def _check_options(command: Sequence[str]) -> None:
-    """Validate the options by running the command with `--help`. Raises `CliError` with its error text."""
+    """Run the command with `--help`, which fails for unknown options. Raises `CliError` with its error text."""
     said = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT)
     if said.returncode:
         raise CliError(said.stderr.strip().removeprefix("error: ") or "svc up does not start", code=USAGE_ERROR)

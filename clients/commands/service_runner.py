@@ -95,7 +95,7 @@ def run_service(
 
 
 class ProgressLine:
-    """Progress line on standard error, for a `OneShotService(watched=True)` that waits for more than a second.
+    """Progress line on standard error, shown from the first second of a `OneShotService(watched=True)` on.
 
     Any notification but `doing` and `waiting` removes the line until the next `doing`. If `on_tell` raises, mostly
     because the output is closed, `broken` is the exception, and `on_broken` is called.

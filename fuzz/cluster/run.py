@@ -241,7 +241,7 @@ class _ClusterScenario:
         self.world.partition_from_redis(self.rng.randrange(len(self.world.nodes)))
 
     def miss_messages(self) -> None:
-        """Partition a node from Redis; some time later, if possible, make a change at another node, and then heal."""
+        """Partition a node from Redis; some time later, if possible, make a change at another node, and heal."""
         world, up = self.world, self.running_nodes
         if len(up) > 1:
             away, at = self.rng.sample(up, 2)
@@ -307,9 +307,10 @@ class _ClusterScenario:
             world.sim.after(gone + 6.0 + more * SOON, partial(self._probe, away, phone))
 
     def revoke_on_isolated_node(self) -> None:
-        """Revoke at a node that has lost Redis, then kill this node; or revoke elsewhere, and kill the other nodes.
+        """Revoke a session or its bridge grant at a node that has lost Redis, or at another node; then restart nodes.
 
-        Then probe the session at a node that must have learned of it.
+        In the first case that node is restarted, in the second all but the node that has lost Redis. At
+        the end probe the session at a node that must have learned of it.
         """
         world, up, phone = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or phone is None:

@@ -93,7 +93,7 @@ def background_scenarios(seed: int, mine: SwarmConfig[type[Step]], others: list[
 
 
 def _gateways(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
-    """Return steps of devices that use a gateway, some of them several times."""
+    """Return steps of devices that use a gateway, some of them several times; an empty list in some scripts."""
     rng = Random(f"gateways {seed}")
     steps: list[Step] = []
     for _ in range(rng.randint(0, MAX_GATEWAY_STEPS)):
@@ -126,7 +126,7 @@ def _lives(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _media(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps that register a few media and fetch one of them; none in some scripts.
+    """Return steps that register a few media and fetch one of them; an empty list in some scripts.
 
     A file may be changed, or more media registered, meanwhile; in scripts with faults, the relay may be killed.
     """
@@ -159,7 +159,7 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _unwatched(seed: int, others: list[Step]) -> list[Step]:
-    """Return a step that starts a run with a long answer, without a reader for 100 to 200 s; or none, by chance."""
+    """Return a step that starts a run with a long answer, without a reader for 100 to 200 s; or, by chance, no step."""
     rng = Random(f"unwatched {seed}")
     if rng.random() < WATCHED:
         return []
@@ -168,7 +168,7 @@ def _unwatched(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _drops(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps that disconnect a model during an answer; none in some scripts."""
+    """Return steps that disconnect a model during an answer; an empty list in some scripts."""
     rng = Random(f"drops {seed}")
     if rng.random() < KEPT:
         return []
@@ -181,9 +181,9 @@ def _drops(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _disks(seed: int, others: list[Step]) -> list[Step]:
-    """Return a disk fault with turns, or with requests for media, at that time; and a kill in half of the cases.
+    """Return a disk fault with turns, or with requests for media, at that time; in half of the cases also a kill.
 
-    None in scripts without faults, and in the share `SOUND` of the others.
+    The list is empty in scripts without faults, and in most of the others, by the share `SOUND`.
     """
     rng = Random(f"disks {seed}")
     if rng.random() < SOUND or not any(isinstance(step, Fault) for step in others):
@@ -216,7 +216,7 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
 def _hiccups(seed: int, others: list[Step]) -> list[Step]:
     """Return steps of answers that take several rows, and of short refusals of the store during them.
 
-    None in scripts without faults, and in the share `SMOOTH` of the others.
+    The list is empty in scripts without faults, and in most of the others, by the share `SMOOTH`.
     """
     rng = Random(f"hiccups {seed}")
     if rng.random() < SMOOTH or not any(isinstance(step, Fault) for step in others):
@@ -231,7 +231,7 @@ def _hiccups(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps of runs that are queued behind a turn of their chat, and a stop; none in some scripts."""
+    """Return a turn of a chat, runs that are queued behind it, and a stop; an empty list in most scripts."""
     rng = Random(f"line {seed}")
     if rng.random() < IN_ORDER:
         return []
@@ -247,7 +247,7 @@ def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
 def _impatience(seed: int, others: list[Step]) -> list[Step]:
     """Return steps of clients that disconnect before their response, at once or during the processing.
 
-    None in some scripts.
+    Some of them come with a large upload or, in scripts with faults, a slow disk. The list is empty in some scripts.
     """
     rng = Random(f"impatience {seed}")
     asking = [step for step in others if type(step) in ASKING and step.at > PAIRED]
@@ -268,7 +268,7 @@ def _impatience(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _questions(seed: int, others: list[Step]) -> list[Step]:
-    """Return commands that the phone's user must confirm, and answers after some seconds; none in some scripts."""
+    """Return steps of commands that the phone's user must confirm and may answer; an empty list in most scripts."""
     rng = Random(f"questions {seed}")
     if rng.random() < TRUSTED:
         return []

@@ -296,7 +296,7 @@ class Deployment:
         done: Callable[[RequestClient], None],
         piece: Callable[[bytes], None] | None = None,
     ) -> RequestClient:
-        """Send a request and check the response; `done` is called when it has arrived, or none will."""
+        """Send a request and check the response; `done` is called when it has arrived or the request has failed."""
 
         def over(caller: RequestClient) -> None:
             self.lines.pop(caller, None)

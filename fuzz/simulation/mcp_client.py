@@ -76,7 +76,7 @@ class McpClientSession:
         self.client.send(self, "POST", {"jsonrpc": "2.0", **message}, done)
 
     def disconnect_request(self, asked: PendingMcpRequest, pause: float) -> None:
-        """Reset the connection of a request; resume after `pause` seconds, if possible."""
+        """Disconnect the present reader of a request; resume its stream after `pause` seconds, if possible."""
         if asked.caller is not None and not asked.caller.is_closed:
             asked.caller.disconnect(reset=True)
         self.client.world.sim.after(pause, lambda: self._resume(asked))

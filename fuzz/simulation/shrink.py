@@ -85,7 +85,7 @@ class _ShrinkBudget:
         return script
 
     def exhaust(self, script: Script, candidates: Candidates, how: int) -> Script:
-        """Repeat `first` with the smaller script, until no candidate fails; return the last script."""
+        """Repeat `first` with the smaller script, until it finds no other; return the last script."""
         while (smaller := self.first(script, candidates(script, how))) is not script:
             script = smaller
         return script
@@ -130,7 +130,7 @@ def _hurried(script: Script) -> Script:
 
 
 def _calmer(script: Script, place: int) -> Iterator[Script]:
-    """Yield the script with each amount of a step set to 0, rounded down, or halved."""
+    """Yield the script with each amount of a step set to 0, rounded down, or halved and rounded down."""
     step = script.steps[place]
     for name, now in _numbers(step, AMOUNT):
         for amount in (0.0, float(int(now)), float(int(now / 2))):

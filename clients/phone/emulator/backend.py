@@ -142,7 +142,7 @@ class EmulatedPhone:
         return self.device.permissions
 
     def wake(self, now: Moment) -> bool:
-        """Turn the display on and dismiss a lock without credential; return whether the phone is usable."""
+        """Turn the display on and dismiss a lock without credential; return whether the phone is unlocked."""
         return self.device.wake(now)
 
     @property
@@ -152,7 +152,7 @@ class EmulatedPhone:
 
     @property
     def gestures(self) -> deque[Gesture]:
-        """Return the latest performed touches, oldest first."""
+        """Return the latest taps, long presses, swipes and drags at points, oldest first."""
         return self.device.gestures
 
 

@@ -116,7 +116,7 @@ class EmulatedDevice(DeviceState):
         return True
 
     def wake(self, now: Moment) -> bool:
-        """Turn the display on and dismiss a lock without credential; return whether the phone is usable."""
+        """Turn the display on and dismiss a lock without credential; return whether the phone is unlocked."""
         self.screen_on = True
         if self.locked and not self.credential_lock:
             self.locked = False
@@ -244,7 +244,7 @@ class EmulatedDevice(DeviceState):
         return True
 
     def _dismiss_recent(self, x: int, y: int, now: Moment) -> None:
-        """Remove the app whose card is at a point from the recent ones."""
+        """Remove the app whose card is at a point from the recent ones; without a card there, do nothing."""
         node = hit_test(self.top(), x, y)
         if node is not None and isinstance(node.press, Launch):
             self._recent.remove(node.press.package)

@@ -114,7 +114,7 @@ class DeviceState:
         return top_window(self.readable())
 
     def readable(self) -> tuple[Window, ...]:
-        """Return the windows. Raises `CommandRefused` with 500 when there are none."""
+        """Return the windows of the accessibility service. Raises `CommandRefused` with 500 when there are none."""
         windows = self.windows()
         if not windows:
             raise CommandRefused(500, "no accessibility window is readable")

@@ -55,7 +55,7 @@ class OutboxItem:
 
 @frozen
 class Gesture:
-    """A performed touch: `tap`, `long_press`, `swipe` or `drag`, with points and duration."""
+    """A performed touch at points: `tap`, `long_press`, `swipe` or `drag`, with its duration and time in ms."""
 
     kind: str
     points: tuple[tuple[int, int], ...]

@@ -143,12 +143,12 @@ def entry(
     key: str | None = None,
     menu: Action | None = None,
 ) -> Row:
-    """Build a list entry of one or two lines; with a key, a long press selects it."""
+    """Build a list entry of one or two lines; with a key, a long press selects or deselects it."""
     return Row(kind=RowKind.ENTRY, text=text, detail=detail, press=press, key=key, menu=menu)
 
 
 def button(text: str, view: str, press: Action) -> Row:
-    """Build a button; one that submits fields is enabled once they are filled."""
+    """Build a button; one whose effect is `Submit` is enabled only while all its fields have text."""
     return Row(kind=RowKind.BUTTON, text=text, view=view, press=press)
 
 

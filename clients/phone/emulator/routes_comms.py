@@ -76,7 +76,10 @@ def search_contacts(device: EmulatedDevice, args: CommandArguments, _now: Moment
 
 
 def call(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Place a call; without the call permission, open the dialer with the number instead."""
+    """Place a call; without the call permission, open the dialer with the number instead.
+
+    Raises `CommandRefused` 400 without a dialer.
+    """
     number = parse_call_action(args).number
     if DIALER not in device.apps:
         raise CommandRefused(400, "number: there is no dialer on this phone")

@@ -97,7 +97,10 @@ def diff_screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) ->
 
 
 def find_nodes(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return nodes that meet all given conditions, among the first 512 nodes of any kind. `limit` is 20 by default."""
+    """Return interesting nodes that meet all given conditions, at most `limit` (default 20).
+
+    Only the first 512 nodes of any kind are examined.
+    """
     text = args.non_blank_text("text")
     class_name = args.non_blank_text("class_name")
     resource = args.non_blank_text("resource_id", "view_id", "resourceId", "viewId")
@@ -189,7 +192,7 @@ def events_stream(device: EmulatedDevice, args: CommandArguments, _now: Moment) 
 
 
 def events(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return the newest events, oldest first: at most `limit` (default 50), with `since` only newer ones."""
+    """Return the newest events, oldest first: at most `limit` (default 50), with `since` (epoch ms) only later ones."""
     limit = args.integer("limit")
     since = args.integer("since", bits=64)
     entries = device.events.newest(clamp(50 if limit is None else limit, 1, CAPACITY), since or 0)

@@ -25,7 +25,7 @@ CLICK_STEPS = 8  # nodes tried for a click: the node itself and its ancestors
 class TouchTarget:
     """A node with the searched text, and the node that is clicked for it: itself (level 0) or an ancestor.
 
-    `pressed` is None when none of them can be clicked; then the centre of `seen` is tapped.
+    `pressed` is None if neither the node nor a near ancestor can be clicked; then the centre of `seen` is tapped.
     """
 
     seen: VisitedNode

@@ -113,12 +113,12 @@ class ViewNode:
 
     @property
     def clickable(self) -> bool:
-        """Report whether a tap has an effect."""
+        """Report whether a tap has an effect while the node is enabled."""
         return self.press is not None
 
     @property
     def long_clickable(self) -> bool:
-        """Report whether a long press has an effect."""
+        """Report whether a long press has an effect while the node is enabled."""
         return self.hold is not None
 
     @property

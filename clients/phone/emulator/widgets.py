@@ -34,7 +34,7 @@ BUTTON, LINE = "android.widget.Button", "android.widget.TextView"
 
 
 def longest_scroll(screen: Screen, size: tuple[int, int] = (1080, 2400)) -> int:
-    """Return how far the rows of a screen can be scrolled, px."""
+    """Return how far the rows of a screen can be scrolled, px; 0 for a dialog or a menu."""
     if screen.form is not Form.WHOLE:
         return 0
     return max(0, len(screen.rows) * screen.row_height - _body(size).height)

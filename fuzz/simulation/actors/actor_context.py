@@ -200,9 +200,8 @@ class ActorContext:
     ) -> None:
         """Send a request as a remote agent, with or without a session's token.
 
-        A status 2xx for a session that had ended before the request is a violation. `done` gets the response.
-
-        A body of bytes is sent as a form.
+        A status 2xx for a session that had ended before the request is a violation. `done` gets the response. A body of
+        bytes is sent as a form.
         """
         headers = {} if session is None else {"authorization": f"Bearer {session.token}"}
         if isinstance(body, bytes):

@@ -250,7 +250,7 @@ class ChatClients:
                 violated(Invariant.CANCELLED, f"the model still answers {text!r}, whose chat was deleted")
 
     def check_invariants(self) -> None:
-        """Check that no open event stream is silent for long, and that turns end after their model has disconnected.
+        """Check that no stream of a turn is silent for long after its first data, and that a broken model call ends it.
 
         Streams under a fault are exempt from both checks, and those whose client reads slowly from the former.
         """

@@ -62,7 +62,10 @@ class CompletionClients:
             self.world.sim.after(step.seconds / 4, lambda: self._send_completion(question))
 
     def _repeat(self, step: RepeatCompletion) -> None:
-        """Send a request, and repeat it after the answer: it reaches the model again if the first failed, else not."""
+        """Send a request, and repeat it with its key after the answer.
+
+        The repetition must reach the model if the first request failed, else not; after a fault this is not checked.
+        """
         manner = REPEATED[step.manner % len(REPEATED)]
         question = _CompletionQuestion(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
         question.key = f"key {question.text}"

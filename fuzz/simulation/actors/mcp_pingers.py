@@ -96,7 +96,10 @@ class McpPingers:
             self.world.sim.after(2 * LATE, lambda: check_replaced(before))
 
     def check_invariants(self) -> None:
-        """Check that a listener is disconnected soon after the end of its paired session."""
+        """Check that a listener is disconnected soon after the end of its paired session.
+
+        Listeners under a fault are exempt; while the relay does not run, all are.
+        """
         for session, client in self._clients.items():
             over = self.crowd.latest_end(session)
             for talk in client.talks:

@@ -46,7 +46,7 @@ class WallClockModel:
         ]
 
     def earliest(self, since: float, until: float) -> float:
-        """Return the lowest reading in a span of time."""
+        """Return the lowest reading in a span of time; infinity if the clock has none there."""
         return min((low for low, _ in self.spans(since, until)), default=inf)
 
     def highest(self, now: float) -> float:
