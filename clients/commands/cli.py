@@ -88,7 +88,10 @@ def error_reason(error: OSError) -> str:
 
 
 class SingleCommand(click.Command):
-    """Click command that is a whole program: an error becomes one line and an exit code."""
+    """Click command that is a whole program: an error becomes one line and an exit code.
+
+    With `SVC_DEBUG`, an internal error is raised instead.
+    """
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run the command, and exit the process."""

@@ -108,7 +108,7 @@ def _settings(home: Path) -> tuple[dict[str, str], dict[str, Any]]:
 def _key(base_url: str, known: dict[str, Any], *, ask: bool) -> str:
     """Return the key for a server: typed by the user if `ask`, else the configured key.
 
-    It is "" if the configured server has another origin, so that no server gets the key of another one.
+    The configured key of a server with another origin is never returned; then the result is "".
     """
     from svc_proto.api.agent_settings import origin_of
 

@@ -1,4 +1,4 @@
-"""`svc down` and `svc drain`: stop the servers of this host's service home, the latter only if other nodes remain."""
+"""`svc down` and `svc drain`: stop the servers of this host's home, `drain` only if others take over."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Terminal display of the reference phone: notifications, safety gates, confirmation requests.
 
-It makes no decisions. Text from the network is shown without control characters, except newline and tab in answers.
+It makes no decisions. Text from the network is shown without control characters, except newline and tab in answers and
+in the output of terminals.
 """
 
 from __future__ import annotations

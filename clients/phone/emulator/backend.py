@@ -72,7 +72,7 @@ class EmulatedPhone:
     def status(self, now: Moment) -> dict[str, object]:
         """Return the payload of `bridge.status` (wire/bridge.md 1.3).
 
-        Safety gates overwrite `safety` and the grants.
+        Safety gates replace `safety`, and overwrite members of `bridge` and `unattended`.
         """
         device, permissions = self.device, self.device.permissions
         sideload = self.build == "sideload"
