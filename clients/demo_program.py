@@ -73,12 +73,12 @@ class Demo:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Implement `Service.bind`, for the phone too."""
+        """Store the engine, and bind the phone to it."""
         self.engine = engine
         self.phone.bind(engine)
 
     def on_started(self) -> None:
-        """Implement `Service.on_started`: start the demonstration."""
+        """Start the demonstration; the program exits with its exit code."""
         self._play_task = self.engine.spawn(self._play(), on_done=self.engine.exit, on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
@@ -86,7 +86,7 @@ class Demo:
         return None
 
     def on_stopping(self) -> None:
-        """Implement `Service.on_stopping`: stop the demonstration and the phone."""
+        """Stop the demonstration and the phone."""
         if self._play_task is not None:
             self._play_task.cancel()
         self.phone.on_stopping()

@@ -45,7 +45,7 @@ class Gateway(LineService):
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Implement `Service.bind`: create also the client of the API."""
+        """Store the engine, and create the client of the API server."""
         super().bind(engine)
         self._client = new_api_client(engine, self._settings)
 
@@ -54,7 +54,7 @@ class Gateway(LineService):
         self.send_line(event_line("gateway.ready", None, self._greeting))
 
     def on_stopping(self) -> None:
-        """Close the WebSocket to the API server, which continues the turns."""
+        """Close the WebSocket to the API server, if it is open; the API server continues the turns."""
         self._api.close()
 
     # --- for the channel ---
@@ -204,7 +204,7 @@ class ApiSocket:
         """Ignore the message: the gateway sends text only."""
 
     def on_writable(self) -> None:
-        """Implement `WebSocketHandler.on_writable`: nothing waits for it, as the client's lines are few."""
+        """Do nothing: the gateway sends without waiting for room, as the client's lines are few."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Mark the WebSocket as closed, and notify the gateway."""
