@@ -28,7 +28,7 @@ TOKEN_FILE = "mcp-relay.json"  # in the service home
 def mcp_program(url: str, token: str) -> Program:
     """Build the program of an MCP server on standard input and output, for the phones of the relay at `url`.
 
-    With an empty token it pairs as a local program, if the relay is on this host. Raises `CannotStartError`, exit code
+    With an empty token and a relay on this host, it uses a stored token or pairs. Raises `CannotStartError`, exit code
     2, for an unusable `url`.
     """
     try:

@@ -53,7 +53,7 @@ def session_options(command: Command) -> Command:
 
 
 def relay_selection(remote: str | None, token: str | None) -> RelaySelection:
-    """Return the relay and the token that the options name; a member is None if its option is missing.
+    """Return the relay and the token that the options name; a member is None if its option is missing or empty.
 
     Raises `CliError`, code 2, for an invalid option, or a token without a relay.
     """

@@ -163,9 +163,8 @@ class ClusterMediaModel:
     def check_end(self, asks: ClusterPhone) -> None:
         """Wait until all files of a shared storage have expired, and check that each node answers 404.
 
-        A bucket must have none of the files that were required until then.
-
-        Do nothing if each node stores its own files.
+        A bucket must have none of the files that were required until then. Do nothing if each node stores its own
+        files, or none was uploaded.
         """
         world = self._world
         if not self._is_shared or not self._all:

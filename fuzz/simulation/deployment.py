@@ -340,7 +340,7 @@ class Deployment:
         return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
 
     def maybe_abandon_later(self, party: StreamClient) -> None:
-        """Schedule an early disconnect if the script ordered one for the next request."""
+        """Schedule an early disconnect of a request or WebSocket, if the script ordered one for the next of them."""
         if self.impatient:
             seconds, reset = self.impatient.pop()
             self.count("who left in the middle")
