@@ -1,4 +1,4 @@
-"""`svc doctor`: run the health checks on this host; with a public address, check access from outside, too."""
+"""`svc doctor`: run the health checks on this host; with a public address, check the access at it, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc down` and `svc drain`: stop the servers of this host's home, `drain` only if others take over."""
+"""`svc down` and `svc drain`: stop the servers of this host's home, `drain` only if other nodes remain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc top`: show rates and load of this host's servers live.
+"""`svc top`: show rates and load of this host's servers, live or once.
 
 The values are chosen in `svc_proto.service_clients.server_stats`.
 """

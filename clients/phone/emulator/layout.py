@@ -199,5 +199,5 @@ def cells(*parts: Row) -> Row:
 
 
 def records(collection: str, row: Row, *, search: str = "", **where: str) -> Row:
-    """Build a row that is drawn once for each record of a collection, with the members of the record in its texts."""
+    """Build a row that is drawn for each record that matches `search` and `where`, with its members in the texts."""
     return Row(kind=RowKind.RECORDS, collection=collection, parts=(row,), search=search, where=tuple(where.items()))

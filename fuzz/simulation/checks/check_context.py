@@ -26,7 +26,7 @@ Kind: TypeAlias = "Callable[[CheckContext], None]"
 
 
 class SocketClient:
-    """WebSocket of the relay, or of a voice session, with the messages received."""
+    """WebSocket of the relay, or of a voice session; `heard` has the unread messages, except `profiles.updated`."""
 
     def __init__(self, context: CheckContext, host: SimHost, path: str, headers: Mapping[str, str]) -> None:
         self.heard: list[dict[str, Any]] = []
@@ -78,7 +78,10 @@ class SocketClient:
         return command
 
     def next_message(self, within: float = LATEST) -> dict[str, Any]:
-        """Return the next unread message; fail if none arrives within `within` seconds or before the WebSocket ends."""
+        """Return the next unread message other than `profiles.updated`.
+
+        Fail if none arrives within `within` seconds or before the WebSocket ends.
+        """
         self._context.wait_until(lambda: bool(self.heard) or self.is_closed, within, "nothing is said")
         if not self.heard:
             so = f"{self.talker.status}, {self.talker.close_code}"
