@@ -51,9 +51,10 @@ TOO_LONG = f"This call needs approval, but it is too long to be shown: at most {
 
 
 def pattern_of(tool: Tool, given: Arguments) -> str:
-    """Return the pattern that an approval stores: the tool's name with its edition, else with all arguments.
+    """Return the pattern that an approval stores: the tool's name with its edition, else with its arguments.
 
-    A pattern of arguments over `MAX_PATTERN` characters is cut and ends with the hash of the whole.
+    A single argument is written as its value alone, several as a JSON object. A pattern of arguments over `MAX_PATTERN`
+    characters is cut and ends with the hash of the whole.
     """
     if tool.edition:
         return f"{tool.name} #{tool.edition}"
@@ -64,7 +65,7 @@ def pattern_of(tool: Tool, given: Arguments) -> str:
 
 
 def pattern_of_effect(effect: Effect) -> str:
-    """Return the pattern of an effect: its kind and place, and a digest of its question."""
+    """Return the pattern of an effect: its kind, place and a digest of its question; cut as by `pattern_of`."""
     return _bounded(f"{effect.kind.name.lower()} {effect.place} #{sha256_hex(effect.question)[:16]}")
 
 
@@ -73,7 +74,8 @@ def build_approval_request(
 ) -> ApprovalRequested:
     """Build the approval request of a call. Its description is `why`, then the recipient and the app of `effect`.
 
-    Raises `ToolError` if a part of the call would have to be redacted, or if the call is too long to be shown.
+    A warning follows if their letters look like others. Raises `ToolError` if a part of the call would have to be
+    redacted, or if the call is too long to be shown.
     """
     apart = _about(effect) if effect is not None else ""
     return ApprovalRequested(
@@ -139,7 +141,7 @@ class ApprovalMemory:
         """Request an approval from the user, and report whether the user gave it.
 
         An approval for the chat or for good is stored; one for this call alone is not. If the state file cannot be
-        written, an approval for good is stored for the chat alone.
+        read or written, an approval for good is stored for the chat alone.
         """
         choice = yield from host.request_approval(asked)
         if choice == "session":

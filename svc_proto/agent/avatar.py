@@ -38,7 +38,10 @@ class Avatar:
 
 
 def parse_avatar(content: str) -> Avatar | None:
-    """Return the picture of a data URL or of plain base64; None for anything else, or a picture that is too large."""
+    """Return the picture in the base64 behind the last comma of a text, or in the whole text without a comma.
+
+    None if it is no picture of a known format, or larger than `MAX_AVATAR`. The media type of a data URL is ignored.
+    """
     data = JsonObject(data=content.rpartition(",")[2].strip()).binary("data")
     kind = image_type(data) if len(data) <= MAX_AVATAR else None
     return None if kind is None else Avatar(f"image/{kind}", data)

@@ -1,7 +1,7 @@
 """Built-in agent for servers without a model: explains how to connect one, runs commands and plain sentences.
 
 The agent emits its words one by one as a model would. So streaming, tool events and phone control work without a key.
-Words count as tokens.
+Words and calls count as tokens.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class BuiltinAgent:
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn: run its command or sentence, else explain what is possible.
 
-        With `max_calls` under 2 the turn ends with `length`: after the calls of a command, before those of a sentence.
+        With `max_calls` under 2, a command with tool calls ends with `length` after them, and a sentence that needs an
+        action before it.
         """
         prompt = content_text(turn.prompt).strip()
         sentence, plan = None, parse_message(prompt, self._toolbox.tools)

@@ -72,7 +72,7 @@ PlanFactory: TypeAlias = Callable[[str, Mapping[str, Tool]], Plan]
 
 
 def parse_command(line: str, tools: Mapping[str, Tool]) -> Plan:
-    """Parse a command. For an unknown one the plan is an explanation."""
+    """Parse a command. For an unknown one the plan is an explanation, for an empty one the help."""
     name, _, rest = line.strip().removeprefix("/").partition(" ")
     make = _COMMANDS.get(name.lower() or "help")
     if make is None:

@@ -62,7 +62,7 @@ class PartialToolCall:
 
     @property
     def arguments(self) -> str:
-        """Return the arguments as the model wrote them: JSON as a rule."""
+        """Return the text of the arguments so far: JSON as a rule."""
         return "".join(self.pieces)
 
     @property
@@ -78,7 +78,7 @@ def read_leniently(data: str) -> object:
 
 
 class CompletionAssembler:
-    """Assembler of one answer: `feed` takes the data of each event, and `read` parses it as JSON."""
+    """Assembler of one answer: `feed` takes the data of each event. `read` is the parser for the JSON in it."""
 
     def __init__(self, read: Callable[[str], object] = read_leniently) -> None:
         self._read = read
@@ -118,7 +118,11 @@ class CompletionAssembler:
 
     @property
     def is_finished(self) -> bool:
-        """Report whether later events are to be ignored: `[DONE]` or a whole message arrived, or the answer is full."""
+        """Report whether further events are to be ignored.
+
+        They are after `[DONE]` or a `message` in one piece, or once the text or the reasoning has `MAX_TEXT`
+        characters.
+        """
         return self.done or self.full
 
     @property
@@ -284,7 +288,8 @@ class CompletionAssembler:
     def _slot(self, index: int | None, identity: str, name: str, arguments: str) -> PartialToolCall:
         """Return the call that a fragment belongs to, or a new call if it begins one.
 
-        A fragment without index, id and name belongs to the latest call. Too many calls raise `ModelResponseError`.
+        A fragment without index, id and name belongs to the latest call, if any. Too many calls raise
+        `ModelResponseError`.
         """
         place = len(self.calls) - 1
         if index is not None:

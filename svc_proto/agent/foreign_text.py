@@ -59,8 +59,8 @@ def _neutral_row(row: Mapping[str, object]) -> Mapping[str, object]:
 def fence(text: str, source: str) -> str:
     """Return a text that `neutralize` returned, marked as untrusted and with the name of its source.
 
-    The mark of a text in braces, other than `{}`, is a member at its start. Else it is a line before and one behind the
-    text; these omit a source that the text itself names at its start.
+    If the text is in braces and not `{}`, the mark is its first member; else it is a line before and one behind the
+    text. The line omits a source that is in the first `MAX_HEAD` characters of the text.
     """
     source = re.sub(r'[\s"\\\[\]{}]+', " ", neutralize(source)).strip()[:MAX_SOURCE]
     if text.startswith("{") and text.endswith("}") and text != "{}":
@@ -72,8 +72,8 @@ def fence(text: str, source: str) -> str:
 def _is_hidden(text: str, place: int) -> bool:
     """Report whether a character is a format, private or unassigned one, or a variation selector.
 
-    Not hidden are controls, joiners between two non-ASCII letters, marks, digits or symbols, and the emoji selector
-    behind a digit, a sign such as `#` or an emoji.
+    Not hidden are controls, joiners between non-ASCII letters, marks, digits or symbols, and the emoji selector behind
+    a digit, a punctuation mark such as `#`, or a symbol other than of a currency.
     """
     each = text[place]
     if each < "\u00ad":

@@ -145,7 +145,7 @@ class ModelCallStarted:
 
 @fast_frozen
 class ModelCallFinished:
-    """A model's answer is complete, or was stopped since it repeats itself. Its token counts may be estimates."""
+    """A model's answer is complete, or was cut or stopped, as for repetition. Its token counts may be estimates."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -170,7 +170,7 @@ class ToolCallStarted:
 
 @fast_frozen(kw_only=True)
 class ToolCallFinished:
-    """A call has ended; its row is stored. `error` is None unless it failed."""
+    """A call has ended; emitted after its `store_result`. `error` is None unless it failed."""
 
     call: ToolCall
     output: str  # for the model

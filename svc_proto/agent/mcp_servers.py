@@ -116,10 +116,9 @@ class McpServers:
     # --- status ---------------------------------------------------------------------------------------------------
 
     def report(self) -> list[McpServerRowJson]:
-        """Return a row for each server and for each invalid or disabled entry of the configuration.
+        """Return a row for each server, and for each entry that is invalid, disabled or one too many.
 
-        Rows omit the configured arguments, addresses, variables and headers, which may hold secrets. The `problem` of a
-        server that has failed is the text of its failure, which may name its program.
+        Rows have no members for commands, addresses, variables and headers, which may hold secrets.
         """
         rows: list[McpServerRowJson] = []
         offered = {toolset.label: toolset.tools for toolset in self.toolsets()}

@@ -69,7 +69,7 @@ class AgentMemory:
     def add(self, target: str, content: str) -> Flow[MemoryChangeResult]:
         """Add an entry at the end, and return the result. An existing entry is a success without a change.
 
-        The result has status 400 for an empty entry, or if the list would exceed its limit.
+        The result has status 400 for an unknown list or an empty entry, or if the list would exceed its limit.
         """
         entry = _plain(content)
 
@@ -85,7 +85,7 @@ class AgentMemory:
     def replace(self, target: str, old_text: str, content: str) -> Flow[MemoryChangeResult]:
         """Replace the one entry that equals `old_text`, else the only one that contains it.
 
-        The result has status 400 for none or several, for an empty text, or if the list would exceed its limit. An
+        The result has status 400 for none or several, for an empty text, or if the list would grow beyond its limit. An
         equal entry elsewhere in the list is merged with the new one.
         """
         entry = _plain(content)

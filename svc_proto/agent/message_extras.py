@@ -1,6 +1,7 @@
 """Unknown members of a message or a call, collected over the pieces of a stream, to be sent back to the server.
 
-Texts are concatenated unless their name is in `CONSTANT`, objects are merged, items of a list are merged by `index`.
+Texts are concatenated unless their name is in `CONSTANT`, objects are merged. Items of a list with an equal `index`,
+and an equal `type` if the later one has any, are merged; others are appended.
 """
 
 from __future__ import annotations

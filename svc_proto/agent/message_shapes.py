@@ -42,12 +42,12 @@ def without_images(rows: Iterable[Row]) -> list[Row]:
 
 
 def has_extras(rows: Iterable[Row]) -> bool:
-    """Report whether any of the messages, or a call in them, has members that are not OpenAI's."""
+    """Report whether any of the messages, or a call in them, has a member that `strip_extras` removes."""
     return any(strip_extras([row]) != [row] for row in rows)
 
 
 def strip_extras(rows: Iterable[Row]) -> list[Row]:
-    """Return the messages with OpenAI's members only."""
+    """Return the messages with the members in `MESSAGE_MEMBERS`, `CALL_MEMBERS` and `FUNCTION_MEMBERS` only."""
     return [_strip(row) for row in rows]
 
 
@@ -118,7 +118,7 @@ def fold_system(rows: Sequence[Row]) -> list[Row]:
 def alternate_roles(rows: Sequence[Row]) -> list[Row]:
     """Return the messages with users and assistants in turns, users first. Results stay behind their calls.
 
-    Neighbours of the user, or of the assistant, are joined, unless the first has calls. A system message behind one of
+    Neighbours of the role user, or assistant, are joined, unless the first has calls. A system message behind one of
     another role becomes one of the user. A user message is inserted where an assistant's message would be the first.
     """
     shaped: list[Row] = []

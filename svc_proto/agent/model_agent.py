@@ -98,8 +98,9 @@ class ModelAgent:
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn, whose `model` is set: call the model and run its tool calls until an answer has none.
 
-        The turn also ends at a limit, after an error, or if the model repeats itself. If the turn has `tools` of the
-        client, the model is called once, and the outcome has any tool calls that the client is to run.
+        The turn also ends at a limit, after an error, if a filter of the server stops the answer, or if the model
+        repeats itself. If the turn has `tools` of the client, the model is called once, and the outcome has the
+        tool calls for the client, if any.
         """
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
@@ -169,8 +170,8 @@ class ModelAgent:
     def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: AgentHost) -> Flow[TurnOutcome]:
         """Run a turn with the client's tools: call the model once, without the agent's own prompts and tools.
 
-        The outcome has the tool calls that the client is to run: none of a cut answer, and only the first one if the
-        option `parallel_tool_calls` is false.
+        The outcome has the tool calls that the client is to run: none of a cut, filtered or failed answer, and only the
+        first one if the option `parallel_tool_calls` is false.
         """
         request, rows = _request(turn, turn.system, list(tools))
         host.emit(ModelCallStarted())

@@ -82,12 +82,12 @@ def call_model(
     before_text: str = "",
     shaper: RequestShaper | None = None,
 ) -> Flow[CompletionAssembler | ModelCallFailure | RepeatedText]:
-    """Call the model, emit the deltas of its answer to the host, and return the whole answer.
+    """Call the model, emit the deltas of its answer to the host, and return the assembled answer.
 
     Return a `ModelCallFailure` if that fails, or a `RepeatedText` for an answer that is stopped.
 
-    `before_text` is emitted before the first piece of the answer. An answer that is stopped since it repeats itself has
-    no token counts of the server: `ModelCallFinished` with an estimate is emitted for it.
+    `before_text` is emitted before the first text of the answer, not before reasoning. An answer that is stopped since
+    it repeats itself has no token counts of the server: `ModelCallFinished` with an estimate is emitted for it.
 
     The request has the form that `shaper` gives it. After a refusal from which the shaper learns, the request is
     repeated in another form. Other failures are retried within `limits` if they are marked as retryable.
@@ -134,7 +134,7 @@ def _notify(host: AgentHost, notice: str) -> None:
 
 
 def _with_option(failure: ModelCallFailure, request: Mapping[str, object]) -> ModelCallFailure:
-    """Return the failure, with the code `unsupported_option` if the server refuses an option of the client."""
+    """Return the failure, with the code `unsupported_option` if the server refuses a member of `request` by name."""
     refusal = failure.refusal
     if refusal is None or refusal.member not in request or Problem.OPTION not in refusal.problems:
         return failure

@@ -61,7 +61,7 @@ class ModelProfiles:
             self._engine.spawn(self._write())
 
     def forget(self, base_url: str, model: str) -> Flow[None]:
-        """Drop the profiles of a model on a server, and write the state file without waiting for it."""
+        """Drop the profiles of a model on a server; write the state file if that changes it, without waiting for it."""
         if not self._loaded:
             yield from self._load()
         for key in [key for key in self._profiles if key[:2] == (base_url, model)]:

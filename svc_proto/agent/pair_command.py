@@ -41,11 +41,11 @@ class PairCommand:
 
     @staticmethod
     def matches(turn: Turn) -> bool:
-        """Report whether a turn's prompt is the pairing command."""
+        """Report whether a turn's prompt is the pairing command of any brand, in any case."""
         return content_text(turn.prompt).strip().lower() in COMMANDS
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-        """Answer the pairing command with a new code, and its QR if that can be drawn, or with the reason."""
+        """Answer the pairing command with a new code, and its QR if that can be drawn, or with the reason why not."""
         if turn.operator is None:
             host.emit(TextDelta(NOT_HERE))
             return TurnOutcome()
@@ -69,7 +69,7 @@ class PairCommand:
 
 
 def _drawn(rows: Sequence[str]) -> list[str]:
-    """Return text lines that draw rows of 0 and 1 (dark) as light on dark, with a margin, two rows in each line."""
+    """Return text lines that draw rows of 0 and 1 (dark), two in each line; light modules and a margin are blocks."""
     width = len(rows[0]) + 4 if rows else 0
     light = "0" * width
     padded = [light, light, *(f"00{row}00" for row in rows), light, light]

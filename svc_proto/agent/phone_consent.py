@@ -1,8 +1,8 @@
 """Phone control for the agent's tools that obtains the owner's consent before a command whose effect needs it.
 
-No consent is requested if the phone itself requests a confirmation of the command (wire bridge 5.4, 5.5), if phones do
-so on its route and the turn has read no private data, if an approval of the tool's call comes before it, or if the
-owner has granted the effect in this turn.
+No consent is requested if the phone itself requests a confirmation of the command (wire bridge 5.4, 5.5), if an
+approval of the tool's call comes before it, or if the owner has granted the effect in this turn. Nor is it on a route
+on which phones always request a confirmation, as long as the turn has read no private data.
 """
 
 from __future__ import annotations
@@ -56,11 +56,14 @@ class ConsentingPhoneControl:
 
     @property
     def engine(self) -> Engine:
-        """Implement `PhoneControl.engine`."""
+        """Return the engine of the link."""
         return self._link.engine
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        """Implement `PhoneControl.call`. Raises `ToolError` also if the owner does not allow the effect."""
+        """Call a route of the relay and return its response, after the owner's consent to an effect that needs it.
+
+        Raises `ToolError` if the owner does not allow the effect, or as the link does.
+        """
         turn = self._consent.turn
         row = DEVICE_CONTROL[method, path]
         if row.effect is RouteEffect.READS:
@@ -87,15 +90,15 @@ class ConsentingPhoneControl:
         return answer
 
     def media(self, token: str) -> Flow[bytes]:
-        """Implement `PhoneControl.media`."""
+        """Return a file that a phone has uploaded, from the link."""
         return self._link.media(token)
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        """Implement `PhoneControl.gate_bound_arguments`."""
+        """Return the arguments as the link marks them for a phone that asks its user; None for another phone."""
         return self._link.gate_bound_arguments(arguments)
 
     def activity(self) -> Flow[list[JsonObject]]:
-        """Implement `PhoneControl.activity`."""
+        """Return the latest commands of this client, newest first, from the link."""
         return self._link.activity()
 
     def _note(self, path: str, answer: PhoneResponse) -> None:
@@ -165,7 +168,7 @@ class ConsentingPhoneControl:
     def _phone_asks(self, row: ControlRoute, arguments: Mapping[str, object], tree: ScreenTree) -> bool:
         """Report whether the phone itself requests a confirmation from its user.
 
-        It does so on some routes, and for a press if each touched control is labelled with one of certain verbs. A
+        It does so on some routes, and for a press if each touched control has one of certain verbs in its labels. A
         phone whose status does not report a count of at least 1 such verb never does.
         """
         safety = (self._consent.turn.phone or JsonObject()).get_object("safety")

@@ -32,7 +32,10 @@ _PERSONAL = re.compile(r"\+\d[\d ().\-/]{6,}\d|\b[A-Z]{2}\d{2}[ \d]{11,}|\b\d{6}
 
 
 class PrivateData:
-    """Values in private content that a turn has read. `was_read`: there was such content, also without a value."""
+    """Values in content that a turn has read and that may be private.
+
+    `was_read`: private content was read, with or without a value.
+    """
 
     def __init__(self, prompt: str = "") -> None:
         self.was_read = False
@@ -45,7 +48,10 @@ class PrivateData:
         return frozenset(_values_of(self._prompt))
 
     def read_answer(self, path: str, body: Mapping[str, object]) -> None:
-        """Record the values in an answer of the phone's route `path`, if the route and app may have private content."""
+        """Record the values in an answer of the phone's route `path`, if the route and app may have private content.
+
+        Values in the owner's prompt are left out.
+        """
         content = CONTENT.get(path)
         if content is PrivateContent.RECORDS:
             self.was_read = True
@@ -88,7 +94,10 @@ class PrivateData:
 
 
 def _values_of(text: str) -> list[str]:
-    """Return the private values in a text: mail addresses, and numbers of at least four digits, without separators."""
+    """Return the values in a text that may be private: mail addresses, then numbers of at least four digits.
+
+    An address is returned as its letters and digits alone, case-folded; a number as its digits alone.
+    """
     mails = [re.sub(r"[\W_]+", "", found).casefold() for found in _EMAIL.findall(text)]
     numbers = [digits for found in _DIGITS.findall(text) if len(digits := re.sub(r"\D", "", found)) >= 4]
     return mails + numbers

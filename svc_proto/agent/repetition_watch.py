@@ -83,7 +83,7 @@ def repeated_length(text: str) -> int:
     """Return how many characters at the end of a text repeat what stands before them; 0 if none do.
 
     Counted is a repetition of at least two periods and `MIN_REPEATED` characters, with a period of at most
-    `MAX_PERIOD`. At most eight periods are tried. A text that ends with 24 blanks has no repetition.
+    `MAX_PERIOD`. At most eight periods are tried. A repetition whose last 24 characters are blanks does not count.
     """
     tail = text[-MAX_TEXT:]
     key = tail[-24:]

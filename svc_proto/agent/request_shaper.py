@@ -1,7 +1,7 @@
 """Shaping of a request for one model's server, by its profile, and learning from the server's refusals.
 
     request, notice = shaper.shape(request)     # before each attempt
-    shaper.learn(refusal, request)              # after a refusal: None if another attempt would not differ
+    shaper.learn(refusal, request)              # after a refusal: None if no other form is left to try
 
 A lesson is kept if the call succeeds in the end. The messages of the request are never changed in place.
 """
@@ -111,7 +111,7 @@ class RequestShaper:
     def learn(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> Problem | None:
         """Adapt the profile to a refusal.
 
-        Return the problem that was found, or None if another attempt would not differ.
+        Return the first of its problems for which there is another form of the request, or None if there is none.
         """
         self._saved = self._saved or self._profile.copy()
         for problem in refusal.problems:
@@ -124,8 +124,8 @@ class RequestShaper:
     def confirm(self, input_tokens: int) -> None:
         """Make the changes of the profile permanent, since the server has answered.
 
-        If the context's size is known, a count of tokens above the estimate can make later requests smaller, unless
-        this request had images or at most `SMALLEST_PROMPT` tokens.
+        If the context's size is known, the profile's `density` rises to the ratio of `input_tokens` to the estimate, up
+        to `MAX_DENSITY`, but not for a request with images or of at most `SMALLEST_PROMPT` estimated tokens.
         """
         profile = self._profile
         if profile.context is not None and self.estimate > SMALLEST_PROMPT and not has_images(self._sent[0]):

@@ -208,7 +208,7 @@ class SentenceActions(SettingPages):
         )
 
     def _number_of(self, sentence: Sentence, name: str) -> Flow[tuple[str, str]]:
-        """Return the first number of the only contact of this name and "".
+        """Return the first number of the only contact of this name, else of the only one with all its words, and "".
 
         Else return "" and the answer that explains why there is no number.
         """
@@ -275,7 +275,7 @@ class SentenceActions(SettingPages):
         return (yield from self._act(sentence, call, "phone_send_intent", given, done))
 
     def _scroll(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        """Scroll once, or with the slot `extent` until nothing moves, at most `MAX_SCROLLS` times."""
+        """Scroll once, or with the slot `extent` until nothing moves or a call fails, at most `MAX_SCROLLS` times."""
         given = {"direction": sentence.slots["direction"]}
         if "extent" not in sentence.slots:
             return (yield from self._act(sentence, call, "phone_scroll", given))
@@ -295,7 +295,7 @@ class SentenceActions(SettingPages):
         return self._reply(sentence, "battery", percent=str(percent))
 
     def _now(self, sentence: Sentence, _call: ToolRunner) -> Flow[str]:
-        """Answer with the server's time in UTC: a phone does not report its time zone."""
+        """Answer with the server's time or date in UTC: a phone does not report its time zone."""
         yield from ()
         now = datetime.fromtimestamp(int(self._phone.engine.now.wall), UTC)
         if sentence.intent is SentenceIntent.TIME:
@@ -321,7 +321,7 @@ def _plain(text: str) -> str:
 
 
 def _is_part(name: str, label: str) -> bool:
-    """Report whether a label has a name at a word's start; anywhere if its first letter or the label is not ASCII."""
+    """Report whether a label has a name at the start of a word; unless both are ASCII, anywhere."""
     start = r"\b" if name[:1].isascii() and label.isascii() else ""
     return re.search(start + re.escape(name), label) is not None
 

@@ -42,9 +42,9 @@ class SettingPages(SentenceSteps):
     """Sentence actions that read and set switches and bars of the phone's settings."""
 
     def set_switch(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        """Open the page of a setting, press its switch if another state is wanted, and return a reply with the state.
+        """Open the page of a setting, press its switch if another state is wanted, and return a reply.
 
-        If that fails, the reply has the reason.
+        The reply has the state, or states that there is no switch, that it did not change, or why a call failed.
         """
         setting = PhoneSetting(sentence.slots["setting"])
         name, wanted = self.parser.label(sentence.language, setting.value), sentence.slots.get("state")
@@ -124,7 +124,7 @@ class SettingPages(SentenceSteps):
         return node.text("nodeId"), int(value) if value.isdecimal() else None
 
     def _control(self, classes: tuple[str, ...], key: str) -> Flow[JsonObject | None]:
-        """Return a control of these classes that has the words for `key`, or has them beside it; None without one."""
+        """Return a control of these classes with a word for `key` in its texts, else beside it; None without one."""
         nodes = yield from self._rows("GET", "/screen", {"include_bounds": True}, "nodes")
         words = self.parser.words(key)
         controls = [node for node in nodes if node.text("className").rpartition(".")[2] in classes]

@@ -113,7 +113,7 @@ class SentenceParser(Protocol):
         ...
 
     def words(self, key: str) -> tuple[str, ...]:
-        """Return the words, in lower case and in all languages, for a setting or a kind of app such as `mail`."""
+        """Return the words, in lower case and all languages, for a setting, a bar or a kind of app such as `mail`."""
         ...
 
     def label(self, language: str, key: str) -> str:

@@ -141,7 +141,10 @@ class SkillLibrary:
         return tuple(str(name) for name in names if not str(name).startswith("."))
 
     def _open(self, folder: str, name: str) -> Flow[bytes | Failure]:
-        """Return a file's content; a `Failure` if it cannot be read, is too large, or by real paths is elsewhere."""
+        """Return the content of a regular file in `folder`, by real paths.
+
+        Return a `Failure` for any other file, and for one that cannot be read or is too large.
+        """
         engine = self._engine
         if "\x00" in name or name.startswith("/"):
             return OUTSIDE
@@ -201,7 +204,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _linked(content: str) -> dict[str, object] | None:
-    """Return the files that a skill's text names, at most `MAX_NAMES`, by folder; None if there are none."""
+    """Return the files that a skill's text names, by folder, at most `MAX_NAMES`; None if there are none."""
     found: dict[str, list[str]] = {}
     for path in list(dict.fromkeys(_LINK.findall(content)))[:MAX_NAMES]:
         if ".." not in path.split("/"):

@@ -66,7 +66,7 @@ def notes_part(entries: Mapping[str, Sequence[str]]) -> str:
 
 
 def skills_part(rows: Sequence[tuple[str, str]]) -> str:
-    """Return names and descriptions of the first 50 skills as a part of the prompt; empty if there are none."""
+    """Return names and shortened descriptions of the first 50 skills as a part of the prompt; empty without any."""
     if not rows:
         return ""
     lines = [f"- {name}: {description[:MAX_DESCRIPTION]}" for name, description in rows[:MAX_SKILLS_SHOWN]]

@@ -2,7 +2,8 @@
 
 Tags may be cut anywhere between two pieces. An opening tag counts at the start of a line outside code. The first
 closing tag without an opening one ends reasoning whose opening tag is part of the model's prompt: then all text so far
-is reasoning. In code or behind a quotation mark it is text. After `MAX_TAGS` tags all is taken as it comes.
+is reasoning. In code, behind a quotation mark or after reasoning that has ended it is text. After `MAX_TAGS` tags all
+is taken as it comes.
 """
 
 from __future__ import annotations

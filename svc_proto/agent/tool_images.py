@@ -32,9 +32,9 @@ class ToolImages:
         self._rows: list[tuple[Row, str, int]] = []  # rows with images, oldest first: row, tool and characters
 
     def rows(self, results: Iterable[tuple[str, ToolResult]]) -> list[Row]:
-        """Return a message for each of these results that has images; replace older images beyond the limit by text.
+        """Return a message for each of these results that has images; if the model takes none, a line of text.
 
-        If the model takes no images, the message is a line of text.
+        Images beyond the limit are replaced by text in their messages, the oldest first, also in those returned.
         """
         found = [self._row(name, result) for name, result in results if result.pictures]
         room = MAX_PICTURES

@@ -169,7 +169,7 @@ def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
 def unwrap_call(arguments: Arguments, find: Callable[[str], Tool | None]) -> tuple[str, Arguments] | None:
     """Return the tool and the arguments that a call of `more_tools` names.
 
-    None: it names no tool or `more_tools` itself, or has no valid arguments for a tool that takes some.
+    None: it names no other tool, or has no valid arguments for a tool that takes some besides `device`.
     """
     name, given = str(arguments.get("tool", "")), arguments.get("arguments")
     tool = find(name)

@@ -168,7 +168,10 @@ class Toolbox:
         return found
 
     def hidden_arguments(self, offered: Iterable[str]) -> Flow[tuple[str, ...]]:
-        """Return the names of arguments that the descriptions of the offered tools omit, since no call needs them."""
+        """Return the names of arguments that descriptions of tools omit, since no call needs them.
+
+        `offered`: names of the offered toolsets.
+        """
         found: list[str] = []
         for toolset in self._hiding:
             if toolset.hidden is not None and toolset.name in offered:
@@ -376,18 +379,18 @@ class _CallConsent:
 
     @property
     def turn(self) -> TurnConsent:
-        """Implement `CallConsent.turn`."""
+        """Return the consent state of the call's turn."""
         return self._attempt.state
 
     def request(self, effect: Effect, tree: ScreenTree) -> Flow[None]:
-        """Implement `CallConsent.request`."""
+        """Obtain the owner's consent to an effect, stored or requested, and record it, or raise `ToolError`."""
         session_id = self._attempt.turn.session_id
         if not (yield from self._approvals.remembers(session_id, pattern_of_effect(effect))):
             yield from self._ask(self._attempt, build_effect_request(effect, self._attempt.call), effect)
         self._attempt.state.grant(effect, tree)
 
     def ask(self, question: str) -> Flow[str | None]:
-        """Implement `CallConsent.ask`."""
+        """Return the owner's answer to a question of the agent; None if this turn shows no questions."""
         host, call, state = self._attempt.host, self._attempt.call, self._attempt.state
         if not host.can_request_approval:
             return None
@@ -406,8 +409,8 @@ def _effect_of_tool(tool: Tool) -> Effect:
 def _marked(output: str, tool: Tool | None, state: TurnConsent) -> str:
     """Return a result for the model: neutralized and, for a tool with a `source`, fenced.
 
-    There is no fence around a short report of an act, a media marker, or one short word or number. The result of
-    an unknown tool, or of one whose results hold no foreign content, is unchanged.
+    There is no fence around a short report of an act, a result with a media marker, or one short word or number. A tool
+    whose results hold no foreign content has its result unchanged.
     """
     if tool is None or not tool.reads_foreign_content:
         return output

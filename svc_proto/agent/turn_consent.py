@@ -2,7 +2,7 @@
 
 A denial covers, for the rest of the turn and by any tool, effects with the same recipient, in the same app, or of the
 same kind; the app does not count for soft effects, the kind not for those of `_WIDE`. After `MAX_DENIALS` all further
-effects are refused without a question.
+effects that need consent are refused without a question.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class TurnConsent:
     def grant(self, effect: Effect, tree: ScreenTree) -> None:
         """Record that the owner allowed an effect on a screen.
 
-        Consent to use another app covers no further steps, and ends no earlier approval.
+        Consent to use another app covers no further steps but its repetition, and ends no earlier approval.
         """
         if effect.kind is EffectKind.ELSEWHERE:
             self._granted.insert(0, _Grant(effect, frozenset(), left=0))
@@ -94,8 +94,8 @@ class TurnConsent:
     def is_granted(self, effect: Effect, tree: ScreenTree) -> bool:
         """Report whether an approval of this turn covers an effect.
 
-        An approval covers the repetition of an effect of a kind in `_REPEATABLE`, such as a setting. The latest one
-        covers steps that complete its effect: each call that reports such a step uses up one of `MAX_COMPLETIONS`.
+        Each approval covers the same effect again, if its kind is in `_REPEATABLE`. The last one also covers the steps
+        that complete its effect: each call that reports such a step uses up one of `MAX_COMPLETIONS`.
         """
         for grant in self._granted:
             same = (grant.effect.kind, grant.effect.place) == (effect.kind, effect.place)

@@ -172,14 +172,14 @@ class UnfinishedWork:
                 yield f"{_quote(text)} was typed, and the page was left for one that shows no change"
 
     def _is_left_unchanged(self, place: int, then: _Page) -> bool:
-        """Report whether the page of a typed text was left for a page that is as it was before the text."""
+        """Report whether a typed text's page was left, without an effect, for a page that is as before the text."""
         page, known = self._page, [step.before for step in self._steps[: place + 1] if step.before is not None]
         if page is None or page.is_dialog or page.place == then.place:
             return False
         return page.digest in [each.digest for each in known] and not any(s.has_effect for s in self._steps[place:])
 
     def _dialogs(self) -> Iterator[str]:
-        """Yield a line about the dialog or menu that is open, or was closed without a choice or a later change."""
+        """Yield a line about the dialog or menu that is open, or about one closed without a choice by the last acts."""
         if self._page is not None and self._page.is_dialog:
             yield f"a dialog or menu is still open: {_list(self._page.labels)}"
             return

@@ -54,7 +54,7 @@ class PhoneActions(TouchActions):
         return self.looks.show(device, screen, rows=rows[: JsonObject.of(arguments).integer("limit") or FOUND_LIMIT])
 
     def describe_node(self, arguments: Arguments) -> Flow[str]:
-        """Return the row of a referenced node as text, and the phone's own description of the node as JSON."""
+        """Return the row of a referenced node as text, and the phone's own description of it as JSON."""
         device = device_of(arguments)
         screen = yield from self.looks.read(device)
         row = self.resolve(device, arguments, screen)
@@ -69,8 +69,8 @@ class PhoneActions(TouchActions):
     def type_text(self, arguments: Arguments) -> Flow[str]:
         """Put text into a field (replace, append or clear), and return a report of what the field then holds.
 
-        With `enter`, Enter is pressed afterwards. Raises `ToolError` if the field is missing or disabled, cannot be
-        focused or appended to, or if the phone refuses.
+        With `enter`, Enter is pressed afterwards. Raises `ToolError` if that fails, such as for a field that is
+        missing or disabled, or cannot be focused or appended to.
         """
         device, mode = device_of(arguments), str(arguments.get("mode", "replace"))
         text = str(arguments.get("text", ""))

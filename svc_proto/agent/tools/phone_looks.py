@@ -71,8 +71,8 @@ class PhoneLooks:
     def settle(self, device: str, before: PhoneScreen | None) -> Flow[tuple[PhoneScreen, bool]]:
         """Return the screen after an act, and whether the last two looks were equal.
 
-        The screen is read until two looks in a row are equal and differ from `before`, for at most `SETTLE_LIMIT`
-        seconds or so.
+        The screen is read until two looks in a row are equal and differ from `before`, if given, for at most
+        `SETTLE_LIMIT` seconds or so.
         """
         engine = self._link.engine
         deadline = engine.now.mono + SETTLE_LIMIT
@@ -127,7 +127,8 @@ class PhoneLooks:
     def resolve(self, device: str, reference: str, look: int | None, now: PhoneScreen) -> ScreenRow:
         """Return the row on the screen `now` that a node's number in a look refers to.
 
-        Without `look` the newest look is meant. Raises `ToolError` if the node or its row is not there.
+        Without `look` the newest look at the phone is meant, or `now` if there is none. Raises `ToolError` if the node
+        or its row is not there.
         """
         if look is None:
             number, then = self.latest(device) or (0, now)

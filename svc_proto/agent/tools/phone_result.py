@@ -39,7 +39,7 @@ ERROR_HINTS = {
 
 
 def result_of(name: str, answer: PhoneResponse, brand: Brand) -> str:
-    """Return a result as JSON text; of a screenshot, a text with the media marker that shows it to the user.
+    """Return a result as JSON text; of a screenshot with a marker, a text with the marker that shows it to the user.
 
     Raises `ToolError` from status 400 on.
     """

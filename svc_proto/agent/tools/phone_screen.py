@@ -109,7 +109,7 @@ class PhoneScreen:
 
     @cached_property
     def windows(self) -> Mapping[str, str]:
-        """Return the windows that have nodes, topmost first, each with the package that its nodes name most."""
+        """Return the windows that have nodes, topmost first, each with the package, but `android`, of most nodes."""
         found: dict[str, list[str]] = {}
         for node in self.nodes:
             found.setdefault(node.window, []).append(node.package)
@@ -211,8 +211,8 @@ def _nearest(row: ScreenRow, others: Sequence[ScreenRow]) -> tuple[int, tuple[st
 def _rows_of(screen: PhoneScreen) -> Iterator[ScreenRow]:
     """Yield the rows of a screen, in the phone's order.
 
-    A node that cannot be acted on belongs to the smallest row around it that can be pressed and is at most a third of
-    the screen high. Without such a row, and for a slider, it is a row itself.
+    A node that cannot be acted on belongs to the smallest row around it that can be clicked, also for long, and is at
+    most a third of the screen high. Without such a row, and for a slider, it is a row itself.
     """
     highest = max(1, (screen.bounds[3] - screen.bounds[1]) // LARGEST_ROW)
     containers: list[ScreenRow] = []
@@ -244,7 +244,7 @@ def _owner(node: ScreenNode, containers: Sequence[ScreenRow]) -> ScreenRow | Non
 
 
 def _add_state(row: ScreenRow, rows: Sequence[ScreenRow]) -> None:
-    """Give a pressable row without a state that of the one switch inside that is its own row and has no other text."""
+    """Give a clickable row without a state that of the one switch inside that is a row and has no other text."""
     if not row.node.clickable or row.node.checked is not None or any(node.checked is not None for node in row.inner):
         return
     inside = [

@@ -5,9 +5,8 @@
     4 button "Network" "Wi-Fi, mobile data"
     9 switch "Airplane mode" off
 
-A line has the number of its node, the kind, the texts as JSON strings, and only that state which is not usual; but a
-single thing that can be checked has its state, if the phone reports it. Texts of others stay inside of their JSON
-strings, so none can begin a line.
+A line has the number of its node, the kind, the texts as JSON strings, and only that state which is not usual; what can
+be checked has its state if one is known. Texts of others stay inside of their JSON strings, so none can begin a line.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def screen_head(number: int, screen: PhoneScreen, *, settled: bool = True) -> st
 
 
 def screen_lines(screen: PhoneScreen, *, bounds: bool = False, rows: Iterable[ScreenRow] | None = None) -> list[str]:
-    """Return the lines below the head: rows, a line for each keyboard, and notes; or only those of `rows`."""
+    """Return the lines below the head: one for each keyboard, other rows, and notes; or only those of `rows`."""
     wanted = screen.rows if rows is None else tuple(rows)
     lines: list[str] = []
     if rows is None:

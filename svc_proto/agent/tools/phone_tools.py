@@ -67,7 +67,7 @@ class PhoneTool:
 
 
 def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
-    """Return the toolset of the phone's tools, whose commands request the owner's consent in a turn."""
+    """Return the toolset of the phone's tools, which obtain the owner's consent to effects that need it."""
     return Toolset(
         name="phone",
         label="Phone",

@@ -55,7 +55,7 @@ class TouchActions:
         """Tap the row with a text, and return the report. Of several rows, `index` selects one, by default the first.
 
         `rows_with` returns the rows. If the screen cannot be read, the phone searches the text itself. Raises
-        `ToolError` if no row has the text, or if the phone refuses.
+        `ToolError` if no row has the text or the `index`, if the row is disabled, or if the phone refuses.
         """
         device, wanted = device_of(arguments), str(arguments["text"])
         before = yield from self.read_before(device)
@@ -106,10 +106,10 @@ class TouchActions:
         return (yield from self._perform(device, "/drag", _without_device(arguments), told, before))
 
     def scroll(self, arguments: Arguments) -> Flow[str]:
-        """Scroll the screen or a node, once, or until a text is shown, at most `MAX_SCROLLS` times; return the report.
+        """Scroll the screen or a node, once, or until a text is shown, and return the report.
 
-        If the screen cannot be read, it is scrolled once. Raises `ToolError` if the text is not found, or if the phone
-        refuses.
+        The search ends after `MAX_SCROLLS` times, or if the screen does not change. If the screen cannot be read, it is
+        scrolled once. Raises `ToolError` if the text is not found, or if the phone refuses.
         """
         device, until = device_of(arguments), str(arguments.get("until", ""))
         before = yield from self.read_before(device)
@@ -142,7 +142,10 @@ class TouchActions:
         return f"{told} {count} times; {quote(until)} is {describe_row(found[0])}\n{self.looks.show(device, now)}"
 
     def set_bar(self, arguments: Arguments) -> Flow[str]:
-        """Set a bar to `percent` of its length by a tap, and return the report. Raises `ToolError` if it is no bar."""
+        """Set a bar to `percent` of its length by a tap, and return the report.
+
+        Raises `ToolError` if it is not there or is no bar, or if the phone refuses.
+        """
         device, percent = device_of(arguments), int(str(arguments["percent"]))
         before = yield from self.read_before(device)
         if before is None:
@@ -283,7 +286,7 @@ class TouchActions:
     def finish(
         self, device: str, told: str, before: PhoneScreen | None, *, opens: bool = False, field: ScreenRow | None = None
     ) -> Flow[str]:
-        """Wait until the screen has settled, and return the report of an act; also if the screen cannot be read.
+        """Wait for a limited time until the screen has settled, and return the report of an act, also without a screen.
 
         `opens`: the act opens an app. Behind a lock phones report that as done; then this raises `ToolError`.
         """
@@ -302,7 +305,7 @@ class TouchActions:
     def report(self, device: str, told: str, before: PhoneScreen | None, after: PhoneScreen, *, settled: bool) -> str:
         """Return the report of an act: what was done, what changed, and the new screen.
 
-        An unchanged screen that equals the latest look is named by its number instead.
+        An unchanged screen that is equal to the newest look at the phone is named by its number instead.
         """
         if before is not None and before.fingerprint == after.fingerprint:
             shown = self.looks.latest(device)
