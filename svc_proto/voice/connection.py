@@ -67,7 +67,7 @@ class VoiceConnection:
             self._session.heard_binary(self)
 
     def on_writable(self) -> None:
-        """Report to the session that the socket accepts more data."""
+        """Notify the voice session that the client has read enough."""
         self._session.on_writable(self)
 
     def on_closed(self, code: int, reason: str) -> None:

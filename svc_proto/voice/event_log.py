@@ -43,7 +43,10 @@ def log_name(kind: str, wall: float, session_id: str) -> str:
 
 
 def delete_old_logs(engine: Engine, folder: str, kind: str, *, days: int) -> Flow[None]:
-    """Delete files of sessions of that kind that are older than `days`; a failure is only logged."""
+    """Delete files of a folder whose names begin with `kind` and that were last changed more than `days` ago.
+
+    A failure is only logged.
+    """
     before = engine.now.wall - days * DAY
     outcome = yield from run_operation(engine, SweepFolder(engine.new_op(), folder, before, f"{kind}-"))
     if isinstance(outcome, Failure):

@@ -127,9 +127,8 @@ def split_shared_values(
 ) -> dict[str, object]:
     """Return a change of a file's section, completed if it changes the provider.
 
-    A model or voice beside the old provider's name that the new provider does not have is replaced, unless `change`
-    names it.
-    """
+    A model or voice beside the old provider's name that the new provider does not have is replaced, unless
+    the change names one."""
     said = JsonObject.of(holder).get_object(family.section)
     info = PROVIDERS.get(str(change.get("provider")))
     before = said.string("provider")

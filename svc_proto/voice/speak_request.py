@@ -58,9 +58,9 @@ def parse_text(message: Mapping[str, object]) -> str | None:
 
 
 def parse_audio(message: Mapping[str, object]) -> bytes:
-    """Decode `audio_base64` of a piece of microphone audio; ASCII characters outside of the alphabet are skipped.
+    """Decode `audio_base64` of a piece of microphone audio; raise `Refused` 400 for other than base64.
 
-    Raise `Refused` 400 for a value that is no text, for characters beyond ASCII, and for wrong padding.
+    That is no text, text that is not ASCII, or wrong padding. ASCII characters outside of the alphabet are skipped.
     """
     try:
         return base64.b64decode(text(message.get("audio_base64"), "audio_base64"))

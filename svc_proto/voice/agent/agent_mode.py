@@ -309,7 +309,10 @@ class AgentMode(VoiceMode, ABC):
 
 
 class RenderedMode(AgentMode):
-    """Mode whose provider only renders (wire terminal-voice 6.10); the loss of its socket ends the session."""
+    """Mode whose provider renders the answers of chat runs (wire terminal-voice 6.10).
+
+    The loss of the client's socket ends the session.
+    """
 
     def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> RenderedConversation:
         """Create a rendered conversation, which has no background runs."""

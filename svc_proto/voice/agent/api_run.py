@@ -56,8 +56,9 @@ DEFAULT_PROFILE = "default"
 class ApiRun:
     """Chat run at the API server: until `stop`, `on_event` receives its events in order, as `map_run_event` maps them.
 
-    `word` is the brand's name, `system` has notes for the agent. `drafts` is called with pieces of the answer's text;
-    `on_event` does not receive a piece for which it returns True.
+    It also receives a `ChatSessionBound` for a new chat session, even after `stop`. `word` is the brand's name,
+    `system` has notes for the agent. `drafts` is called with pieces of the answer's text; `on_event` does not receive a
+    piece for which it returns True.
     """
 
     _engine: Engine
@@ -83,7 +84,7 @@ class ApiRun:
             yield from self._read(api, (yield from self._new_session(api, "session_not_found")))
 
     def stop(self) -> bool:
-        """Suppress further events, and stop the run on the API server if its id is known.
+        """Suppress further events, and stop the run on the API server: now, or when its id arrives while it is read.
 
         Return True if the task may be cancelled now, False if it must read on until the id arrives.
         """

@@ -88,7 +88,7 @@ class ApiRuns:
         )
 
     def stop(self, call_id: str) -> None:
-        """Stop a run on the API server; no more events of it are reported."""
+        """Stop a run on the API server. Of it only the creation of its chat session may still be reported."""
         run = self._runs.pop(call_id, None)
         if run is None:
             return

@@ -65,7 +65,7 @@ class NativeMode(AgentMode):
         return code != 1000 or self.talk.busy
 
     def on_detached(self) -> None:
-        """Report the disconnect to the conversation; a turn or a live run extends the wait (wire 6.9)."""
+        """Report the disconnect to the conversation; an active turn or run extends the wait (wire 6.9)."""
         self.talk.runs.on_client_left(self.now())
         self.carry_out()
 

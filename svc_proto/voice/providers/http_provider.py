@@ -187,7 +187,7 @@ class HttpSpeechProvider:
 
 
 def _require_pcm(access: ProviderCredentials, kind: bytes, data: bytes) -> None:
-    """Raise `ProviderError` if a response is labelled as text or application data, or begins like another format.
+    """Raise `ProviderError` if a response is labelled as no sound (`_NOT_SOUND`), or begins like another format.
 
     Vendors label PCM in many ways, one of them `audio/mpeg`.
     """

@@ -251,7 +251,7 @@ class _StderrText:
 
     @property
     def words(self) -> str:
-        """The program's error output on one line."""
+        """The beginning of the program's error output, on one line."""
         return " ".join(self._said.decode("utf-8", "replace").split())
 
     def on_output(self, data: bytes) -> None:

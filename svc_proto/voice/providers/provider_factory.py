@@ -45,10 +45,10 @@ class ProviderFactory:
         self.host = LocalProvider(engine)
 
     def renderer(self, provider_id: str) -> Renderer:
-        """Return a provider that converts text to PCM piece by piece: each id of the registry, and `deepinfra`.
+        """Return a provider that converts text to PCM piece by piece: each id of the registry, or a vendor.
 
-        Raise `ProviderError` for another id, or without the vendor's key; a realtime provider's key is needed only when
-        it renders.
+        The vendors are those of `file_speaker`. Raise `ProviderError` for another id, or without the vendor's key; for
+        a realtime id `render` raises it.
         """
         plain = _plain(provider_id)
         if plain == "stub":

@@ -228,8 +228,7 @@ class NativeConversation(ConversationBase):
 
     def provider_lost(self, message: str) -> None:
         """Handle the end of the provider's socket: send pending answers as text and end the session.
-
-        Without a client, no answer is sent. A turn in progress ends with an error.
+        A turn in progress ends with an error. Without a client, pending answers are not sent.
         """
         self._show_results()
         if self.floor.state is _S.IDLE:
@@ -421,7 +420,7 @@ class NativeConversation(ConversationBase):
             self._rest()
 
     def _show_results(self) -> None:
-        """Send all pending answers as text, because the provider is gone and the session ends."""
+        """Send all pending answers as text if a client is connected, because the session ends without its provider."""
         for answer in self.runs.take_results():
             self.out += self.playback.visual_event(answer)
 

@@ -123,7 +123,7 @@ class TurnTaking:
         self.due = None if self.due is None else self.due + seconds
 
     def respond(self, now: float) -> list[ConversationAction]:
-        """Begin to wait for one response of the provider; return the actions that request it."""
+        """Begin to wait for one response of the provider; return the request, or nothing while another one is open."""
         self.drain = None
         self.spoke = False
         self.step(TurnTakingTrigger.ASK, now + RESPONSE_TIMEOUT)
