@@ -41,7 +41,7 @@ def list_modules(files: Mapping[str, bytes], entry: str = ENTRY) -> list[str]:
 def join_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files with the modules of the first view joined in `ENTRY`; other modules import from that file.
 
-    The other joined modules are left out of the result, and comments of whole lines out of the joined file. Raises
+    The other joined modules are left out of the result, and most comments of whole lines out of the joined file. Raises
     `ValueError` if two joined modules define the same name.
     """
     members = list_modules(files)

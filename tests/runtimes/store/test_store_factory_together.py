@@ -61,7 +61,7 @@ def test_a_failing_request_does_not_stop_others(where: str, tmp_path: Path) -> N
 
 
 def test_a_failed_chat_request_does_not_stop_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If loading the data for the first chat request fails, only the chat requests fail."""
+    """If the selection of the search at the first chat request fails, only the chat requests fail."""
 
     def fail(connection: object) -> object:
         raise OperationalError("", {}, sqlite3.OperationalError("disk I/O error"))
