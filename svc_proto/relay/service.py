@@ -164,11 +164,7 @@ class Relay:
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
-        """Stop profile discovery, session records, MCP, media and voice.
-
-        A single node fails pending commands to the clients, closes their terminals and stops their gateways. In a
-        cluster, start the move of the clients to other nodes.
-        """
+        """Stop the services; a single node fails pending commands, and in a cluster the clients begin to move."""
         self._profile_timer.cancel()
         self._records.stop()
         moving = self.coordinator.stop()

@@ -41,7 +41,7 @@ def answer(rig: PhoneHarness, order: Connect, status: int = 200, body: bytes = P
 
 
 def cards(rig: PhoneHarness) -> list[tuple[object, ...]]:
-    """Return number, state, message and offered tap of each attachment notification."""
+    """Return number, state, message and offered tap of each new attachment notification."""
     found = [tell.fields for tell in rig.new_notifications() if tell.event == "attachment"]
     return [(each["number"], each["state"], each["message"], each["tap"]) for each in found]
 

@@ -1,4 +1,4 @@
-"""Safety settings of a phone at its start, and the switches and the policy that they are made of."""
+"""Safety settings of a phone at its start, with the policy for confirmations; and the names of the user's switches."""
 
 from __future__ import annotations
 
