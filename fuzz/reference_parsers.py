@@ -51,7 +51,7 @@ class ReferenceFrameReader:
         return [], True
 
     def next_frame(self) -> Frame | None:
-        """Return the next frame, or the part of it that was received; None if nothing was."""
+        """Return the next frame, or a part of its payload; None when more bytes are needed."""
         return next(self._reference.received_frames(), None)
 
     def close(self) -> None:

@@ -136,7 +136,7 @@ class CompletionJson(TypedDict):
 
 
 class DeltaJson(TypedDict):
-    """New part of the answer."""
+    """Member `delta` of a chunk's choice: the new part of the message, with text, reasoning or tool calls."""
 
     role: NotRequired[Literal["assistant"]]
     content: NotRequired[str]
