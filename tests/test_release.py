@@ -1,4 +1,4 @@
-"""Checks before a release, and the selection of Python versions. `make release` does the rest."""
+"""Tests of `scripts/release.py`: its checks of versions and of equal builds, and its search for Python interpreters."""
 
 from __future__ import annotations
 

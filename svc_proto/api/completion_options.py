@@ -1,7 +1,8 @@
 """Model options in a body of `/v1/chat/completions`: sampling, response format, the client's own tools.
 
-Options without support here are refused with 400, unless their value has no effect (wire api 5.3). Unknown members,
-such as `top_k` or `grammar`, are forwarded to the model's server.
+Options that would change the answer and have no support here, such as `n` above 1 or `audio`, are refused with 400.
+`top_logprobs`, and options of a client's account such as `store` or `service_tier`, are dropped, whatever their value.
+Unknown members, such as `top_k` or `grammar`, are forwarded to the model's server (wire api 5.3).
 """
 
 from __future__ import annotations

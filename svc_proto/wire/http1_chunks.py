@@ -134,7 +134,10 @@ class ChunkedBodyReader:
         return b"".join(pieces)
 
     def _advance(self, pieces: list[bytes]) -> bool:
-        """Parse the next size line, data, line end or trailers; return False when more bytes are needed."""
+        """Parse whole plain chunks, or else the next size line, data so far, line end or trailers.
+
+        Return False if nothing was parsed, because more bytes are needed.
+        """
         state = self._state
         if state is ChunkState.DATA:
             self._parse_data(pieces)
