@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from runtimes.sentences.folding import Folded, fold, word_pattern
+from runtimes.sentences.folding import TRIMMED, Folded, fold, word_pattern
 from runtimes.sentences.suggestions import is_slip, words_of
 
 __all__ = ["Certainty", "load_certainty"]
@@ -32,7 +32,6 @@ DETERMINED: Mapping[str, tuple[str, ...]] = {
     "find_text": ("query",),
     "navigate": ("destination",),
 }
-_TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
 _NUMBER = re.compile(r"\+?\d[\d ()./-]{4,}\d(?!\w)")  # at the start of a text message's free words
 _INNER_END = re.compile("[?!;\uff1f\uff01\uff1b](?=.*\\w)")  # the end of a sentence before another one
 _ARTICLE = re.compile(r"^(?:the|my|der|die|das|dem|den|le|la|les|mon|ma|el|los|las|mi) |^l'")  # in all languages
@@ -82,7 +81,7 @@ class Certainty:
             del found["rest"]
             found["name"], found["message"] = split
         if "name" in found and (end := self._channel_at_end(found["name"])):
-            found["name"] = found["name"][:end].strip(_TRIMMED)
+            found["name"] = found["name"][:end].strip(TRIMMED)
         if "message" in found:
             found["message"] = self._without_channel_at_start(found["message"])
         return found
@@ -156,12 +155,12 @@ class Certainty:
     def _split(self, rest: str) -> tuple[str, str] | None:
         folded = self._fold(rest)
         if number := _NUMBER.match(rest):
-            message = self.without_heading(rest[number.end() :].strip(_TRIMMED))
+            message = self.without_heading(rest[number.end() :].strip(TRIMMED))
             return (number[0].strip(), message) if message else None
         for found in self.channels.finditer(folded.text):
             head = folded.text[: found.start()].strip()
             if head and found.end() < len(folded.text) and len(head.split()) <= HEAD:
-                name = rest[: folded.places[found.start()]].strip(_TRIMMED)
+                name = rest[: folded.places[found.start()]].strip(TRIMMED)
                 message = _text_behind(rest, folded, found.end())
                 return (name, message) if message else None
         return None
@@ -179,7 +178,7 @@ class Certainty:
             return message
         rest = message[folded.places[found.end() - 1] + 1 :]
         return (
-            rest.strip(_TRIMMED) if rest[:1] in (",", ":", "\uff0c", "\uff1a") or rest[:2] in (" :", " ,") else message
+            rest.strip(TRIMMED) if rest[:1] in (",", ":", "\uff0c", "\uff1a") or rest[:2] in (" :", " ,") else message
         )
 
     def _fold(self, text: str) -> Folded:
@@ -209,7 +208,7 @@ def fold_pattern(pattern: str, code: str) -> str:
 
 def _text_behind(text: str, folded: Folded, end: int) -> str:
     """Return the part of a text behind the first `end` characters of its folded form."""
-    return text[folded.places[end - 1] + 1 :].strip(_TRIMMED)
+    return text[folded.places[end - 1] + 1 :].strip(TRIMMED)
 
 
 def _is_known(word: str, nouns: frozenset[str]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from runtimes.sentences.folding import Folded, fold
+from runtimes.sentences.folding import TRIMMED, Folded, fold
 
 __all__ = ["ContentRules", "load_content"]
 
@@ -28,7 +28,6 @@ SLOTS: Mapping[str, str] = {
 }
 REPORTED = ("send_text", "remember")  # intents whose text can begin with a conjunction that is no part of it
 MAX_NAME = 4  # words before a conjunction that can be a name
-_TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
 _COLON = re.compile("[:\uff1a]\\W*$")
 _OPENING = "\"'„“”«"
 
@@ -89,7 +88,7 @@ class ContentRules:
         if found is not None and intent in REPORTED:
             if self.unsure.match(value):
                 return None
-            value = value[folded.places[found.end()] :].strip(_TRIMMED) if found.end() < len(folded.text) else ""
+            value = value[folded.places[found.end()] :].strip(TRIMMED) if found.end() < len(folded.text) else ""
             folded, found = fold(value, self.code), None
         if is_literal:
             return value or None
@@ -106,7 +105,7 @@ class ContentRules:
         start = folded.places[found.end()]
         if any(each.match(rest, folded.places[found.start(1)]) for each in (self.kept, self.unsure)):
             return None
-        return rest[: folded.places[found.start()]].strip(_TRIMMED), rest[start:].strip(_TRIMMED)
+        return rest[: folded.places[found.start()]].strip(TRIMMED), rest[start:].strip(TRIMMED)
 
     def with_skipped(self, text: str, span: tuple[int, int], region: tuple[int, int]) -> tuple[int, int]:
         """Return the place of a search, extended by the skipped words beside it that are no courtesy.
@@ -137,12 +136,12 @@ class ContentRules:
         found = pattern.match(folded.text)
         if found is None or found.end() >= len(folded.text):
             return value
-        return value[folded.places[found.end()] :].strip(_TRIMMED) or value
+        return value[folded.places[found.end()] :].strip(TRIMMED) or value
 
     def _ends_early(self, value: str, text: str) -> bool:
         """Report whether a text that does not end the sentence has a last word that needs more words."""
         folded = fold(value, self.code).text
-        return not text.rstrip(_TRIMMED).endswith(value) and any(
+        return not text.rstrip(TRIMMED).endswith(value) and any(
             found.start() and found.end() == len(folded) for found in self.last.finditer(folded)
         )
 

@@ -10,8 +10,9 @@ from attrs import frozen
 
 from runtimes.sentences.chinese import simplify
 
-__all__ = ["Folded", "fold", "fold_sentence", "fold_template", "has_chinese", "word_pattern"]
+__all__ = ["TRIMMED", "Folded", "fold", "fold_sentence", "fold_template", "has_chinese", "word_pattern"]
 
+TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"  # at the edges of the user's own words
 _GERMAN = {"ä": "a", "ö": "o", "ü": "u", "ae": "a", "oe": "o", "ue": "u"}
 _BLANKS = re.compile(r"[-\u2010-\u2015:]")
 _COLONS = ":\uff1a"  # in Chinese, one between digits is a blank, and every other one separates

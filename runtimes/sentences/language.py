@@ -25,7 +25,7 @@ from unicode_rbnf import RbnfEngine
 from runtimes.sentences.certainty import Certainty, load_certainty
 from runtimes.sentences.chinese import simplify
 from runtimes.sentences.content import ContentRules, load_content
-from runtimes.sentences.folding import Folded, fold, fold_sentence, fold_template, word_pattern
+from runtimes.sentences.folding import TRIMMED, Folded, fold, fold_sentence, fold_template, word_pattern
 from runtimes.sentences.refusal import SentenceRefusal
 from runtimes.sentences.suggestions import STATES, Suggestions, is_slip, template_words, words_of
 from svc_proto.agent.sentences import PhoneSetting
@@ -49,7 +49,6 @@ TYPED = 8  # words of a text that are compared with each known word
 _CLAUSES = re.compile(r"(?:[^,.;!?。\uff01\uff1f\uff1b]|\.(?=\w))+")  # the dot of an address ends no clause
 _WORD = re.compile(r"[\w-]+")
 _GUESS = "吧"  # of Chinese: ends a guess, or a mild request
-_TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
 
 
 @frozen(kw_only=True)
@@ -134,14 +133,14 @@ class Language:
             if entity.name in UNGUARDED and entity.text_span[0]:  # a negation or condition can stand before it
                 unguarded |= set(range(start, end))
             start, end = self._place_of(name, entity, candidate, text)
-            slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
+            slots[entity.name] = self._without_article(entity.name, text[start:end].strip(TRIMMED))
             if entity.name in LABELS or (name, entity.name) == ("tap", "text"):
                 region = _with_skipped(candidate, entity.text_span, len(text))
                 longer = slice(*self.certainty.with_label_words(text, (start, end), region))
                 if longer != slice(start, end):
-                    slots |= {entity.name: text[longer].strip(_TRIMMED), "short": slots[entity.name]}
+                    slots |= {entity.name: text[longer].strip(TRIMMED), "short": slots[entity.name]}
                 start = longer.start
-                all_words = text[region[0] : max(region[1], candidate.places[-1] + 1)].strip(_TRIMMED)
+                all_words = text[region[0] : max(region[1], candidate.places[-1] + 1)].strip(TRIMMED)
                 if name == "tap" and all_words != slots["text"]:
                     slots["long"] = all_words
             if entity.name in WHOLE:
@@ -300,7 +299,7 @@ class Language:
         if name == "name" and self.code != "zh":
             value = self._without_polite_end(value)
         found = self.patterns["own"].match(fold_template(value, "") if self.code == "zh" else fold(value, "en").text)
-        shorter = value if found is None else value[found.end() :].strip(_TRIMMED)
+        shorter = value if found is None else value[found.end() :].strip(TRIMMED)
         return shorter or value
 
     def _without_polite_end(self, value: str) -> str:
@@ -308,7 +307,7 @@ class Language:
         folded = self._fold(value)
         for found in self.patterns["polite"].finditer(folded.text):
             if found.start() and found.end() == len(folded.text):
-                return value[: folded.places[found.start()]].strip(_TRIMMED)
+                return value[: folded.places[found.start()]].strip(TRIMMED)
         return value
 
 
