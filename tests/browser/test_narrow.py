@@ -34,7 +34,7 @@ ENTRIES = """
 def check_bar(page: Page, bar: Locator) -> None:
     """Assert that the bar has five entries inside 320 x 568 px, of at least 44 px, each with its word on one line."""
     expect(bar.locator("> ul > li > :is(a, button) span").last).to_be_visible()
-    entries = bar.evaluate(ENTRIES)  # one call, since each takes Firefox tens of milliseconds
+    entries = bar.evaluate(ENTRIES)  # one call, since each costs Firefox much more than Chromium
     assert len(entries) == 5
     for entry in entries:
         assert entry["words"] == 1
