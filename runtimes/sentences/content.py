@@ -118,10 +118,10 @@ class ContentRules:
             start = first + before.places[cut]
         if after.text and (kept := _before_courtesy(self.ending, after)):
             end += after.places[kept - 1] + 1
-        place = self.place.match(fold(text[end:], self.code).text) if end >= last or not after.text else None
-        if place is not None:
-            folded = fold(text[end:], self.code)
-            end += folded.places[len(place[0].rstrip(" ,")) - 1] + 1
+        if end >= last or not after.text:
+            behind = fold(text[end:], self.code)
+            if (place := self.place.match(behind.text)) is not None:
+                end += behind.places[len(place[0].rstrip(" ,")) - 1] + 1
         return start, end
 
     def _start_of(self, text: str, start: int) -> tuple[int, bool]:
