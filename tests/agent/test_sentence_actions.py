@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import cast
 
 import pytest
 
@@ -10,7 +11,11 @@ from clients.phone.emulator.environment import Contact, PhoneNumber
 from clients.phone.emulator.record_apps import ALL_APPS
 from svc_proto.agent.builtin_agent import GREETING
 from svc_proto.agent.interface import TurnOutcome
+from svc_proto.agent.phone_consent import StatusSource
+from svc_proto.agent.sentence_actions import SentenceActions
 from svc_proto.agent.sentences import Sentence, SentenceIntent
+from svc_proto.agent.tools.phone_touches import NOTHING
+from svc_proto.engine.flow import Flow
 from tests.agent.harness import AgentHarness
 
 ALARM = "android.intent.extra.alarm."
@@ -255,10 +260,28 @@ def test_intent_is_sent_with_consent(text: str, action: str, more: Mapping[str, 
     assert calls(world) == [("phone_send_intent", {"action": f"android.intent.action.{action}", **more})]
 
 
-def test_scroll_to_the_end_stops_where_nothing_moves(world: AgentHarness) -> None:
-    answer = say(world, "scroll | direction=down | extent=end", *["once"] * 21)
-    assert re.fullmatch(r"scrolled_end \d+|scrolled_on 20", answer), answer
-    assert calls(world) == [("phone_scroll", {"direction": "down"})] * (int(answer.split()[1]) + ("end" in answer))
+@pytest.mark.parametrize(
+    ("results", "answer", "calls"),
+    [
+        (["{}", "{}", NOTHING], "scrolled_end 2", 3),
+        (["{}", "error: denied\nadvice for a model"], "failed denied", 2),
+        (["{}"] * 30, "scrolled_on 20", 20),
+    ],
+)
+def test_scroll_to_the_end_stops_where_nothing_moves(results: list[str], answer: str, calls: int) -> None:
+    tools = []
+
+    def call(name: str, arguments: Mapping[str, object]) -> Flow[str]:
+        yield from ()
+        tools.append((name, arguments))
+        return results[len(tools) - 1]
+
+    actions = SentenceActions(cast("StatusSource", None), ScriptedParser())
+    sentence = Sentence(SentenceIntent.SCROLL, "xx", {"direction": "down", "extent": "end"})
+    with pytest.raises(StopIteration) as stop:
+        next(actions.run(sentence, call, lambda name, result: result))
+    assert stop.value.value == answer
+    assert tools == [("phone_scroll", {"direction": "down"})] * calls
 
 
 def test_name_and_message_without_a_blank_between_them() -> None:

@@ -172,8 +172,12 @@ def test_relay_that_stops_does_not_use_the_state_folder_again() -> None:
     book.refuse = (WriteConfig,)
     book.feed(Started())
     book.refuse = ()
+    book.after(RETRY_INTERVAL - 1.0)
+    book.raw(b"POST /pairing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
     book.feed(Stopping(5.0))
-    book.after(RETRY_INTERVAL)
+    book.after(2.0)
+    assert book.engine.stopping
+    assert book.exits == []  # the rest of the request is awaited
     assert secret(book) == ""
 
 
@@ -189,6 +193,20 @@ def test_unreadable_public_route_note_requires_the_secret() -> None:
     book.after(RETRY_INTERVAL)
     assert is_locked(book)  # because of the public route of the invite
     assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
+
+
+def test_public_route_that_is_registered_during_a_read_of_the_old_note_is_kept() -> None:
+    book = RelayHarness(RelayConfig(**HOME), started=False)  # type: ignore[arg-type]
+    book.refuse = (ReadConfig,)
+    book.feed(Started())
+    book.refuse, book.hold = (), (ReadConfig,)
+    book.after(RETRY_INTERVAL)
+    shown = [(HEADER, secret(book).encode())]
+    body = {"code": "Q7M2ZK", "endpoints": [PUBLIC]}
+    assert book.request("POST", "/pairing/register", body, headers=shown).status == 200
+    book.hold = ()
+    book.release()
+    assert is_locked(book)
 
 
 def test_relays_that_share_a_home_share_the_secret() -> None:
