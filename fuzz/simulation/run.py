@@ -20,7 +20,7 @@ from fuzz.simulation.checks.all_checks import ALL_CHECKS
 from fuzz.simulation.narration import describe_step
 from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_script
 from fuzz.simulation.script import Script
-from fuzz.simulation.script_generator import generate_script
+from fuzz.simulation.script_generator import generate_gateway_script, generate_script
 from fuzz.simulation.shrink import smaller
 from fuzz.simulation.transition_coverage import format_report, start_counting
 
@@ -35,6 +35,7 @@ Examples:
   python -m fuzz.simulation.run --seeds 1000 --rows
   python -m fuzz.simulation.run --seeds 1000 --reference
   python -m fuzz.simulation.run --seeds 100 --check codes --check crowds
+  python -m fuzz.simulation.run --seeds 1000 --gateway
   python -m fuzz.simulation.run --seed 7 --trace
   python -m fuzz.simulation.run --script fuzz/crashes/simulation-7.txt
 """
@@ -79,23 +80,29 @@ class RunSummary:
         return "\n".join(f"{name:<13} {value}" for name, value in rows)
 
 
-def replay_command(script: Script) -> str:
+def replay_command(script: Script, *, gateway: bool = False) -> str:
     """Return the command that repeats the script of a seed, with the checks that it names."""
-    return " ".join(
-        [f"python -m fuzz.simulation.run --seed {script.seed}", *(f"--check {name}" for name in script.checks)]
-    )
+    options = [*(["--gateway"] if gateway else []), *(f"--check {name}" for name in script.checks)]
+    return " ".join([f"python -m fuzz.simulation.run --seed {script.seed}", *options])
 
 
 @contextmanager
 def outcomes(
-    seeds: Iterable[int], jobs: int, *, rows: bool = False, reference: bool = False, checks: Sequence[str] = ()
+    seeds: Iterable[int],
+    jobs: int,
+    *,
+    rows: bool = False,
+    reference: bool = False,
+    checks: Sequence[str] = (),
+    gateway: bool = False,
 ) -> Iterator[Iterator[ScenarioReport | ScenarioFailure]]:
     """Run the simulations of some seeds in `jobs` processes, and yield an iterator of the outcomes in order.
 
     With `rows` each process counts the used rows of transition tables. With `reference` no process uses fast paths
-    (`fuzz.reference_parsers`). With `checks` these checks run at the end of each simulation.
+    (`fuzz.reference_parsers`). With `checks` these checks run at the end of each simulation. With `gateway` the scripts
+    are those of `generate_gateway_script`.
     """
-    playing = partial(_play_seed, tuple(checks))
+    playing = partial(_play_seed, tuple(checks), gateway)
     if jobs == 1:
         _prepare(rows, reference)
         yield map(playing, seeds)
@@ -104,8 +111,12 @@ def outcomes(
         yield pool.imap(playing, seeds, chunksize=BATCH_SIZE)
 
 
-def _play_seed(checks: tuple[str, ...], seed: int) -> ScenarioReport | ScenarioFailure:
-    return run_script(evolve(generate_script(seed), checks=checks))
+def _play_seed(checks: tuple[str, ...], gateway: bool, seed: int) -> ScenarioReport | ScenarioFailure:
+    return run_script(_script(checks, gateway, seed))
+
+
+def _script(checks: tuple[str, ...], gateway: bool, seed: int) -> Script:
+    return evolve((generate_gateway_script if gateway else generate_script)(seed), checks=checks)
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -132,6 +143,7 @@ def _play_seed(checks: tuple[str, ...], seed: int) -> ScenarioReport | ScenarioF
     metavar="NAME",
     help="Check at the end, in place of those that the seed draws; repeatable.",
 )
+@click.option("--gateway", is_flag=True, help="Shorter worlds, each with phones on the app's standard connection.")
 @click.option("--trace", is_flag=True, help="Print all events of one world.")
 def main(
     seeds: int,
@@ -144,28 +156,28 @@ def main(
     rows: bool,
     reference: bool,
     checks: tuple[str, ...],
+    gateway: bool,
     trace: bool,
 ) -> None:
     """Run simulations and check the invariants. Exit code 1 when one does not hold."""
     began = time.monotonic()
     if path is not None or seed is not None:
         _prepare(rows, reference)
-        script = (
-            evolve(generate_script(seed or 0), checks=checks) if path is None else Script.from_json(path.read_text())
-        )
+        script = _script(checks, gateway, seed or 0) if path is None else Script.from_json(path.read_text())
         outcome = run_script(script, trace=trace)
         if trace:
             print(outcome.story)
         total, failures = _watch(iter([outcome]), 1)
     else:
         processes = min(jobs or multiprocessing.cpu_count(), seeds)
-        with outcomes(range(first, first + seeds), processes, rows=rows, reference=reference, checks=checks) as coming:
+        options = {"rows": rows, "reference": reference, "gateway": gateway}
+        with outcomes(range(first, first + seeds), processes, checks=checks, **options) as coming:
             total, failures = _watch(coming, seeds)
     print(total.text(time.monotonic() - began, len(failures)))
     if rows:
         print(format_report(total.rows))
     if failures:
-        _explain(failures, tries, crashes)
+        _explain(failures, tries, crashes, gateway=gateway)
         sys.exit(1)
 
 
@@ -199,7 +211,7 @@ def _print_summary(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _explain(failures: list[ScenarioFailure], tries: int, folder: Path) -> None:
+def _explain(failures: list[ScenarioFailure], tries: int, folder: Path, *, gateway: bool) -> None:
     """Minimize the first failure, save it and print its end, and the commands that repeat the first failures."""
     first = failures[0]
     small = smaller(first, tries)
@@ -216,7 +228,7 @@ def _explain(failures: list[ScenarioFailure], tries: int, folder: Path) -> None:
         print(f"{step.at:10.3f} s  {number}. {describe_step(step)}")
     print(small)
     for failure in failures[:GIVEN]:
-        print(f"replay: {replay_command(failure.script)}")
+        print(f"replay: {replay_command(failure.script, gateway=gateway)}")
     print(f"the smaller one: python -m fuzz.simulation.run --script {saved}")
 
 

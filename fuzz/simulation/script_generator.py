@@ -13,6 +13,7 @@ from fuzz.steps import (
     AnswerForeignCommand,
     AskPhoneUser,
     ChangeFile,
+    ChatOnGateway,
     CutConnection,
     DegradeDisk,
     DeleteChat,
@@ -157,6 +158,9 @@ NEWEST = (CutConnection, HangConnection, StopReading)  # faults that then affect
 STOPPED = (SendChatMessage, StartRun)
 STOPPED_SOON = 0.1  # share of those that are stopped soon
 TOO_LATE = 640.0  # s after which a code is used after its expiry
+GATEWAY_STEPS = 24  # of phones on the gateway, in a gateway script
+OTHER_STEPS = 12  # at most, in a gateway script, with those that pair two devices
+GATEWAY_FAULTS = 0.2  # share of the gateway's steps that a fault follows closely
 LIFETIMES = (0.0, 0.0, 20.0, 60.0, 300.0, 3600.0)  # s that sessions live; 0: never ends, or the default
 
 
@@ -196,6 +200,25 @@ def generate_script(seed: int) -> Script:
     steps += background_scenarios(seed, mine, steps)
     steps += optional_scenarios(seed, steps)
     return Script(seed, tuple(sorted((step for step in steps if mine.has(type(step))), key=lambda step: step.at)))
+
+
+def generate_gateway_script(seed: int) -> Script:
+    """Return a shorter script of a seed: phones on the app's standard connection, and few other steps.
+
+    A fault follows some of the phones' steps closely. The other steps are the first of `generate_script`.
+    """
+    rng, at = Random(f"gateway script {seed}"), PAIRED + 1.0
+    steps = [step for step in generate_script(seed).steps if not isinstance(step, ChatOnGateway)][:OTHER_STEPS]
+    for _ in range(GATEWAY_STEPS):
+        at += rng.random() * rng.choice((0.1, 1.0, 4.0))
+        steps.append(ChatOnGateway.of(round(at, 3), rng.randrange(64), rng.randrange(64), 0.0))
+        if rng.random() < GATEWAY_FAULTS:
+            kind = rng.choices(list(FAULT_WEIGHTS), list(FAULT_WEIGHTS.values()))[0]
+            when = round(at + rng.choice(MOMENTS) * rng.random(), 3)
+            steps.append(
+                kind.of(when, -1 if kind in NEWEST else rng.randrange(64), rng.randrange(64), _amount(kind, rng))
+            )
+    return Script(seed, tuple(sorted(steps, key=lambda step: step.at)))
 
 
 def _amount(kind: type[Step], rng: Random) -> float:

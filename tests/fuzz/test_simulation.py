@@ -91,6 +91,17 @@ def test_a_script_is_text() -> None:
     assert Script.from_json(script.to_json()) == script
 
 
+def test_gateway_worlds_hold() -> None:
+    result = CliRunner().invoke(main, ["--seeds", "2", "--jobs", "1", "--gateway"])
+    assert result.exit_code == 0
+    assert " x prompts on the gateway" in result.stdout
+
+
+def test_the_replay_command_of_a_gateway_world_names_it() -> None:
+    script = Script(7, (), ("codes",))
+    assert replay_command(script, gateway=True) == "python -m fuzz.simulation.run --seed 7 --gateway --check codes"
+
+
 def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(PairingCodes, "consume", lambda self, code, now: None)
     result = CliRunner().invoke(main, ["--seed", "0", "--jobs", "1", "--tries", "20", "--crashes", str(tmp_path)])
