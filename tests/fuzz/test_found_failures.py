@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from attrs import define
 
+from fuzz.simulation.actors.run_watchers import UNREAD_TIMEOUT, RunWatchers
 from fuzz.simulation.actors.terminal_users import TerminalUsers
 from fuzz.simulation.invariants import Violation
 from fuzz.simulation.models.reference_model import AddressBlockModel, ChatModel, TurnModel
@@ -22,6 +23,7 @@ from fuzz.steps import (
     RegisterCode,
     SendChatMessage,
     SetWallClock,
+    StartRun,
     TypeInTerminal,
     UseMcp,
 )
@@ -135,3 +137,29 @@ def test_a_stopped_turn_may_store_one_result_of_each_call_that_it_started(
 ) -> None:
     turn = TurnModel(ChatModel("chat"), "question", started=["1", "2"], called=["1"], interrupted=interrupted)
     assert turn.may_store(results) is agrees
+
+
+@pytest.mark.parametrize("delayed", [True, False])
+def test_a_request_that_a_fault_delays_may_find_the_events_of_its_run_dropped(delayed: bool) -> None:
+    sim = SimpleNamespace(now=1.0, after=lambda _, callback: callback())
+    world = SimpleNamespace(sim=sim, outages=0, left=False, count=lambda _: None, is_unaffected=lambda _: not delayed)
+    requests: list[Any] = []
+
+    def request(method: str, path: str, body: object, done: object, piece: object = None) -> SimpleNamespace:
+        requests.append(SimpleNamespace(method=method, began=sim.now, status=0, head=None, done=done))
+        return cast("SimpleNamespace", requests[-1])
+
+    chats = SimpleNamespace(
+        world=world, runs=[], reading={}, number=lambda: 1, pick=lambda _: ChatModel("chat"), request=request
+    )
+    RunWatchers(cast("Any", chats)).handlers[StartRun](StartRun(at=1.0, chat=0, manner=0, watch_after=1.0))
+    start = requests[0]
+    start.status, start.answer = 202, SimpleNamespace(json={"run_id": "run_1"})
+    start.done(start)
+    watch = requests[1]
+    watch.status, sim.now = 404, 1.0 + UNREAD_TIMEOUT
+    if delayed:
+        watch.done(watch)
+    else:
+        with pytest.raises(Violation, match="not there for the first"):
+            watch.done(watch)
