@@ -274,15 +274,16 @@ class AuthorizationServer:
     def release_consent(self, by: str, value: str, send: Callable[[dict[str, object]], bool]) -> None:
         """Send a consent request to another node with `send`, and if it is sent, remove it here; ignore an unknown one.
 
-        If its code was exchanged already, the session is revoked instead.
+        A request whose code was exchanged stays here. A lookup by that code is a second use and revokes the session.
         """
         engine = self._relay.engine
         consent = self.consents.find(by, value, engine.now)
         if consent is None:
             return
         if consent.session is not None:
-            self.consents.mark_code_reused(consent)
-            engine.spawn(self._misused(consent.session, CODE_REUSED_TEXT))
+            if by == "secret":
+                self.consents.mark_code_reused(consent)
+                engine.spawn(self._misused(consent.session, CODE_REUSED_TEXT))
         elif send(consent.to_record(engine.now)):
             self.consents.release_to_node(consent)
         self._watch()

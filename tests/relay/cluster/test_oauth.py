@@ -98,6 +98,24 @@ def test_flow_continues_across_nodes() -> None:
     scene.check_invariants()
 
 
+def test_reloaded_page_at_another_node_does_not_revoke_the_tokens() -> None:
+    scene = world()
+    flow = OAuthFlow(scene)
+    flow.begin(0)
+    assert flow.allow(0) == 200
+    code = flow.code(0)
+    token = flow.trade(0, code).json["access_token"]
+    for node in (0, 1):
+        assert flow.ask(node, "GET", flow.page).status == 404
+    scene.sim.run_for(0.2)
+    assert [len(relay.oauth.consents) for relay in scene.relays] == [1, 0]
+    assert scene.request_and_wait(1, "GET", "/mcp", token=token, fields=TYPES).status == 400  # an MCP session is needed
+    assert flow.trade(1, code).json["error"] == "invalid_grant"
+    scene.sim.run_for(0.2)
+    assert scene.request_and_wait(0, "GET", "/mcp", token=token, fields=TYPES).status == 401
+    scene.check_invariants()
+
+
 @pytest.mark.parametrize("use", ["call", "refresh", "revoke"])
 def test_tokens_work_while_a_node_reads_its_sessions(monkeypatch: pytest.MonkeyPatch, use: str) -> None:
     scene = world()
