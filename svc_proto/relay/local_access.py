@@ -31,8 +31,8 @@ WITH_SECRET = (
 class LocalAuthorizer:
     """Authorizer of programs on this host.
 
-    If the state folder cannot be read, the secret is required unless the setting names another policy. After
-    a failure to read the folder, or to store or read the secret, that is tried again at intervals.
+    If the state folder cannot be read, the secret is required unless the setting names another policy. After a failure
+    to read the folder, to store or read the secret, or to store a public route, that is tried again at intervals.
     """
 
     def __init__(self, config: RelayConfig) -> None:
@@ -40,6 +40,7 @@ class LocalAuthorizer:
         self._secret = b""  # empty: not required
         self._is_shared = True  # programs can read the secret, or none is required
         self._is_route_known = True  # whether an invite had a public route was read from the state folder, or changed
+        self._is_route_stored = True  # unless an invite had a public route and the state folder could not be written
         self._is_retrying = False
         self.has_public_route = False  # an invite had one, so a proxy may stand before the relay
 
@@ -57,7 +58,7 @@ class LocalAuthorizer:
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
         """Require the secret from now on if a route is public and the policy then needs the secret.
 
-        Store that for later starts; a failure to store it is only logged. Nothing changes if the secret is required
+        Store that for later starts; a failure to store it is logged. Nothing changes if the secret is required
         already, unless it is unknown whether an earlier invite had a public route.
         """
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
@@ -68,7 +69,7 @@ class LocalAuthorizer:
         self.has_public_route = self._is_route_known = True
         if not self._secret:
             yield from self._lock(engine)
-        kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, "a public route\n"))
+        kept = yield from self._write_public_route(engine)
         if isinstance(kept, Failure):
             engine.log(Level.ERROR, "public route not stored", problem=kept.kind.value)
         self._retry_later(engine)
@@ -78,7 +79,7 @@ class LocalAuthorizer:
         kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, ""))
         if isinstance(kept, Failure):
             raise Refused(500, "store_failed", "the public route could not be removed")
-        self.has_public_route, self._is_route_known = False, True
+        self.has_public_route, self._is_route_known, self._is_route_stored = False, True, True
         self._unlock_if_allowed()
         engine.log(Level.INFO, "public route removed", local_trust=self.policy.value)
 
@@ -108,6 +109,11 @@ class LocalAuthorizer:
             self.has_public_route = stored not in (None, "")
             self._is_route_known = not isinstance(stored, Failure)
 
+    def _write_public_route(self, engine: Engine) -> Flow[Failure | None]:
+        kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, "a public route\n"))
+        self._is_route_stored = not isinstance(kept, Failure)
+        return kept
+
     def _lock(self, engine: Engine) -> Flow[None]:
         problem = yield from self._share_secret(engine)
         if not self._config.begins:
@@ -135,7 +141,7 @@ class LocalAuthorizer:
 
     @property
     def _is_settled(self) -> bool:
-        return self._is_shared and self._is_route_known
+        return self._is_shared and self._is_route_known and self._is_route_stored
 
     def _retry_later(self, engine: Engine) -> None:
         if not self._is_settled and not self._is_retrying:
@@ -149,6 +155,8 @@ class LocalAuthorizer:
                 return
             if not self._is_route_known:
                 yield from self._read_public_route(engine)
+            if not self._is_route_stored:
+                yield from self._write_public_route(engine)
             self._unlock_if_allowed()
             if not self._is_shared:
                 yield from self._share_secret(engine)

@@ -222,12 +222,19 @@ def test_relays_that_share_a_home_share_the_secret() -> None:
     assert not is_locked(trusting)
 
 
-def test_unstored_public_route_counts_until_the_restart() -> None:
+def test_unstored_public_route_is_stored_when_the_disk_recovers() -> None:
     book = local_harness()
     book.refuse = (WriteConfig,)
     assert book.request("POST", "/pairing/register", {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
     assert book.events(Level.ERROR) == ["local secret not stored", "public route not stored"]
     assert knock(book).status == 403
+    book.after(RETRY_INTERVAL)
+    assert f"/home/svc/{PUBLIC_ROUTE}" not in book.files
+    book.refuse = ()
+    book.after(RETRY_INTERVAL)
+    assert is_locked(book)
+    assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
+    assert book.events(Level.INFO).count("state of local access restored") == 1
 
 
 def test_a_public_route_is_reported_and_can_be_removed() -> None:
