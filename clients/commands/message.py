@@ -1,4 +1,4 @@
-"""`svc message`: send a message to the owner's phone, and with `--wait` print the reply."""
+"""`svc message`: send a message to the owner's phone, and with `--wait` print the replies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXAMPLES = """
 \b
 Examples:
   svc message "The backup is done"
-  svc message --title Backup "Disk is full. Delete old ones?" --wait 120  # prints the reply
+  svc message --title Backup "Disk is full. Delete old ones?" --wait 120  # prints the replies
   make world; svc message "Build ended with $?"
 
 The phone needs an app with messages from the agent switched on, and a session with the grant chat. Without such a
@@ -26,7 +26,7 @@ Exit codes: 0; 1 when the relay does not accept the message, or no reply came in
 @click.command("message", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("text")
 @click.option("--title", help="Title of the notification.")
-@click.option("--wait", "seconds", type=click.IntRange(1, 86_400), help="Wait this many seconds for a reply.")
+@click.option("--wait", "seconds", type=click.IntRange(1, 86_400), help="Wait this many seconds for replies.")
 @json_option
 @runtime_option
 @click.pass_context
@@ -37,22 +37,25 @@ def main(
     from clients.commands.host_settings import read_relay_config, service_home, trust_for
     from clients.commands.service_runner import run_flow
     from svc_proto.cli.operator_requests import local_relay
-    from svc_proto.cli.owner_messages import message_line, send_message, wait_for_reply
+    from svc_proto.cli.owner_messages import message_line, send_message, wait_for_replies
+    from svc_proto.schema.json_object import JsonObject
 
     config = read_relay_config()
     relay, trust = local_relay(config), trust_for(config)
     sent = run_flow(
         lambda engine: send_message(engine, relay, text, title), runtime, home=service_home(), client_tls=trust
     )
-    reply = None
+    replies: list[JsonObject] = []
     if seconds is not None:
         limit = float(seconds)
-        reply = run_flow(
-            lambda engine: wait_for_reply(engine, relay, limit), runtime, home=service_home(), client_tls=trust
+        replies = run_flow(
+            lambda engine: wait_for_replies(engine, relay, limit), runtime, home=service_home(), client_tls=trust
         )
     if as_json:
-        print_json({**sent, "reply": reply} if seconds is not None else sent)
+        answers = {} if seconds is None else {"reply": replies[0] if replies else None, "replies": replies}
+        print_json({**sent, **answers})
     else:
-        print(message_line(sent) if seconds is None else "No reply." if reply is None else reply.text("text"))
-    if seconds is not None and reply is None:
+        lines = [message_line(sent)] if seconds is None else [reply.text("text") for reply in replies] or ["No reply."]
+        print("\n".join(lines))
+    if seconds is not None and not replies:
         context.exit(1)

@@ -1,4 +1,4 @@
-"""Requests of `svc message` to the relay on this host: send a message to the owner's phone, wait for a reply."""
+"""Requests of `svc message` to the relay on this host: send a message to the owner's phone, wait for replies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceFault
 
-__all__ = ["message_line", "send_message", "wait_for_reply"]
+__all__ = ["message_line", "send_message", "wait_for_replies"]
 
 ROUND = 25  # s of one request for replies; the relay permits 30
 MARGIN = 5.0  # s that a request may take beyond that
@@ -27,10 +27,10 @@ def send_message(engine: Engine, relay: RelayClient, text: str, title: str | Non
     )
 
 
-def wait_for_reply(engine: Engine, relay: RelayClient, within: float) -> Flow[JsonObject | None]:
-    """Return the next reply of the owner, or None if there is none after about `within` seconds. Raises `CliError`.
+def wait_for_replies(engine: Engine, relay: RelayClient, within: float) -> Flow[list[JsonObject]]:
+    """Return the next replies of the owner, or none after about `within` seconds. Raises `CliError`.
 
-    Further replies in the same answer of the relay are dropped.
+    The relay returns all stored replies at once, and each one once only.
     """
     until = engine.now.mono + within
     while (left := until - engine.now.mono) > 0:
@@ -38,8 +38,8 @@ def wait_for_reply(engine: Engine, relay: RelayClient, within: float) -> Flow[Js
         asked = relay.json(engine, "GET", f"/phone/replies?timeout={wait}", within=wait + MARGIN)
         replies = (yield from with_explanation(asked, {})).objects("replies")
         if replies:
-            return replies[0]
-    return None
+            return replies
+    return []
 
 
 def message_line(sent: JsonObject) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.cli.operator_requests import local_relay
-from svc_proto.cli.owner_messages import message_line, send_message, wait_for_reply
+from svc_proto.cli.owner_messages import message_line, send_message, wait_for_replies
 from svc_proto.commands import Exit
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
@@ -28,20 +28,20 @@ def test_refusal_is_explained() -> None:
     )
 
 
-def test_wait_ends_with_the_first_reply() -> None:
+def test_wait_ends_with_the_first_replies() -> None:
     replies = iter([[], [{"text": "Yes"}, {"text": "No"}]])
 
     def answer(asked: UpstreamRequest) -> Reply:
         return as_json({"ok": True, "replies": next(replies)})
 
-    world = OneShotHarness(lambda engine: wait_for_reply(engine, RELAY, 60.0), http=answer)
-    assert world.run() == {"text": "Yes"}
+    world = OneShotHarness(lambda engine: wait_for_replies(engine, RELAY, 60.0), http=answer)
+    assert world.run() == [{"text": "Yes"}, {"text": "No"}]
     assert [asked.path for asked in world.asked] == ["/phone/replies?timeout=25"] * 2
 
 
 def test_wait_ends_without_a_reply() -> None:
-    world = OneShotHarness(lambda engine: wait_for_reply(engine, RELAY, 0.0))
-    assert world.run() is None
+    world = OneShotHarness(lambda engine: wait_for_replies(engine, RELAY, 0.0))
+    assert world.run() == []
 
 
 @pytest.mark.parametrize(
