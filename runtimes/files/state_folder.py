@@ -7,6 +7,7 @@ there is therefore either the old text or the new one. Only appending changes a 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -166,18 +167,29 @@ class StateFolder:
     def ensure_secret(self, name: str, fresh: bytes) -> bytes:
         """Return the secret in a file; if there is no file, or under 16 bytes in it, store and return `fresh`.
 
-        If two processes create the file at the same time, both return the same secret, on a file system with hard
-        links. Raises `HostError` INVALID if `fresh` is too short or a link without a target has the name, and `OSError`
-        if a folder has it.
+        If two processes create the file at the same time, both return the same secret, on a file system with locks of
+        folders or with hard links. Raises `HostError` INVALID if `fresh` is too short or a link without a target has
+        the name, and `OSError` if a folder has it.
         """
         if len(fresh) < SECRET_MIN:
             raise HostError(FailureKind.INVALID, f"a fresh secret of under {SECRET_MIN} bytes")
         path = self._path(name)
+        found = self._read_secret(name)
+        if found is not None and len(found) >= SECRET_MIN:
+            return found
+        self._make_folder(path)
+        with _folder_lock(path.parent):
+            return self._create_secret(name, path, fresh)
+
+    def _read_secret(self, name: str) -> bytes | None:
+        try:
+            return self.read(name)
+        except FileNotFoundError:
+            return None
+
+    def _create_secret(self, name: str, path: Path, fresh: bytes) -> bytes:
         for _ in range(_RACES):
-            try:
-                found = self.read(name)
-            except FileNotFoundError:
-                found = None
+            found = self._read_secret(name)
             if found is not None and len(found) >= SECRET_MIN:
                 return found
             if found is not None:
@@ -220,6 +232,18 @@ class StateFolder:
             with create_synced_file(temporary) as file:
                 file.write(data)
             yield temporary
+
+
+@contextlib.contextmanager
+def _folder_lock(folder: Path) -> Iterator[None]:
+    """Hold the exclusive lock of a folder, or none on a file system that cannot lock folders."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)  # until the descriptor is closed
+        yield
+    finally:
+        os.close(fd)
 
 
 def _write_all(fd: int, data: bytes, offset: int) -> None:

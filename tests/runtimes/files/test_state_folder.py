@@ -1,0 +1,63 @@
+"""Tests of a secret that two processes create at the same time."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from runtimes.files.state_folder import StateFolder
+
+TIMEOUT = 30.0  # s
+
+
+@pytest.mark.parametrize("before", [None, b"", b"short"])
+def test_two_writers_return_the_same_secret_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bytes | None
+) -> None:
+    def no_links(source: Path, target: Path) -> None:
+        raise OSError(errno.EPERM, "no hard links")
+
+    results: list[bytes] = []
+    has_met = threading.Event()  # the other writer waits for the lock, or has returned
+
+    def other_writer() -> None:
+        results.append(StateFolder(tmp_path).ensure_secret("secret", b"b" * 32))
+        has_met.set()
+
+    def replace_slowly(source: Path, target: Path) -> None:
+        if not others:
+            others.append(threading.Thread(target=other_writer, daemon=True))
+            others[0].start()
+            assert has_met.wait(TIMEOUT)
+        replace(source, target)
+
+    def lock(fd: int, operation: int) -> None:
+        if others:
+            has_met.set()
+        flock(fd, operation)
+
+    others: list[threading.Thread] = []
+    replace, flock = os.replace, fcntl.flock
+    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(os, "replace", replace_slowly)
+    monkeypatch.setattr(fcntl, "flock", lock)
+    if before is not None:
+        (tmp_path / "secret").write_bytes(before)
+    results.append(StateFolder(tmp_path).ensure_secret("secret", b"a" * 32))
+    others[0].join(TIMEOUT)
+    assert results == [(tmp_path / "secret").read_bytes()] * 2
+    assert [path.name for path in tmp_path.iterdir()] == ["secret"]
+
+
+def test_secret_on_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(fd: int, operation: int) -> None:
+        raise OSError(errno.EBADF, "no lock of a folder")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    for fresh in (b"a" * 32, b"b" * 32):
+        assert StateFolder(tmp_path).ensure_secret("secret", fresh) == b"a" * 32
