@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from runtimes.store.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_PICTURES, CHAT_RESPONSES, CHAT_SESSIONS
 from runtimes.store.dialects import advance_sequence, read_only_engine, repeatable_read_engine
 from runtimes.store.sql_store import first_error_line, migrate_engine, open_sql_engine, schema_of
-from runtimes.store.store_factory import ensure_private_file
+from runtimes.store.store_factory import ensure_private_store
 from runtimes.store.store_service import StoreError
 
 __all__ = ["copy_store"]
@@ -48,8 +48,7 @@ def copy_store(
     instant and not changed. The target is migrated and must be empty; afterwards it has all rows or none. Raises
     `StoreError`.
     """
-    if isinstance(target, Path):
-        ensure_private_file(target)
+    ensure_private_store(target)
     before, after = open_sql_engine(source), open_sql_engine(target)
     try:
         had, newest = schema_of(before)

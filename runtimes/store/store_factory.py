@@ -15,7 +15,7 @@ from runtimes.files.private_files import ensure_private_folder
 from runtimes.store.memory_store import MemoryStore
 from runtimes.store.store_service import Store, StoreError
 
-__all__ = ["ensure_private_file", "configured_store", "open_store", "store_files"]
+__all__ = ["ensure_private_store", "configured_store", "open_store", "store_files"]
 
 REMEDY = "; SVC_HOME or SVC_DATABASE_URL can name a place on a file system with permissions and locks"
 
@@ -24,15 +24,14 @@ def open_store(where: str | Path) -> Store:
     """Open and migrate a store: an SQLAlchemy URL, a path of an SQLite file, or `memory:`. Raises `StoreError`.
 
     `memory:` or `sqlite://` opens no database yet, and so has nothing to migrate.
-    The file of a path gets mode 0600, and a folder made for it mode 0700.
+    An SQLite file gets mode 0600 as by `ensure_private_store`.
     """
     if where in ("memory:", "sqlite://"):
         return MemoryStore()
+    ensure_private_store(where)
     if isinstance(where, str) and "://" in where:
         return _open_sql(where)
-    path = Path(where).expanduser().absolute()
-    ensure_private_file(path)
-    return _open_file(path)
+    return _open_file(Path(where).expanduser().absolute())
 
 
 def configured_store(env: Mapping[str, str], settings: Mapping[str, str], home: Path) -> str | Path:
@@ -61,25 +60,32 @@ def store_files(where: str) -> list[str]:
         path = rest.partition("/")[2].partition("?")[0].removeprefix("file:") if scheme.startswith("sqlite") else ""
     if path in ("", "memory:", ":memory:"):
         return []
-    file = Path(path).expanduser().absolute()
+    file = (Path(path) if "://" in where else Path(path).expanduser()).absolute()
     return [f"{file}{end}" for end in ("", "-wal", "-shm", "-journal")]
 
 
-def ensure_private_file(path: Path) -> None:
-    """Create a database file if it is missing, and restrict it to its owner. Raises `StoreError`."""
+def ensure_private_store(where: str | Path) -> None:
+    """Create the file of an SQLite store if it is missing, and restrict it to its owner. Raises `StoreError`.
+
+    The missing folder of a path is created with mode 0700, but not that of a URL. SQLite itself parses a `file:` URI in
+    a URL, and the mode of such a file does not change.
+    """
+    is_url = "://" in str(where)
+    if is_url and "/file:" in str(where):
+        return
+    for file in store_files(str(where))[:1]:
+        _ensure_private_file(Path(file), make_folder=not is_url)
+
+
+def _ensure_private_file(path: Path, *, make_folder: bool) -> None:
     try:
-        private_folder_for(path)
+        if make_folder and not path.parent.is_dir():
+            ensure_private_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         path.chmod(0o600)
     except OSError as error:
         remedy = REMEDY if error.errno in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS) else ""
         raise StoreError(f"cannot open the store {path}: {error.strerror}{remedy}") from error
-
-
-def private_folder_for(path: Path) -> None:
-    """Create the folder of a database file, if it is missing."""
-    if not path.parent.is_dir():
-        ensure_private_folder(path.parent)
 
 
 def _open_file(path: Path) -> Store:

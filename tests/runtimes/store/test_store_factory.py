@@ -166,6 +166,19 @@ def test_saved_sessions_survive_in_a_private_file(tmp_path: Path) -> None:
     again.close()
 
 
+def test_file_of_a_url_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    for _ in range(2):
+        open_store(f"sqlite:///{path}?timeout=5").close()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        path.chmod(0o644)
+    open_store(f"sqlite:///file:{path}?mode=rw&uri=true").close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    with pytest.raises(StoreError, match="No such file or directory"):
+        open_store(f"sqlite:///{tmp_path}/missing/store.db")
+    assert not (tmp_path / "missing").exists()
+
+
 def test_a_new_migration_is_run_once(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     open_store(path).close()
@@ -240,6 +253,7 @@ def test_a_store_file_opens_without_the_chat_packages(tmp_path: Path) -> None:
         ("/srv/a.db", "/srv/a.db"),
         ("sqlite:///a.db", f"{Path.cwd()}/a.db"),
         ("~/a.db", f"{Path.home()}/a.db"),
+        ("sqlite:///~/a.db", f"{Path.cwd()}/~/a.db"),
         ("sqlite://", None),
         ("sqlite:///:memory:", None),
         ("postgresql://me:secret@host/srv/a.db", None),
