@@ -41,8 +41,9 @@ class NewKey:
 def write_new_key(engine: Engine, home: str, config_path: str, *, configured_key: str) -> Flow[NewKey]:
     """Make a key and store it in each file that has one, else in `.env`.
 
-    Nothing is written before all files were read. Servers prefer `.env`, so it is written last. Raises `HostFileError`
-    for an unusable file, and if no file has a key but the environment has one, `configured_key`.
+    Nothing is written before all files were read. Servers prefer `.env`, so it is written last; if that fails, the
+    other file gets its former text again. Raises `HostFileError` for an unusable file, and if no file has a key but
+    the environment has one, `configured_key`.
     """
     key = new_api_key(engine.entropy)
     settings = yield from read_text(engine, config_path)
@@ -53,7 +54,8 @@ def write_new_key(engine: Engine, home: str, config_path: str, *, configured_key
     if found is None:
         raise HostFileError(f"{config_path} is not valid YAML: mend it by hand")
     lines = yield from read_text(engine, f"{home}/{ENV_FILE}")
-    named_in_file = NAME in (yield from _variables(engine, home, lines))
+    variables = yield from _variables(engine, home, lines)
+    named_in_file = bool(variables.get(NAME, "").strip())
     files: dict[str, str] = {}
     if change := with_key(found, key):
         edited = yield from run_operation(engine, Compute(engine.new_op(), "yaml.edit", (settings, change)))
@@ -68,8 +70,15 @@ def write_new_key(engine: Engine, home: str, config_path: str, *, configured_key
                 f"the key is {NAME} of the environment: set a new one there, and start the servers anew"
             )
         files[ENV_FILE] = yield from _with_variable(engine, home, lines, NAME, key)
+    written: list[str] = []
     for name, text in files.items():
-        yield from _write(engine, home, name, text, "the old key stays")
+        try:
+            yield from _write(engine, home, name, text, "the old key stays")
+        except HostFileError:
+            for earlier in written:  # the configuration file; if that fails too, `.env` still has the old key
+                yield from run_operation(engine, WriteConfig(engine.new_op(), earlier, settings))
+            raise
+        written.append(name)
     return NewKey(key, tuple(f"{home}/{name}" for name in files))
 
 

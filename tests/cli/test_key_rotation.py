@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 import yaml
 
 from runtimes.files.env_file import parse_env_file
 from svc_proto.cli.key_rotation import KeyRotationResult, rotate_key
-from svc_proto.commands import Exit, WriteConfig
-from svc_proto.facts import Failure, FailureKind
+from svc_proto.commands import Exit, Operation, WriteConfig
+from svc_proto.facts import Failed, Failure, FailureKind
 from svc_proto.relay_config import RelayConfig
 from tests.cli.harness import REFUSED, OneShotHarness, Reply, as_json
+from tests.support.channel_ends import HarnessNode
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml")
 KEYED = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="of-the-environment")
@@ -59,6 +61,20 @@ def test_key_in_both_files() -> None:
     assert list(there.written_configs) == ["config.yaml", ".env"]  # the source that servers read first is written last
     assert keys_in(there) == [done.key] * 2
     assert there.written_configs[".env"] == f"API_SERVER_KEY={done.key}\n"
+
+
+def test_configuration_file_is_restored_if_the_env_file_cannot_be_written() -> None:
+    class NoEnvFile(OneShotHarness[KeyRotationResult]):
+        def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
+            if isinstance(operation, WriteConfig) and operation.name == ".env":
+                node.post(Failed(operation.op, Failure(FailureKind.NO_SPACE)))
+            else:
+                super().execute(node, operation)
+
+    files = {"/h/config.yaml": EXTRA, "/h/.env": b"API_SERVER_KEY=other\n"}
+    there = NoEnvFile(lambda engine: rotate_key(engine, CONFIG), files=files)
+    assert there.fails().reason == "/h/.env cannot be written (no space left on the device): the old key stays"
+    assert there.written_configs["config.yaml"] == EXTRA.decode()
 
 
 @pytest.mark.parametrize("config", [None, b"", b"model: m-1\n", b"platforms: {api_server: {extra: {key: ' '}}}\n"])
@@ -111,6 +127,7 @@ def test_api_keeps_the_old_key(answer: Reply, why: str) -> None:
     ("there", "why"),
     [
         (world(dotenv="A=1", settings=KEYED), "API_SERVER_KEY of the environment"),
+        (world(dotenv="API_SERVER_KEY=' '", settings=KEYED), "API_SERVER_KEY of the environment"),
         (world(b"\xff"), "/h/config.yaml is not UTF-8"),
         (denied(world(b""), "/h/config.yaml"), "/h/config.yaml cannot be read (permission denied)"),
         (denied(world(dotenv="A=1"), "/h/.env"), "/h/.env cannot be read"),
