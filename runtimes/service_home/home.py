@@ -21,12 +21,12 @@ def service_home_path(env: Mapping[str, str]) -> Path:
 def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of `env` that are not blank, with this project's settings in the home's `.env` as defaults.
 
-    The API's key in the file is left out unless `env` has `API_SERVER_KEY`: code that needs the key searches all places
+    The API's key in the file is left out unless `env` has one, too: code that needs the key searches all places
     of wire core 2.7. Raise `EnvFileError` for a file that exists and cannot be read.
     """
     path = service_home_path(env) / ENV_FILE
     found = merge_env_file(env, _read(path) if _may_exist(path) else {})
-    if "API_SERVER_KEY" not in env:
+    if not env.get("API_SERVER_KEY", "").strip():
         found.pop("API_SERVER_KEY", None)
     return found
 

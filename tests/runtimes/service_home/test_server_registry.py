@@ -145,5 +145,6 @@ def test_the_file_of_settings(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("RELAY_PORT=5\nRELAY_HOST=no\nAPI_SERVER_KEY=secret\nSVC_HOME=/no\n")
     assert with_env_file(env) == {**env, "RELAY_PORT": "5"}
     assert with_env_file({**env, "API_SERVER_KEY": "mine"})["API_SERVER_KEY"] == "mine"
+    assert with_env_file({**env, "API_SERVER_KEY": " "}) == {**env, "RELAY_PORT": "5"}
     assert service_home_path({"HERMES_HOME": "/h"}) == Path("/h")
     assert service_home_path({}) == Path.home() / ".svc"
