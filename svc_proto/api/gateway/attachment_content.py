@@ -42,10 +42,10 @@ PART = 1024 * 1024  # characters of base64 that are decoded at a time; a multipl
 def decode_base64(content: str, limit: int, start: int = 0) -> list[bytes]:
     """Decode the base64 in `content` from the index `start` on, into parts of at most 768 KiB.
 
-    Raises `RpcError` if it is empty or no base64, or has more than about `limit` bytes.
+    Raises `RpcError` if it is empty or no base64, or has more than `limit` bytes.
     """
     size = len(content) - start
-    if size > limit * 4 // 3 + 4:
+    if size > limit * 4 // 3 + 4:  # before the work of decoding
         raise too_large(limit)
     parts: list[bytes] = []
     try:
@@ -58,6 +58,8 @@ def decode_base64(content: str, limit: int, start: int = 0) -> list[bytes]:
         parts = []
     if not any(parts):
         raise RpcError(INVALID_PARAMS, NO_BASE64)
+    if sum(map(len, parts)) > limit:
+        raise too_large(limit)
     return parts
 
 

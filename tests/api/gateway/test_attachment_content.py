@@ -29,8 +29,10 @@ def test_what_is_no_base64_is_refused(content: str) -> None:
 
 
 def test_a_content_over_the_limit_is_refused() -> None:
-    with pytest.raises(RpcError, match="more than 0 MB"):
-        decode_base64("A" * 12, 5)
+    for size in (6, 7, 8, 9):
+        with pytest.raises(RpcError, match="more than 0 MB"):
+            decode_base64(b64encode(b"a" * size).decode(), 5)
+    assert b"".join(decode_base64(b64encode(b"a" * 5).decode(), 5)) == b"a" * 5
 
 
 @pytest.mark.parametrize(
