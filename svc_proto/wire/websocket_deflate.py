@@ -129,6 +129,7 @@ class InflateGuard(Extension):
         self.deflated = agreed is not None
         self._agreed = agreed or NO_DEFLATE
         self._inflater: zlib._Decompress | None = None
+        self._window = 0  # bytes, of the inflater
         self._compressed = False  # the message in progress, which control frames may interrupt
         self._begun = False  # a message has a frame already, and is not complete
         self._control = False  # the frame in progress
@@ -137,8 +138,8 @@ class InflateGuard(Extension):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for a server's inflater and its window; 0 if there is none."""
-        return 0 if self._inflater is None else INFLATER + (1 << self._agreed.client_max_window_bits)
+        """Bytes of memory for the inflater and its window; 0 if there is none."""
+        return 0 if self._inflater is None else INFLATER + self._window
 
     def release(self) -> None:
         """Drop the inflater: no more input follows."""
@@ -202,7 +203,8 @@ class InflateGuard(Extension):
     def _inflate(self, proto: FrameDecoder | FrameProtocol, data: bytes) -> bytes | CloseReason:
         if self._inflater is None:
             bits = self._agreed.server_max_window_bits if proto.client else self._agreed.client_max_window_bits
-            self._inflater = zlib.decompressobj(-max(bits, MIN_ZLIB_BITS))
+            bits = max(bits, MIN_ZLIB_BITS)
+            self._inflater, self._window = zlib.decompressobj(-bits), 1 << bits
         room = self.max_message - self._size
         try:
             inflated = self._inflater.decompress(data, room + 1)

@@ -168,6 +168,18 @@ def test_the_limits_reached_exactly_and_passed_by_one(
     assert judged(*one_more, agreed=agreed) is refusal
 
 
+@pytest.mark.parametrize(("client", "bits"), [(False, 9), (True, 15)])
+def test_memory_is_that_of_the_window_of_the_peer(client: bool, bits: int) -> None:
+    guard = InflateGuard(10, DeflateParameters(server_max_window_bits=15, client_max_window_bits=8))
+    assert guard.buffered_bytes == 0
+    proto = FrameDecoder(client=client)
+    guard.frame_inbound_header(proto, Opcode.TEXT, RsvBits(True, False, False), 1)
+    guard.frame_inbound_payload_data(proto, packed(10)[1])
+    assert guard.buffered_bytes == websocket_deflate.INFLATER + (1 << bits)
+    guard.release()
+    assert guard.buffered_bytes == 0
+
+
 def test_the_hooks_leave_negotiation_alone() -> None:
     extension = InflateGuard(1, None)
     assert extension.enabled()
