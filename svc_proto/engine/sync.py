@@ -16,7 +16,6 @@ If a waiting flow is cancelled, its wait ends, too; a shielded flow continues.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -65,10 +64,18 @@ def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]
     """Run a flow that continues to its end even if the caller is cancelled; return its result.
 
     Return a `Failure` after `within` seconds. If the flow raises, the exception is logged as a bug and the caller waits
-    until then, as it does if the flow ends without a wait.
+    until then.
     """
     ticket = engine.new_op()
-    engine.spawn(flow, on_done=partial(engine.resume, ticket))
+    results: list[T] = []
+
+    def on_done(result: T) -> None:
+        results.append(result)
+        engine.resume(ticket, result)
+
+    engine.spawn(flow, on_done=on_done)
+    if results:
+        return results[0]
     return cast("T | Failure", (yield from wait(ticket, engine.now.mono + within)))
 
 

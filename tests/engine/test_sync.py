@@ -209,6 +209,10 @@ def test_a_condition_wakes_all_waiters() -> None:
     assert caller.results == [[TIMED_OUT, None]]
 
 
+def test_a_shielded_flow_that_never_waits_has_its_result_at_once() -> None:
+    assert running(lambda engine: shield(engine, at_once("done"), within=9.0))[1].results == ["done"]
+
+
 @pytest.mark.parametrize("leaves", [False, True])
 def test_a_shielded_flow_continues(leaves: bool) -> None:
     done: list[object] = []
