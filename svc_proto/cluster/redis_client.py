@@ -71,8 +71,8 @@ class RedisClient:
 
     @property
     def is_up(self) -> bool:
-        """Report whether a connection to the server is up; not updated any more after `stop`."""
-        return self._link is not None
+        """Report whether a connection to the server is up."""
+        return self._link is not None and not self._link.gone
 
     def start(self) -> None:
         """Connect, now and whenever the connection is lost."""
