@@ -152,19 +152,24 @@ def open_resources(
 ) -> ServerResources:
     """Open the resources that were not given. Raises `CannotStartError`.
 
-    If the store cannot be opened, the listeners are closed and, with `claims`, the claim is released, also given ones.
+    After any failure the listeners are closed and, with `claims`, the claim is released, also given ones.
     """
     with ExitStack() as undo:
+        if claims and claimed is not None:
+            undo.callback(claimed.release)
+        for given in (listener, inner):
+            if given is not None:
+                undo.callback(given.sock.close)
         home = private_home(config.home)
-        if claims:
-            claimed = claimed or claim_home(home, role)
+        if claims and claimed is None:
+            claimed = claim_home(home, role)
             undo.callback(claimed.release)
         if listener is None:
             listener = open_listener()
+            undo.callback(listener.sock.close)
             inner = open_inner_listener(listener)
-        for opened in (listener, inner):
-            if opened is not None:
-                undo.callback(opened.sock.close)
+            if inner is not None:
+                undo.callback(inner.sock.close)
         place = ServerResources(home, claimed, listener, inner, store or open_home_store(home))
         undo.pop_all()
     return place

@@ -15,11 +15,20 @@ import pytest
 
 from runtimes.host.host import Program, Services
 from runtimes.net.listener import bind
-from servers.launch import CannotStartError, format_authority, launch, print_exit_reason, private_home
+from runtimes.service_home.server_registry import lock_home
+from servers.launch import (
+    CannotStartError,
+    format_authority,
+    launch,
+    open_resources,
+    print_exit_reason,
+    private_home,
+)
 from servers.options import ProgramCommand
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, StoreRequest
 from svc_proto.facts import Fact
+from svc_proto.relay_config import RelayConfig
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +83,28 @@ def test_the_exit_code_is_the_cores(code: int, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == ("error: because\n" if code else "")
     assert store.closed
     assert listener.sock.fileno() == -1
+
+
+@pytest.mark.parametrize("problem", ["the home is claimed", "the home is a file"])
+def test_given_listeners_are_closed_when_the_home_is_unusable(tmp_path: Path, problem: str) -> None:
+    listeners = [bind("127.0.0.1", 0), bind("127.0.0.1", 0)]
+    home = tmp_path / "home"
+    held = lock_home(home, "relay", version="1") if problem == "the home is claimed" else None
+    if held is None:
+        home.write_text("")
+    with pytest.raises(CannotStartError):
+        open_resources(
+            RelayConfig(home=str(home)),
+            "relay",
+            lambda: listeners[0],
+            claimed=None,
+            listener=listeners[0],
+            inner=listeners[1],
+            store=WatchedStore(),
+        )
+    assert [listener.sock.fileno() for listener in listeners] == [-1, -1]
+    if held is not None:
+        held.release()
 
 
 def test_an_interrupt_before_the_loop(capsys: pytest.CaptureFixture[str]) -> None:
