@@ -150,7 +150,8 @@ def _put_back(files: Mapping[Path, bytes], before: Mapping[Path, bytes]) -> None
 def _check_units(files: Mapping[Path, bytes]) -> None:
     """Verify the files with `systemd-analyze`, if installed.
 
-    If it fails, raises `CliError` with the first line about these files; without such a line, nothing is raised.
+    If it fails, raises `CliError` with the first line about these files; without such a line, nothing is raised. Raises
+    `CliError` also if it does not end in time.
     """
     tool = which("systemd-analyze")
     if tool is None:
@@ -159,7 +160,7 @@ def _check_units(files: Mapping[Path, bytes]) -> None:
         for path, text in files.items():
             (Path(folder) / path.name).write_bytes(text)
         names = [str(Path(folder) / path.name) for path in files]
-        said = subprocess.run([tool, "verify", "--man=no", *names], capture_output=True, text=True, check=False)
+        said = _run(tool, "verify", "--man=no", *names, name="systemd-analyze verify")
     if said.returncode and folder in said.stderr:
         line = next(line for line in said.stderr.splitlines() if folder in line)
         raise CliError(f"systemd does not take it: {line.replace(f'{folder}/', '')}")
@@ -202,7 +203,7 @@ def _socket(text: str) -> tuple[str, str]:
 
 def _check_options(command: Sequence[str]) -> None:
     """Run the command with `--help`, which fails for unknown options. Raises `CliError` with its error text."""
-    said = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT)
+    said = _run(*command, "--help", name="svc up --help")
     if said.returncode:
         raise CliError(said.stderr.strip().removeprefix("error: ") or "svc up does not start", code=USAGE_ERROR)
 
@@ -226,14 +227,24 @@ def _systemctl(*, system: bool) -> tuple[str, ...]:
 
 
 def _call(*words: str, must: bool = True) -> None:
+    name = " ".join(words[:3])
     try:
-        said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT)
-        problem = " ".join(said.stderr.split()) or f"exit code {said.returncode}"
-        well = said.returncode == 0
-    except (OSError, subprocess.TimeoutExpired) as error:
-        problem, well = _why(error) if isinstance(error, OSError) else "no answer in time", False
-    if must and not well:
-        raise CliError(f"{' '.join(words[:3])} failed: {problem}")
+        said = _run(*words, name=name)
+        if said.returncode:
+            raise CliError(f"{name} failed: {' '.join(said.stderr.split()) or f'exit code {said.returncode}'}")
+    except CliError:
+        if must:
+            raise
+
+
+def _run(*words: str, name: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end. Raises `CliError` if it does not start, or does not end within `COMMAND_TIMEOUT`."""
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT)
+    except OSError as error:
+        raise CliError(f"{name} failed: {_why(error)}") from None
+    except subprocess.TimeoutExpired:
+        raise CliError(f"{name} failed: no answer in time") from None
 
 
 def _why(error: OSError) -> str:

@@ -6,6 +6,7 @@ import os
 import plistlib
 import shlex
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from shutil import which
 
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clients.commands import service_manager
 from clients.commands.service_units import MARK, UnitSpec, launchd_agent, systemd_service, systemd_socket
+from svc_proto.cli.errors import CliError
 from tests.clients.commands.command_process import CommandHome, CommandRun
 
 WORDS = ["/opt/my svc/bin/python", "-m", "servers", "--brand", 'a "b" \\ $HOME %h']
@@ -106,6 +109,23 @@ def test_contradictory_options(linked: ServiceHome, words: list[str], problem: s
     assert (done.code, done.problem[: len(problem)]) == (2, problem)
     assert not linked.folder.exists()
     assert linked.called() == []
+
+
+@pytest.mark.parametrize("late", ["svc up --help", "systemd-analyze verify"])
+def test_check_without_an_answer_in_time_is_one_error_line(
+    linked: ServiceHome, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    def run(words: Sequence[str], **options: object) -> subprocess.CompletedProcess[str]:
+        if options.get("timeout") is not None and late == ("svc up --help" if "--help" in words else words[0]):
+            raise subprocess.TimeoutExpired(words, 60.0)
+        return subprocess.CompletedProcess(words, 0, "", "")
+
+    monkeypatch.setenv("XDG_CONFIG_HOME", linked.env["XDG_CONFIG_HOME"])
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(service_manager, "which", lambda name: f"{name} verify")
+    with pytest.raises(CliError, match=f"^{late} failed: no answer in time$"):
+        service_manager.install((), system=False, user=None, hardened=False, listen=(), now=True, show=False)
+    assert not linked.unit.exists()
 
 
 def test_print_does_nothing(linked: ServiceHome) -> None:
