@@ -38,11 +38,13 @@ Examples:
   svc drain  # before an update of this host, when others stay
   svc drain && svc up  # restart one node after another
 
-Exit codes: 0, also when nothing runs; 1 when no other node is reachable, or the servers do not stop; 2 for bad options.
+Exit codes: 0, also when nothing runs; 1 when no other node is reachable, neither relay nor API runs, or the servers do
+not stop; 2 for bad options.
 """
 STOP_TIMEOUT = 30.0  # s; servers give requests in progress 10
 POLL = 0.05  # s between two checks
 NO_OTHERS = "no other node is reachable, so the {0} cannot be drained: svc down stops it"
+NO_WORK = "no relay and no API runs here, so there is nothing to drain: svc down stops the {0}"
 
 
 @click.command("down", epilog=DOWN, context_settings=SETTINGS)
@@ -65,11 +67,16 @@ def drain() -> None:
     if not found:
         print(f"Nothing runs on {home}.")
         return
-    services = [(one, nodes_at(one.inside, home)) for one in found if one.role in ("relay", "api")]
-    for one, service in services:
-        if service is None or not service.redis or len(service.nodes) <= one.workers:
-            raise CliError(NO_OTHERS.format(one.role))
-        print(_plan(one, service, home))
+    plans: list[str] = []
+    for one in found:
+        if one.role in ("relay", "api"):
+            service = nodes_at(one.inside, home)
+            if service is None or not service.redis or len(service.nodes) <= one.workers:
+                raise CliError(NO_OTHERS.format(one.role))
+            plans.append(_plan(one, service, home))
+    if not plans:
+        raise CliError(NO_WORK.format(found[0].role))
+    print("\n".join(plans))
     began = time.monotonic()
     _stop(found, home)
     print(f"Drained: {', '.join(one.role for one in found)}, in {time.monotonic() - began:.1f} s.")

@@ -201,6 +201,39 @@ def test_a_server_without_another_node_is_not_drained(
     held.release()
 
 
+def test_a_dashboard_alone_is_not_drained(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr("clients.commands.stop_servers.os.kill", lambda pid, signum: killed.append(pid))
+    held = lock_home(home, "dashboard", version="1")
+    held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1"})
+    with pytest.raises(SystemExit) as caught:
+        main.main(["drain"])
+    assert caught.value.code == 1
+    assert "nothing to drain: svc down stops the dashboard" in capsys.readouterr().err
+    assert killed == []
+    held.release()
+
+
+def test_no_plan_is_printed_when_one_server_cannot_be_drained(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {role: lock_home(home, role, version="1") for role in ("relay", "api")}
+    for role, held in found.items():
+        held.publish({"host": "::", "port": 1, "inside": f"http://{role}:1"})
+    monkeypatch.setattr(
+        "clients.commands.stop_servers.nodes_at", lambda url, home: service(nodes=3 if "relay" in url else 1)
+    )
+    monkeypatch.setattr("clients.commands.stop_servers.probe_json", lambda url, path, home: None)
+    with pytest.raises(SystemExit):
+        main.main(["drain"])
+    shown = capsys.readouterr()
+    assert (shown.out, "the api cannot be drained" in shown.err) == ("", True)
+    for held in found.values():
+        held.release()
+
+
 def test_the_workers_of_this_host_are_no_other_nodes(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
