@@ -38,10 +38,10 @@ def probe(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
     import socket  # not needed for `--help`
 
     where = urlsplit(url)
-    lines = [f"GET {path} HTTP/1.1", f"Host: {where.netloc}", "Connection: close", *_secret(home), *fields, "", ""]
-    # as bytes, because a str would load the IDNA codec, which takes 2 ms
-    address = (where.hostname or "").encode("ascii")
     try:
+        # as bytes, because a str would load the IDNA codec, which takes 2 ms
+        host, address = (_encoded(name or "") for name in (where.netloc, where.hostname))
+        lines = [f"GET {path} HTTP/1.1", f"Host: {host.decode()}", "Connection: close", *_secret(home), *fields, "", ""]
         to: Any = (address, where.port or 80)  # typeshed does not permit bytes here
         with socket.create_connection(to, STEP_TIMEOUT) as sock:
             sock.sendall("\r\n".join(lines).encode("ascii"))
@@ -80,6 +80,10 @@ def nodes_at(url: str, home: Path) -> ServiceNodes | None:
     from svc_proto.schema.openmetrics import MetricSamples
 
     return parse_nodes(MetricSamples(body.decode("utf-8", "replace")))
+
+
+def _encoded(host: str) -> bytes:
+    return host.encode("ascii" if host.isascii() else "idna")
 
 
 def _all(sock: socket.socket) -> bytes:

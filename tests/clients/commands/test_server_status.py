@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.commands.quick_probe import SECRET_FIELD, SECRET_FILE, probe_json
+from clients.commands.quick_probe import SECRET_FIELD, SECRET_FILE, probe, probe_json
 from clients.commands.svc import main
 from runtimes.service_home.server_registry import lock_home
 from svc_proto.cli.cluster_nodes import ServiceNode, ServiceNodes
@@ -318,6 +318,24 @@ def test_valid_and_invalid_health_responses(tmp_path: Path, answer: bytes, found
         thread.start()
         assert probe_json(f"http://127.0.0.1:{server.getsockname()[1]}", "/x", tmp_path) == found
         thread.join()
+
+
+def test_probe_of_a_host_with_other_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses: list[object] = []
+    ours, peer = socket.socketpair()
+
+    def connect(address: object, timeout: float) -> socket.socket:
+        addresses.append(address)
+        return ours
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    with peer:
+        peer.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        peer.shutdown(socket.SHUT_WR)
+        assert probe("http://häuser.example:8", "/x", tmp_path) == (200, b"")
+        assert b"\r\nHost: xn--huser-gra.example:8\r\n" in peer.recv(4096)
+    assert probe("http://ä..example", "/x", tmp_path) == (0, b"")
+    assert addresses == [(b"xn--huser-gra.example", 8)]
 
 
 def test_status_shows_the_model_that_was_chosen_after_the_start(lonely: CommandHome) -> None:
