@@ -157,8 +157,7 @@ class Demo:
     ) -> Flow[JsonObject | None]:
         """Send a request; return the answer's object, {} for a picture, or None for a failure, which is printed.
 
-        The request goes to the relay, or to the API with `api`. `name` is printed in place of the path of an answered
-        request.
+        The request goes to the relay, or to the API with `api`. `name` is printed in place of the path.
         """
         engine = self.engine
         began = engine.now.mono
@@ -166,7 +165,7 @@ class Demo:
         try:
             answer = yield from peer.request(engine, method, path, b"" if body is None else body)
         except ServiceCallError as error:
-            self._problem(f"{method} {path}: {error.why}")
+            self._problem(f"{method} {name or path}: {error.why}")
             return None
         took = _milliseconds(engine.now.mono - began)
         picture = (answer.headers.get(b"content-type") or b"").startswith(b"image/")

@@ -9,7 +9,9 @@ from clients.demo import main
 from clients.demo_program import Demo
 from svc_proto.commands import Connect, Connected, Exit, Notify
 from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
 from svc_proto.facts import Address, Closed, FailureKind, Started, Stopping
+from tests.engine.test_http_client import calling
 from tests.phone.harness import RelayEnd
 from tests.servers.conftest import Failing
 from tests.servers.program_process import running
@@ -73,6 +75,19 @@ def answered(book: Playbook, connect: Connect, status: int, body: bytes) -> None
     book.answer(connect, Connected(Address("127.0.0.1", 8767)))
     end.receive(book.drain_commands())
     book >> end.answer(status, body)
+
+
+def test_a_failed_fetch_of_a_picture_shows_no_token() -> None:
+    def fetch_picture(engine: Engine) -> Flow[object]:
+        demo = Demo("ws://127.0.0.1:8767", "ABC123", api_url="http://127.0.0.1:8642")
+        demo.engine = engine
+        return (yield from demo._call("GET", "/media/secret-token", None, name="/media/…"))
+
+    book, _ = calling(fetch_picture)
+    book >> Started()
+    book.fail(book.order(Connect), FailureKind.UNREACHABLE)
+    (shown,) = texts(book)
+    assert str(shown).startswith("GET /media/…: ")
 
 
 def test_an_unreachable_relay() -> None:
