@@ -127,9 +127,10 @@ class OwnLoop:
             self.selector.register(sock, events, connection)
 
     def stop(self, grace: float = 5.0) -> None:
-        """Stop accepting, and give the core `Stopping`."""
-        self.selector.unregister(self.listener)
-        self.facts.append(proto.Stopping(grace))
+        """Stop accepting, and give the core `Stopping`; a second call, or one before `Ready`, changes nothing."""
+        if self.listener in self.selector.get_map():
+            self.selector.unregister(self.listener)
+            self.facts.append(proto.Stopping(grace))
 
 
 def main(port: str, *options: str) -> int:

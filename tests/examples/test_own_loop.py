@@ -35,8 +35,8 @@ def serving() -> Iterator[tuple[str, int]]:
         def run() -> None:
             while loop.exit is None:
                 loop.step()
-                if over.is_set() and loop.listener in loop.selector.get_map():
-                    loop.stop()
+                if over.is_set():
+                    loop.stop()  # also while it is stopping, as by a second Ctrl-C
 
         thread = threading.Thread(target=run)
         thread.start()
