@@ -264,7 +264,10 @@ def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[Rela
 
 def relay_client_for(engine: Engine, session: StoredSession) -> Flow[RelayClient]:
     """Return an HTTP client of the session's relay, at the address that `select_url` selects."""
-    url = yield from select_url(engine, session)
+    return _relay_client_at((yield from select_url(engine, session)), session)
+
+
+def _relay_client_at(url: str, session: StoredSession) -> RelayClient:
     return RelayClient(
         "the relay", RelayUrl(url).http_url, session.token, remedy="is it running, and this its address?"
     )
@@ -281,11 +284,11 @@ def find_relay(engine: Engine, selection: RelaySelection) -> Flow[RelayClient]:
 def list_devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
     """Return the paired devices, as the relay lists them. Raises `CliError`.
 
-    The pin of the relay's certificate is stored at its first use at the session's own address.
+    The pin of the relay's certificate is stored at its first use of each address.
     """
-    relay = yield from relay_client_for(engine, session)
-    found = yield from with_explanation(relay.sessions(engine), PAIRED)
-    yield from store_first_pin(engine, session, session.url)
+    url = yield from select_url(engine, session)
+    found = yield from with_explanation(_relay_client_at(url, session).sessions(engine), PAIRED)
+    yield from store_first_pin(engine, session, url)
     return found
 
 

@@ -290,6 +290,18 @@ def test_listing_stores_the_first_pin() -> None:
     assert [kept.cert_pin for kept in host.sessions.values()] == [PIN]
 
 
+def test_listing_stores_the_first_pin_of_the_route_in_use() -> None:
+    there = session(candidates=STORED)
+
+    def answer(asked: UpstreamRequest) -> Reply:
+        return as_json({"sessions": []}) if asked.url.startswith("https://home.example") else REFUSED
+
+    host = Host(there)
+    host.pins["home.example", 443] = PIN
+    world(host, lambda engine: list_devices(engine, there), http=answer).run()
+    assert [(kept.cert_pin, kept.route_pins) for kept in host.sessions.values()] == [(None, {PUBLIC.url: PIN})]
+
+
 @pytest.mark.parametrize(
     ("status", "says"),
     [
