@@ -25,7 +25,8 @@ __all__ = ["check_search_index", "is_search_damaged", "repair_search_index"]
 DAMAGED = ("SQLITE_CORRUPT_VTAB", "SQLITE_CORRUPT_INDEX")
 NAMES = ("chat_search", "chat_words")  # in the error texts of a missing part of the index
 _CHECK = "INSERT INTO chat_search(chat_search, rank) VALUES ('integrity-check', 1)"
-_REBUILD = "INSERT INTO chat_search(chat_search) VALUES ('rebuild')"
+_TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'chat_search%'"
+TRIGGERS = 3  # which keep the index equal to the messages
 
 
 def is_search_damaged(error: SQLAlchemyError) -> bool:
@@ -37,15 +38,15 @@ def is_search_damaged(error: SQLAlchemyError) -> bool:
 
 
 def check_search_index(engine: Engine) -> bool:
-    """Compare the index with the messages, and repair it if they differ; return whether a repair was tried.
+    """Compare the index with the messages, and repair it if they differ or a trigger is missing.
 
-    The result is False, too, if the comparison fails for another reason. It takes about a second for 30 MB of text. In
-    databases other than SQLite, do nothing and return False.
+    Return whether a repair was tried. The result is False, too, if the comparison fails for another reason. It takes
+    about a second for 30 MB of text. In databases other than SQLite, do nothing and return False.
     """
     if engine.dialect.name != "sqlite":
         return False
     try:
-        _in_transaction(engine, lambda hand: hand.execute(_CHECK))
+        _in_transaction(engine, _check)
     except DBAPIError as error:
         if not is_search_damaged(error) or not _exists(engine):  # another program may hold the lock
             return False
@@ -55,9 +56,9 @@ def check_search_index(engine: Engine) -> bool:
 
 
 def repair_search_index(engine: Engine) -> None:
-    """Build the index from the messages; if that is impossible detach it, so that all else goes on."""
+    """Create the index anew from the messages; if that is impossible detach it, so that all else goes on."""
     log = LogWriter(logging.getLogger("svc"))
-    steps = (("rebuilt", _rebuild), ("created anew", _create_anew), ("detached", drop_fts5_triggers))
+    steps = (("created anew", _create_anew), ("detached", drop_fts5_triggers))
     for how, repair in steps:
         try:
             _in_transaction(engine, repair)
@@ -74,9 +75,10 @@ def _exists(engine: Engine) -> bool:
         return bool(connection.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE name LIKE 'chat_search%'").all())
 
 
-def _rebuild(hand: SqlExecutor) -> None:
-    hand.execute(_REBUILD)
+def _check(hand: SqlExecutor) -> None:
     hand.execute(_CHECK)
+    if len(hand.query(_TRIGGERS)) != TRIGGERS:
+        raise sqlite3.DatabaseError("a trigger of chat_search is missing")
 
 
 def _create_anew(hand: SqlExecutor) -> None:

@@ -63,6 +63,20 @@ def test_a_search_finds_what_is_stored(store: SqlStore) -> None:
         assert found(store, "plum") == 1
 
 
+@pytest.mark.parametrize("trigger", ["deleted", "changed"])
+def test_missing_trigger_is_created_anew(tmp_path: Path, trigger: str) -> None:
+    path = tmp_path / "svc.db"
+    with closing(
+        damaged(path, f"DROP TRIGGER chat_search_{trigger}", "UPDATE chat_messages SET text = 'pear'")
+    ) as store:
+        assert found(store, "pear") == 31
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE chat_messages SET text = 'plum'")
+        connection.execute("DELETE FROM chat_messages WHERE id = 'other'")
+        connection.commit()
+        connection.execute("INSERT INTO chat_search(chat_search, rank) VALUES ('integrity-check', 1)")
+
+
 def test_a_chat_can_be_deleted_and_goes_on(store: SqlStore, caplog: pytest.LogCaptureFixture) -> None:
     with closing(store), caplog.at_level(logging.WARNING):
         add(store, message("new", "plum"))
@@ -78,7 +92,6 @@ def test_an_index_that_cannot_be_repaired_is_detached(tmp_path: Path, monkeypatc
         hand.execute("SELECT * FROM nothing")
 
     store = damaged(tmp_path / "svc.db", *DAMAGES["zeroed"])
-    monkeypatch.setattr(search_repair, "_rebuild", fail)
     monkeypatch.setattr(search_repair, "_create_anew", fail)
     with closing(store):
         assert found(store, "ppl") == 31  # all texts are compared
