@@ -141,6 +141,7 @@ def _servers(home: Path, runtime: str) -> Iterator[dict[str, int]]:
     options = ("--port", str(ports["relay"]), "--api-port", str(ports["api"]))
     board = ("--dashboard-port", str(ports["dashboard"]))
     env = {"API_SERVER_KEY": KEY, "SVC_DASHBOARD_PASSWORD": PASSWORD, "SVC_BRAND": "hermes"}
+    env |= {"RELAY_TERMINAL_TMUX": "0"}  # a tmux server would outlive the relay
     env |= {"RELAY_VOICE_OUTPUT_PROVIDER": "stub", "RELAY_REALTIME_VOICE_PROVIDER": "stub"}
     with running(home, "servers", "--host", "127.0.0.1", *options, *board, "--no-qr", env=env, runtime=runtime) as run:
         run.line(rf"^dashboard: http://127\.0\.0\.1:{ports['dashboard']} ")
