@@ -31,6 +31,11 @@ class Parrot:
         return self.deadlines[0] if self.deadlines else None
 
 
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 79, 80, 4096])
+def test_entropy_has_the_requested_length(count: int) -> None:
+    assert len(counting_entropy()(count)) == count
+
+
 def test_a_dialogue() -> None:
     with Playbook(Parrot()) as book:
         book >> accepted() << []

@@ -51,7 +51,7 @@ def counting_entropy() -> Callable[[int], bytes]:
     def entropy(n: int) -> bytes:
         nonlocal state
         if n > 64:  # an amount for many uses at once
-            return b"".join(entropy(16) for _ in range(n // 16))
+            return b"".join(entropy(16) for _ in range(-(-n // 16)))[:n]
         state += 1
         seed = state.to_bytes(8, "big")
         return (seed[::-1] * (n // 8 + 1))[:n]
