@@ -1,6 +1,6 @@
 """Harness that types the console blocks of the documentation into terminals, in a fresh clone of the repository.
 
-Unstaged changes and untracked files are copied onto the clone. With `FRESH_WALK=1` the clone gets no venv: `make up`
+Uncommitted changes and untracked files are copied onto the clone. With `FRESH_WALK=1` the clone gets no venv: `make up`
 has to create it.
 """
 
@@ -72,18 +72,19 @@ def lines_of(page: str) -> list[Line]:
 
 
 def fresh_clone(into: Path, env: dict[str, str]) -> None:
-    """Clone the repository to `into`, with the unstaged changes and untracked files of the working tree.
+    """Clone the repository to `into`, with the uncommitted changes and untracked files of the working tree.
 
     Unless `FRESH` is set, the clone also gets bytecode and a venv with the packages of this one.
     """
     (Path(env["HOME"]) / ".gitconfig").write_text("[safe]\n\tdirectory = *\n")
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(into)], env=env, check=True)
-    for file in _files(env, "--modified", "--others", "--exclude-standard"):
+    changed = _files(env, "diff", "--name-only", "--no-renames", "HEAD")
+    for file in [*changed, *_files(env, "ls-files", "--others", "--exclude-standard")]:
         (into / file).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / file).exists():
             shutil.copyfile(ROOT / file, into / file)
         else:
-            (into / file).unlink()
+            (into / file).unlink(missing_ok=True)  # a file may be staged, and then deleted
     if not FRESH:
         _borrow_bytecode(into, env)
         _borrow_packages(into)
@@ -234,15 +235,15 @@ def shown_in(printed: str, line: Line) -> str:
 _XDG = {"CONFIG": ".config", "CACHE": ".cache"}
 
 
-def _files(env: dict[str, str], *which: str) -> list[str]:
-    command = ["git", "ls-files", "-z", *which]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+def _files(env: dict[str, str], command: str, *options: str) -> list[str]:
+    words = ["git", command, "-z", *options]
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     return [file for file in done.stdout.split("\0") if file]
 
 
 def _borrow_bytecode(into: Path, env: dict[str, str]) -> None:
     """Copy the bytecode of the packages `PACKAGES` to the clone, and the modification times of their sources."""
-    for file in _files(env, "--cached", "--others", "--exclude-standard"):
+    for file in _files(env, "ls-files", "--cached", "--others", "--exclude-standard"):
         if file.endswith(".py") and file.startswith(PACKAGES) and (into / file).exists():
             shutil.copystat(ROOT / file, into / file)  # the modification time decides whether bytecode is up to date
     for package in PACKAGES:
