@@ -207,9 +207,9 @@ def test_stop_sends_pending_commands() -> None:
     assert not book.made.send("GET", "a")
     book.answers(1)
     assert not book.new_commands()
-    assert book.made.is_up
+    up = [book.made.is_up]
     book.feed(Closed(book.ch, "done"))
-    assert not book.made.is_up
+    assert [*up, book.made.is_up] == [True, False]
     assert not book.ordered(Connect)
 
 
