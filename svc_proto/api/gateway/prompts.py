@@ -20,6 +20,7 @@ from svc_proto.basics.brand import HERMES
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, RpcCall
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ class _PromptMethods:
     ) -> Flow[Result]:
         """Start a turn with a prompt, or queue it; first remove messages as `_truncate` does if the call names one.
 
+        If the turn cannot start, report the session's state to its clients and start the next prompt if one waits.
         Raises `RpcError` if the prompt would have to wait and the queue is full or messages are to be removed, and
         `Refused` if the prompt is blank and has no attachments.
         """
@@ -183,18 +185,16 @@ class _PromptMethods:
         is_full = len(session.queue) >= MAX_QUEUED or not self._gateway.has_room_for_text(len(text))
         if waits and (cut or is_full):
             raise RpcError(QUEUE_FULL, "a turn is under way: stop it first, or wait for its end")
-        survivors: dict[str, object] = {}
-        if cut:
-            session.pending += 1
-            try:
-                survivors = yield from self._truncate(session, call)
-            finally:
-                session.pending -= 1
-        prompt = QueuedPrompt(text, connection.request, message_id, session.take_attachments(connection))
-        if waits:
-            session.queue.append(prompt)
-            return {"status": "queued", "queued": True}
-        yield from _start(self._gateway, session, prompt)
+        try:
+            survivors = (yield from self._truncate(session, call)) if cut else {}
+            prompt = QueuedPrompt(text, connection.request, message_id, session.take_attachments(connection))
+            if waits:
+                session.queue.append(prompt)
+                return {"status": "queued", "queued": True}
+            yield from _start(self._gateway, session, prompt)
+        except (RpcError, Refused):  # other prompts may have been queued meanwhile
+            self._gateway.api.engine.spawn(finish_turn(self._gateway, session))
+            raise
         return {"status": "streaming", **survivors}
 
     def interrupt(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
@@ -221,9 +221,17 @@ class _PromptMethods:
     def _truncate(self, session: LiveSession, call: RpcCall) -> Flow[dict[str, object]]:
         """Remove a message of the user and all after it; return the row ids of the user's messages that remain.
 
-        Row ids are positions in the session, from 1 on. Raises `RpcError` if the message does not exist.
+        Row ids are positions in the session, from 1 on. New prompts wait meanwhile. Raises `RpcError` if the message
+        does not exist.
         """
-        api, params = self._gateway.api, call.params
+        session.pending += 1
+        try:
+            return (yield from self._remove_rows(session, call.params))
+        finally:
+            session.pending -= 1
+
+    def _remove_rows(self, session: LiveSession, params: JsonObject) -> Flow[dict[str, object]]:
+        api = self._gateway.api
         rows = yield from api.run_store_request(ListMessages(session_id=session.id, limit=MAX_ROWS))
         of_user = [place for place, row in enumerate(rows or (), 1) if _is_prompt(row)]
         ordinal, row_id = params.integer("truncate_before_user_ordinal", 0), params.get("truncate_before_row_id")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.agent.interface import TextDelta
-from svc_proto.api.chat.store_requests import DeleteChat
+from svc_proto.api.chat.store_requests import DeleteChat, GetChat, ListMessages
 from svc_proto.api.gateway import prompts, service
 from svc_proto.api.gateway.prompts import MAX_QUEUED
 from svc_proto.engine.flow import Flow
@@ -117,6 +117,35 @@ def test_a_place_that_does_not_exist_changes_nothing(place: dict[str, object]) -
     assert phone.refusal("prompt.submit", session_id=session, text="x", **place)[0] == 4004
     assert len(book.messages(session)) == 4
     assert phone.call("prompt.submit", session_id=session, text="go on")["status"] == "streaming"
+
+
+@pytest.mark.parametrize(
+    ("held", "place"), [(GetChat, {}), (ListMessages, {"truncate_before_user_ordinal": 0})], ids=["start", "truncation"]
+)
+def test_a_prompt_that_waited_for_a_failed_start_begins(held: type, place: dict[str, object]) -> None:
+    book, phone, session = chatted("one")
+    other = open_gateway(book)
+    other.call("session.activate", session_id=session)
+    book.hold = (held,)
+    failed = phone.begin("prompt.submit", session_id=session, text="two", **place)
+    assert other.call("prompt.submit", session_id=session, text="three")["queued"] is True
+    book.hold = ()
+    book.release(fail=True)
+    assert phone.answers[failed]["error"]["code"] == 5008
+    assert book.hand.turn.prompt == "three"
+    book.hand.finish()
+    assert other.last("session.info")["running"] is False
+
+
+def test_the_clients_learn_that_a_turn_has_not_started() -> None:
+    book, phone, session = chatted()
+    other = open_gateway(book)
+    other.call("session.activate", session_id=session)
+    book.hold = (GetChat,)
+    phone.begin("prompt.submit", session_id=session, text="one")
+    book.hold = ()
+    book.release(fail=True)
+    assert other.last("session.info")["running"] is False
 
 
 def test_prompts_of_a_deleted_session_fail_visibly() -> None:
