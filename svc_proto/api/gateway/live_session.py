@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import frozen
+from attrs import define, frozen
 
 from svc_proto.api.gateway.turn import LiveTurn
 from svc_proto.api.ports import ManagementPort
@@ -32,7 +32,7 @@ MAX_MESSAGE_IDS = 64  # ids of prompts that are recognized when they are repeate
 MERGED = ("message.delta", "reasoning.delta")  # consecutive texts of one `handle` call are one event
 
 
-@frozen
+@define(eq=False)
 class PromptAttachment:
     """An attachment of a prompt whose turn has not begun: an image, which is in a file, or the text of a file."""
 
@@ -42,6 +42,7 @@ class PromptAttachment:
     path: str = ""  # of an image
     kind: str = ""  # of an image: the subtype of its media type
     size: int = 0  # bytes of the image
+    is_repeated: bool = False  # it was sent again on another connection
 
 
 @frozen
@@ -159,7 +160,13 @@ class LiveSession:
         return [each for each, owner in self.attachments.items() if owner is connection or owner is None]
 
     def add_attachment(self, attached: PromptAttachment, connection: GatewayConnection) -> None:
-        """Give an attachment to the next prompt of a client, or of any client if this one has disconnected."""
+        """Give an attachment to the next prompt of a client, or of any client if this one has disconnected.
+
+        Equal attachments of other connections are marked as repeated.
+        """
+        for each in self.attachments:
+            each.is_repeated = each.is_repeated or each.source == attached.source
+        attached.is_repeated = False
         self.attachments[attached] = None if connection.is_closed else connection
 
     def take_attachments(self, connection: GatewayConnection) -> tuple[PromptAttachment, ...]:
@@ -177,12 +184,18 @@ class LiveSession:
         if not connection.is_closed:
             self.connections[connection] = None
 
-    def detach(self, connection: GatewayConnection) -> None:
-        """Send no more events to a client; its attachments go with the next prompt of any client."""
+    def detach(self, connection: GatewayConnection) -> list[PromptAttachment]:
+        """Send no more events to a client; its attachments go with the next prompt of any client.
+
+        Remove and return those that were sent again on another connection: the client has reconnected.
+        """
         self.connections.pop(connection, None)
-        for attached, owner in self.attachments.items():
-            if owner is connection:
-                self.attachments[attached] = None
+        own = [attached for attached, owner in self.attachments.items() if owner is connection]
+        self.attachments.update(dict.fromkeys(own))
+        repeated = [attached for attached in own if attached.is_repeated]
+        for attached in repeated:
+            del self.attachments[attached]
+        return repeated
 
     def show_question(self, connection: GatewayConnection) -> None:
         """Send the approval request or question that waits, if any, to a client that has just attached."""

@@ -68,7 +68,7 @@ class ApiGateway:
         """Remove a closed connection; its sessions continue."""
         self.api.engine.revocables.pop(connection, None)
         for session in self.sessions.values():
-            session.detach(connection)
+            delete_files(self.api.engine, session.detach(connection))
 
     def handle_call(self, connection: GatewayConnection, call: RpcCall) -> None:
         """Perform a call, and answer it unless it is a notification."""

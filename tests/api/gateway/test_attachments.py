@@ -60,17 +60,43 @@ def test_attachments_go_with_the_prompt_of_their_client() -> None:
     other.call("prompt.submit", text="other", **own)
     assert str(book.hand.turn.prompt).count("buy tea") == 1
     assert other.call("file.attach", data_url=NOTE, name="mine.txt", **own)["path"] == "mine.txt"
+    assert first.call("file.attach", data_url=NOTE, name="own.txt", **own)["path"] == "own.txt"
     first.close()
     assert None in book.api.gateway.sessions[own["session_id"]].attachments.values()  # without the closed connection
     assert other.call("image.detach", path="mine.txt", **own)["detached"] is True
     first = open_gateway(book)
-    assert first.call("file.attach", data_url=NOTE, name="note.txt", **own)["path"] == "note.txt"
+    assert first.call("file.attach", data_url=NOTE, name="own.txt", **own)["path"] == "own.txt"
     other.call("prompt.submit", text="other again", **own)
     first.call("prompt.submit", text="first", **own)
     book.hand.finish()
     assert book.hand.turn.prompt == "other again"
     book.hand.finish()
     assert str(book.hand.turn.prompt).count("buy tea") == 1
+
+
+@pytest.mark.parametrize("is_sent_before", [True, False])
+def test_an_attachment_that_is_sent_again_while_its_old_socket_is_open_is_one(is_sent_before: bool) -> None:
+    book = TurnHarness()
+    lost = open_gateway(book)
+    own = {"session_id": lost.new_session()}
+
+    def attach(phone: GatewayClient) -> None:
+        phone.call("image.attach_bytes", content_base64=PNG, filename="a.png", **own)
+        phone.call("file.attach", data_url=NOTE, name="note.txt", **own)
+
+    attach(lost)
+    phone = open_gateway(book)
+    attach(phone)
+    if not is_sent_before:
+        lost.close()
+    phone.call("prompt.submit", text="Look", **own)
+    assert [JsonObject.of(part).get("type") for part in book.hand.turn.prompt] == ["text", "image_url", "text"]
+    if is_sent_before:
+        lost.close()
+    book.hand.finish()
+    phone.call("prompt.submit", text="And now?", **own)
+    assert book.hand.turn.prompt == "And now?"
+    assert not [path for path in book.files if "attachments" in path]
 
 
 def test_an_image_needs_no_text(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
