@@ -25,7 +25,7 @@ from typing import TypeAlias
 from attrs import define, frozen
 
 from svc_proto.basics import strict_json
-from svc_proto.schema.gateway_rpc import NOT_STORED
+from svc_proto.schema.gateway_rpc import ATTACHED_FILE, NOT_STORED
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["MAX_PROMPTS", "ChatAttachment", "GatewayChat"]
@@ -55,8 +55,12 @@ class _Prompt:
     is_accepted: bool = False
 
     def is_stored_as(self, text: str) -> bool:
-        """Report whether a stored message is this prompt, with or without the contents of its attachments."""
-        return text == self.text or (bool(self.attachments) and f"\n\n{self.text}\n" in f"\n\n{text}\n")
+        """Report whether a stored message is this prompt, with or without the contents of attachments.
+
+        A prompt without attachments may be stored with those of a client that has disconnected.
+        """
+        mine, stored = f"{self.text}\n{ATTACHED_FILE}", f"{text}\n{ATTACHED_FILE}"
+        return stored.startswith(mine) or (bool(self.attachments) and f"\n\n{mine}" in stored)
 
 
 class GatewayChat:

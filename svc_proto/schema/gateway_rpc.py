@@ -10,6 +10,7 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, parse_object, write_notification
 
 __all__ = [
+    "ATTACHED_FILE",
     "BUSY",
     "INTERNAL",
     "NOT_STORED",
@@ -31,6 +32,7 @@ NOT_A_COMMAND = 4018  # the command is none that the gateway performs itself: di
 NOT_STORED = 4007  # the API server has no such session
 BUSY = 4009  # a turn is in progress, or no request waits for that answer
 UPSTREAM = 5001  # the API server is unreachable or fails
+ATTACHED_FILE = "[The user attached the file "  # begins the text of an attached file in a stored message
 
 
 @frozen

@@ -178,6 +178,24 @@ def test_a_server_that_was_restarted_gets_what_it_has_not_stored() -> None:
     assert phone.chat.unfinished == 0
 
 
+def test_a_prompt_that_is_stored_with_the_files_of_another_client_is_not_sent_again() -> None:
+    phone = Phone()
+    phone.chat.submit("one")
+    phone.book.hand.finish()
+    other = open_gateway(phone.book)
+    other.call("file.attach", session_id=phone.chat.session_id, data_url="data:;base64,YnV5IHRlYQ==", name="note.txt")
+    other.close()
+    phone.chat.submit("two")
+    phone.chat.submit("tw")
+    phone.lose()
+    phone.book.api.gateway.sessions.pop(phone.chat.session_id).queue.clear()
+    phone.connect()
+    phone.book.hand.finish()
+    phone.book.hand.finish()
+    assert [text.count("buy tea") for text in phone.texts()] == [0, 1, 0]
+    assert phone.chat.unfinished == 0
+
+
 def test_prompts_wait_for_a_socket_and_are_bounded() -> None:
     phone = Phone()
     phone.lose()
