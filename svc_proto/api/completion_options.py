@@ -1,7 +1,7 @@
 """Model options in a body of `/v1/chat/completions`: sampling, response format, the client's own tools.
 
 Options that would change the answer and have no support here, such as `n` above 1 or `audio`, are refused with 400.
-`top_logprobs`, and options of a client's account such as `store` or `service_tier`, are dropped, whatever their value.
+Options of a client's account, such as `store` or `service_tier`, have no effect (docs/spec/differences.md).
 Unknown members, such as `top_k` or `grammar`, are forwarded to the model's server (wire api 5.3).
 """
 
@@ -34,6 +34,7 @@ CHOICES = ("none", "auto", "required")
 REFUSED = {
     "n": "n must be 1: there is one answer to a request",
     "logprobs": "logprobs must be false: an answer has no probabilities here",
+    "top_logprobs": "top_logprobs must be 0: an answer has no probabilities here",
     "functions": "functions are what tools were once: send tools",
     "function_call": "function_call is what tool_choice was once: send tool_choice",
     "audio": "audio cannot be answered here",
@@ -42,10 +43,11 @@ REFUSED = {
 NOT_PASSED = (
     *RANGES, *LIMITS, *REFUSED, "seed", "stop", "response_format", "tools", "tool_choice", "parallel_tool_calls",
     "model", "messages", "stream", "stream_options", "user", "store", "metadata", "service_tier", "safety_identifier",
-    "prompt_cache_key", "prompt_cache_retention", "profile", "session_id", "top_logprobs", "modalities",
+    "prompt_cache_key", "prompt_cache_retention", "profile", "session_id", "modalities",
 )  # fmt: skip
 MAX_OPTIONS = 64  # further members of a body: 400
-IGNORED_VALUES: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,)}  # values without an effect
+# Values without an effect.
+IGNORED_VALUES: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,), "top_logprobs": (0,)}
 
 
 @fast_frozen(kw_only=True)

@@ -14,13 +14,12 @@ __all__ = ["as_completion_body", "as_completion_messages", "as_response_error", 
 # Members with a meaning of their own for this route, and those that change no answer.
 OWN = (
     "input", "instructions", "previous_response_id", "conversation", "conversation_history", "truncation", "include",
-    "text", "reasoning", "max_output_tokens", "tools", "tool_choice", "background", "prompt", "top_logprobs",
+    "text", "reasoning", "max_output_tokens", "tools", "tool_choice", "background", "prompt",
     "max_tool_calls", "context_management", "stream_options",
 )  # fmt: skip
 REFUSED = {
     "background": "background must be false: a response is made while its client waits",
     "prompt": "prompt templates cannot be used here",
-    "top_logprobs": "top_logprobs must be 0: an answer has no probabilities here",
     "max_tool_calls": "max_tool_calls cannot be honoured here",
 }
 NO_EFFECT = (None, False, 0)

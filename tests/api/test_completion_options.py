@@ -33,7 +33,7 @@ def test_options_passed_on_unchanged(members: dict[str, object]) -> None:
     "members",
     [
         dict.fromkeys(("temperature", "stop", "seed", "response_format", "max_tokens", "tools", "n")),
-        {"n": 1, "logprobs": False, "user": "me", "tools": [], "tool_choice": "auto"},
+        {"n": 1, "logprobs": False, "top_logprobs": 0, "user": "me", "tools": [], "tool_choice": "auto"},
         {"modalities": ["text"], "store": True, "metadata": {}, "profile": "x", "top_k": None},
     ],
 )
@@ -64,6 +64,7 @@ def test_tools_of_a_client() -> None:
     [
         ({"n": 2}, "n"),
         ({"logprobs": True}, "logprobs"),
+        ({"logprobs": False, "top_logprobs": 3}, "top_logprobs"),
         ({"functions": [{}]}, "functions"),
         ({"function_call": "auto"}, "function_call"),
         ({"audio": {}}, "audio"),
