@@ -135,15 +135,15 @@ class ToolSelection:
         return tuple(rows[: self._limit])
 
 
-def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
+def more_tools(tools: Callable[[], Iterable[Tool]], hidden: Callable[[], Flow[tuple[str, ...]]]) -> Toolset:
     """Return the toolset with the tool `more_tools`, which describes those of `tools()` that its argument names.
 
     The argument names one tool, a group, or the start of tools' names, such as `mcp-shop` for an MCP server. At most
-    `MAX_DESCRIBED` tools are described.
+    `MAX_DESCRIBED` tools are described, without the arguments that `hidden()` returns.
     """
 
     def run(arguments: Arguments) -> Flow[str]:
-        yield from ()
+        unneeded = yield from hidden()
         wanted = str(arguments["tool"])
         series = f"{wanted.replace('-', '_')}_"  # the toolset `mcp-shop` has `mcp_shop_…`
         found = [
@@ -154,7 +154,7 @@ def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
             raise ToolError(f"there is no tool and no group {wanted[:60]!r}. There are: {names}")
         lines = []
         for tool in found[:MAX_DESCRIBED]:
-            description, parameters = _definition(tool, short=True, hidden=("device",))
+            description, parameters = _definition(tool, short=True, hidden=unneeded)
             lines.append(f"{tool.name}: {description} {strict_json.dumps(parameters['properties'])}")
         lines += [f"and {len(found) - MAX_DESCRIBED} more"] * (len(found) > MAX_DESCRIBED)
         return "\n".join([*lines, USE])

@@ -121,7 +121,7 @@ class Toolbox:
         self, engine: Engine, toolsets: tuple[Toolset, ...], approvals: ApprovalMemory, choice: ToolPolicy = ALL
     ) -> None:
         self._engine = engine
-        self._toolsets = (*toolsets, more_tools(self._all_tools))
+        self._toolsets = (*toolsets, more_tools(self._all_tools, self.hidden_arguments))
         self._selected = tuple(each for each in self._toolsets if each.offered and choice.includes(each.name))
         self._hiding = tuple(each for each in self._toolsets if each.hidden is not None)
         self.choice = choice
@@ -167,14 +167,14 @@ class Toolbox:
             found |= {toolset.name: toolset.tools for toolset in self.dynamic_tools.toolsets() if toolset.tools}
         return found
 
-    def hidden_arguments(self, offered: Iterable[str]) -> Flow[tuple[str, ...]]:
+    def hidden_arguments(self, offered: Iterable[str] | None = None) -> Flow[tuple[str, ...]]:
         """Return the names of arguments that descriptions of tools omit, since no call needs them.
 
-        `offered`: names of the offered toolsets.
+        `offered`: names of the offered toolsets; None: all are.
         """
         found: list[str] = []
         for toolset in self._hiding:
-            if toolset.hidden is not None and toolset.name in offered:
+            if toolset.hidden is not None and (offered is None or toolset.name in offered):
                 found += yield from toolset.hidden()
         return tuple(found)
 

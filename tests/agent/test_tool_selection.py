@@ -47,6 +47,18 @@ def function(rows: list[Mapping[str, object]], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
+def described(wanted: str, tools: list[Tool], *hidden: str) -> list[str]:
+    """Return the lines of a description by `more_tools`, without the arguments `hidden`."""
+
+    def unneeded() -> Flow[tuple[str, ...]]:
+        yield from ()
+        return hidden
+
+    with pytest.raises(StopIteration) as ended:
+        next(more_tools(lambda: tools, unneeded).tools[0].run({"tool": wanted}))
+    return cast("str", ended.value.value).splitlines()
+
+
 def test_large_context_gets_the_common_tools() -> None:
     tools = all_tools()
     offer = ToolSelection(tools, few=False)
@@ -134,10 +146,13 @@ def test_an_unknown_name_lists_the_known_ones(wanted: str) -> None:
 
 def test_a_long_description_is_cut() -> None:
     tool = all_tools()["memory"][0]
-    toolset = more_tools(lambda: [evolve(tool, name=f"t{number}", group="mcp") for number in range(30)])
-    with pytest.raises(StopIteration) as ended:
-        next(toolset.tools[0].run({"tool": "mcp"}))
-    assert "and 10 more" in ended.value.value.splitlines()
+    assert "and 10 more" in described("mcp", [evolve(tool, name=f"t{number}", group="mcp") for number in range(30)])
+
+
+def test_several_phones_need_a_selector_in_descriptions_too() -> None:
+    tools = [tool for tool in all_tools()["phone"] if tool.name == "phone_call"]
+    assert '"device"' in described("phone_call", tools)[0]
+    assert '"device"' not in described("phone_call", tools, "device")[0]
 
 
 def test_no_more_tools_without_other_groups() -> None:
@@ -192,9 +207,7 @@ def test_an_argument_of_a_server_is_never_hidden() -> None:
     tool = evolve(tool, parameters=parameters, group="mcp", pass_through=True)
     whole = ToolSelection({"mcp-home": (tool,)}, few=False, hidden=("device",))
     assert function(whole.rows, tool.name)["parameters"]["properties"] == properties
-    with pytest.raises(StopIteration) as ended:
-        next(more_tools(lambda: [tool]).tools[0].run({"tool": "mcp"}))
-    assert ended.value.value.splitlines()[0] == 'mcp_home_0: Do it. {"device":{"type":"string"}}'
+    assert described("mcp", [tool], "device")[0] == 'mcp_home_0: Do it. {"device":{"type":"string"}}'
     assert unwrap_call({"tool": tool.name}, {tool.name: tool}.get) is None  # it is described, not called
     short = ToolSelection({"mcp-home": (evolve(tool, group=""),)}, few=True, hidden=("device",))
     assert function(short.rows, tool.name)["parameters"]["properties"] == properties
