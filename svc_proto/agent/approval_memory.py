@@ -21,7 +21,7 @@ from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.effects.command_effects import Effect
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.schema.redact import SECRET_KEYS, redact
+from svc_proto.schema.redact import MAX_DEPTH, REDACTED, SECRET_KEYS, redact
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -47,6 +47,7 @@ MAX_PATTERN = 200  # characters; a longer one ends with the hash of the whole pa
 MAX_SHOWN = 8_000  # characters of a call in an approval request; a longer call is refused
 OWNER_QUESTION = "The agent has a question: allow means yes, deny means no."
 HIDDEN = f"This call needs approval, but its members named {', '.join(SECRET_KEYS)} would not be shown."
+TOO_NESTED = f"This call needs approval, but what is nested below {MAX_DEPTH} levels would not be shown."
 TOO_LONG = f"This call needs approval, but it is too long to be shown: at most {MAX_SHOWN} characters."
 
 
@@ -86,12 +87,13 @@ def build_approval_request(
 def describe_call(tool: Tool, given: Arguments) -> str:
     """Return a call as one line: the tool's name and all arguments as JSON.
 
-    Raises `ToolError` if a part would have to be redacted, or if the line has more than `MAX_SHOWN` characters.
+    Raises `ToolError` if a part would have to be redacted or is nested too deeply, or if the line has more than
+    `MAX_SHOWN` characters.
     """
     shown = redact(given)
-    if shown != given:
-        raise ToolError(HIDDEN)
     command = f"{tool.name} {_line(strict_json.dumps(shown))}"
+    if shown != given:
+        raise ToolError(HIDDEN if REDACTED in command else TOO_NESTED)
     if len(command) > MAX_SHOWN:
         raise ToolError(TOO_LONG)
     return command

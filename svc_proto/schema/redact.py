@@ -16,6 +16,7 @@ from svc_proto.basics.strict_json import piecewise_encoder
 from svc_proto.schema.json_object import as_text
 
 __all__ = [
+    "MAX_DEPTH",
     "REDACTED",
     "SECRET_KEYS",
     "TEXT_KEYS",

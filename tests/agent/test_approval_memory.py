@@ -156,7 +156,7 @@ def test_call_with_hidden_arguments_is_refused(given: dict[str, object]) -> None
     deep: object = "x"
     for _ in range(40):
         deep = [deep]
-    with pytest.raises(ToolError, match="would not be shown"):
+    with pytest.raises(ToolError, match="nested below 32 levels would not be shown"):
         about(number="1", extras=deep)
 
 
