@@ -124,7 +124,8 @@ class _AttachmentMethods:
         name = _name(params.text("filename", "filename_hint")) or "image"
         kind = next((kind for start, kind in SIGNATURES if content.start.startswith(start)), "")
         if not kind:
-            word = (params.text("ext", "format") or name.rpartition(".")[2]).lower().lstrip(".")
+            stem, _, extension = name.rpartition(".")
+            word = (params.text("ext", "format") or (extension if stem else "")).lower().lstrip(".")
             kind = KINDS.get(word, word) if word.isalnum() else "png"
         source, size, engine = (name, content.digest()), content.size, self._gateway.api.engine
         shown = self._find_attached(session, connection, source)

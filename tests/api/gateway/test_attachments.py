@@ -110,7 +110,13 @@ def test_an_image_needs_no_text(chat: tuple[TurnHarness, GatewayClient, str]) ->
 
 @pytest.mark.parametrize(
     ("given", "kind"),
-    [({"ext": ".SVG"}, "svg+xml"), ({"filename": "x.jpg"}, "jpeg"), ({"ext": "?"}, "png"), ({}, "image")],
+    [
+        ({"ext": ".SVG"}, "svg+xml"),
+        ({"filename": "x.jpg"}, "jpeg"),
+        ({"ext": "?"}, "png"),
+        ({"filename": "photo"}, "png"),
+        ({}, "png"),
+    ],
 )
 def test_an_unknown_signature_has_the_kind_of_its_name(
     chat: tuple[TurnHarness, GatewayClient, str], given: dict[str, object], kind: str
