@@ -25,7 +25,7 @@ def parse_retry_delay(headers: Headers, body: str, wall: float) -> float | None:
 
     In this order: `retry-after-ms`; `Retry-After` in seconds, as a duration or as a date (RFC 9110, 10.2.3);
     `retryDelay` (Google), `retry_after` or `retry_after_seconds` in the body; words such as "try again in" or "retry
-    after". A `retry_after` of 0 counts as absent. `wall`: the time in Unix seconds.
+    after". `wall`: the time in Unix seconds.
     """
     milliseconds = _header(headers, b"retry-after-ms")
     if _SECONDS.fullmatch(milliseconds):
@@ -39,9 +39,10 @@ def parse_retry_delay(headers: Headers, body: str, wall: float) -> float | None:
         delay = _duration(members.text("retryDelay"))
         if delay is not None:
             return delay
-        seconds = members.number("retry_after", 0) or members.number("retry_after_seconds", 0)
-        if seconds is not None:
-            return float(seconds)
+        for name in ("retry_after", "retry_after_seconds"):
+            seconds = members.number(name, 0)
+            if seconds is not None:
+                return float(seconds)
     found = _TRY_AGAIN.search(body)
     if found is not None:
         return _duration(found[1].replace(" ", ""))

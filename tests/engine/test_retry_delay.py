@@ -23,6 +23,8 @@ NOON = 1_792_584_000.0  # Wed, 21 Oct 2026 12:00:00 GMT
         ({"retry-after": "."}, "", None),
         ({}, '[{"error": {"details": [{"@type": "RetryInfo", "retryDelay": "38.5s"}]}}]', 38.5),
         ({}, '{"error": {"retryDelay": "soon"}, "retry_after": 4}', 4.0),
+        ({}, '{"retry_after": 0, "retry_after_seconds": 5, "error": "try again in 2 minutes"}', 0.0),
+        ({}, '{"retry_after_seconds": 0}', 0.0),
         ({}, '{"error": {"message": "Rate limit reached. Please try again in 1m2.5s. Visit"}}', 62.5),
         ({}, '{"error": "please retry after 20 seconds"}', 20.0),
         ({}, "try again in 2 minutes", 120.0),
