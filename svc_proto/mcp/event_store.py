@@ -57,11 +57,11 @@ class EventStore:
         if len(self._events) > MAX_EVENTS:
             del self._events[0]
             self._dropped += 1
-        self.over = outgoing.final
+        self.over = self.over or outgoing.final
         self._wake()
 
     def end(self, retry: int | None = None) -> None:
-        """End the stream, after which no message is to be appended.
+        """End the stream; no later message opens it again.
 
         With `retry`, the reader is to reconnect after that many ms.
         """
@@ -133,7 +133,7 @@ class NotificationStore(EventStore):
         self._count += 1
         self._notes.pop(outgoing.text, None)
         self._notes[outgoing.text] = self._count
-        self.over = outgoing.final
+        self.over = self.over or outgoing.final
         self._wake()
 
     def _after(self, at: int) -> list[tuple[int, bytes]]:

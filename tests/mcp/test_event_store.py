@@ -46,6 +46,14 @@ def test_repeated_notification_is_sent_once() -> None:
     assert told == [encode_event("B", id="0-2"), encode_event("A", id="0-3"), encode_event("A", id="0-3")]
 
 
+@pytest.mark.parametrize("kind", [EventStore, NotificationStore])
+def test_a_message_after_the_end_opens_no_stream_again(kind: type[EventStore]) -> None:
+    log = kind(open_book().engine)
+    log.end()
+    log.append(OutgoingMessage(b"A"))
+    assert log.over
+
+
 def test_slow_reader_is_waited_for() -> None:
     log = EventStore(open_book().engine, 1)
     log.append(OutgoingMessage(b"A"))
