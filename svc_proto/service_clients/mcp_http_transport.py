@@ -226,9 +226,10 @@ class McpHttpTransport:
 
         Return the failure of the request if no answer came.
         """
-        for attempt in range(MAX_RESUMED):
+        attempt = 0
+        while True:
             last, pause, failed = yield from self._read(reader, identity)
-            if not last or failed.gone:
+            if not last or failed.gone or attempt == MAX_RESUMED:
                 return failed
             yield from sleep(self._engine, LISTENS_AGAIN * attempt if pause is None else min(pause, LONGEST_PAUSE))
             answer = yield from self._send_request(
@@ -237,7 +238,7 @@ class McpHttpTransport:
             if not isinstance(answer, EventReader):
                 return END
             reader = answer
-        return END
+            attempt += 1
 
     def _read(
         self, reader: EventReader, identity: RequestId | None = None

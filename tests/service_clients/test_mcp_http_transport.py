@@ -493,9 +493,21 @@ def test_resumptions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
                 return empty_response(405)
             return stream(b"id: e-1\nretry: 1\ndata:\n\n")
 
+    class Late(Broken):
+        message: dict[str, Any]
+
+        def call(self, message: dict[str, Any]) -> Any:
+            self.message = message
+            return super().call(message)
+
+        def get(self, request: Request) -> Any:
+            is_last = self.methods.count("GET") == 4  # the first one listens for notifications
+            return stream(said(answer(self.message))) if is_last else super().get(request)
+
     server = Broken()
     assert run(server, call)[0] == "the connection ended before the answer"
     assert server.methods.count("GET") == 4
+    assert run(Late(), call)[0] == {"content": []}
     lost = Broken()
     lost.lost = True
     assert run(lost, call)[0] == "the connection ended before the answer"
