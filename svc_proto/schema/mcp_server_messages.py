@@ -17,6 +17,7 @@ __all__ = ["MalformedResponse", "ServerMessage", "find_malformed_response", "rea
 
 NOTHING = JsonObject()
 MAX_EDGE = 4096  # bytes at the start and the end of an unreadable text that are searched for an id
+MAX_DIGITS = 15  # of an id in text that counts as a number
 _START = re.compile(rb'(?:\xef\xbb\xbf)?[ \t\r]*(?:\[[ \t\r]*)?(?:\{|"id"[ \t]*:)')  # what no log record begins with
 _KIND = re.compile(rb'"(method|result|error)"\s*:')
 _ID = re.compile(rb'"id"\s*:\s*"?(\d{1,15})(?!\d)')
@@ -76,10 +77,10 @@ def _message(members: JsonObject) -> ServerMessage | None:
 def _answered_id(value: object) -> RequestId | None:
     """Return the id of a response, None if invalid.
 
-    A float that is a whole number becomes that number, and text of digits the number of its first 15 digits.
+    A float that is a whole number becomes that number, and so does text of at most `MAX_DIGITS` digits.
     """
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        return int(value[:15])
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS:
+        return int(value)
     return request_id(value)
