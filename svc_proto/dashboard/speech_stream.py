@@ -104,9 +104,11 @@ class SpeechStream:
     def add_sound(self, pcm: bytes, rate: int) -> bool:
         """Send PCM to the client, after a `start` message for the first with a positive sample rate.
 
-        Send nothing and return False if the rate is negative, or another than that of the `start` message.
+        Send nothing and return False if the rate is not positive, or another than that of the `start` message.
         """
-        if not self._rate and rate > 0:
+        if rate <= 0:
+            return False
+        if not self._rate:
             self._rate = rate
             self.client.send_text(strict_json.dumps({"type": "start", "sample_rate": rate, "channels": 1}))
         if rate == self._rate:

@@ -85,6 +85,13 @@ def test_a_growing_text_is_spoken_sentence_by_sentence() -> None:
     assert not book.engine.revocables
 
 
+def test_no_sound_precedes_the_start() -> None:
+    book, client = speaking()
+    listener = listen(client)
+    assert stream_of(book).add_sound(b"\0\0", 0) is False
+    assert (listener.messages, listener.sound) == ([], 0)
+
+
 @pytest.mark.parametrize("text", ["", "\n", "---"])
 def test_nothing_to_speak(text: str) -> None:
     _, client = speaking()
