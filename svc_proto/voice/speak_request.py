@@ -60,10 +60,10 @@ def parse_text(message: Mapping[str, object]) -> str | None:
 def parse_audio(message: Mapping[str, object]) -> bytes:
     """Decode `audio_base64` of a piece of microphone audio; raise `Refused` 400 for other than base64.
 
-    That is no text, text that is not ASCII, or wrong padding. ASCII characters outside of the alphabet are skipped.
+    That is no text, a character outside of the alphabet, or wrong padding. Blanks and line breaks are skipped.
     """
     try:
-        return base64.b64decode(text(message.get("audio_base64"), "audio_base64"))
+        return base64.b64decode("".join(text(message.get("audio_base64"), "audio_base64").split()), validate=True)
     except (binascii.Error, ValueError):
         raise invalid("audio_base64", "base64") from None
 

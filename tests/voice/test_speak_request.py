@@ -4,7 +4,14 @@ import pytest
 
 from svc_proto.basics.errors import Refused
 from svc_proto.voice.provider_interface import RenderResult
-from svc_proto.voice.speak_request import SpeechMetrics, mask_secrets, parse_expression, parse_options, parse_text
+from svc_proto.voice.speak_request import (
+    SpeechMetrics,
+    mask_secrets,
+    parse_audio,
+    parse_expression,
+    parse_options,
+    parse_text,
+)
 
 DONE = RenderResult(provider="stub", model="m", voice="v")
 
@@ -68,3 +75,10 @@ def test_metadata() -> None:
     hidden = dict.fromkeys(("access_token", "Secret", "xi-api-key"), "[redacted]")
     assert mask_secrets({**told, "inf": float("inf"), "list": [1]}) == {**told, **hidden}
     assert len(mask_secrets({str(number): number for number in range(100)})) == 64
+
+
+def test_audio() -> None:
+    assert parse_audio({"audio_base64": "AAAA\r\nAA==\n"}) == b"\0\0\0\0"
+    for wrong in ("A", "AA?AA", "\u00fc"):
+        with pytest.raises(Refused, match="audio_base64"):
+            parse_audio({"audio_base64": wrong})

@@ -335,6 +335,7 @@ OF_LAB = """
 {"type":"input_audio.commit"}
 {"type":"input_audio.append","audio_base64":"A"}
 {"type":"input_audio.append","audio_base64":"ü"}
+{"type":"input_audio.append","audio_base64":"A?A*AA"}
 {"type":"input_audio.append","audio_base64":"","sample_rate":"x"}
 """
 
