@@ -241,12 +241,13 @@ class VoiceSessionLifecycle:
         if self.state is _S.CLOSED:
             return
         self._ring.append((ids, text))
-        self._size += len(text)
+        size = _size_of(text)
+        self._size += size
         while len(self._ring) > 1 and (len(self._ring) > RING_EVENTS or self._size > RING_BYTES):
-            self._size -= len(self._ring.popleft()[1])
+            self._size -= _size_of(self._ring.popleft()[1])
         if self.state is _S.DETACHED:
             self._away[0] += 1
-            self._away[1] += len(text)
+            self._away[1] += size
 
     def missed(self, cursor: Cursor) -> tuple[str, ...]:
         """Return the recorded events after the cursor, in order; those with audio by their audio id (wire 4.8)."""
@@ -287,3 +288,7 @@ def _cursor(message: Mapping[str, object], name: str) -> int | None:
     if not 0 <= found < 1 << 63:
         raise invalid(name, "a whole number from 0 on")
     return found
+
+
+def _size_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -204,6 +204,7 @@ def test_ring_drops_its_oldest_events(monkeypatch: pytest.MonkeyPatch) -> None:
         ("abcdefgh", ("5.", "abcdefgh")),
         ("longer than the ring", ("longer than the ring",)),
         ("a", ("a",)),
+        ("\u00fc\u00fc\u00fc\u00fc\u00fc", ("\u00fc\u00fc\u00fc\u00fc\u00fc",)),
     ):
         say(made, text=text)
         assert made.missed(NO_CURSOR) == left
