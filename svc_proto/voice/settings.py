@@ -133,7 +133,6 @@ class RealtimeSettings:
     sample_rate: int = _of(24_000, _between(MIN_RATE, MAX_RATE))  # Hz
     promotion: PromotionSettings = PromotionSettings()
     run_retention_days: int = _of(14, _between(0, 36_500), file_only=True)  # 0: event logs are kept
-    debug_audio_tap: bool = _of(False, boolean_word, file_only=True)
 
 
 SettingsT = TypeVar("SettingsT", OutputSettings, RealtimeSettings)

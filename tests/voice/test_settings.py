@@ -19,13 +19,12 @@ FILE_ONLY = rules_of(RealtimeSettings, file_only=True)
 ALL = {**REALTIME, **OUTPUT, **PROMOTION, **FILE_ONLY}
 
 
-def test_hidden_defaults() -> None:
-    realtime = RealtimeSettings()
-    assert (realtime.run_retention_days, realtime.debug_audio_tap) == (14, False)
+def test_hidden_default() -> None:
+    assert RealtimeSettings().run_retention_days == 14
 
 
 RULES = """
-enabled text_normalization fallback_enabled auto_speech_tags promotion_enabled spoken_handoff debug_audio_tap
+enabled text_normalization fallback_enabled auto_speech_tags promotion_enabled spoken_handoff
     -> {" YES ": true, 0: false} -> [2, maybe]
 provider -> {" Absent ": absent, grok: xai_tts} -> [5, ""]
 codec -> {" PCM ": pcm, alaw: alaw} -> [ogg, ""]
@@ -55,7 +54,7 @@ def test_accepted_values_of_each_setting(names: str, taken: dict[object, object]
 def test_each_is_tried() -> None:
     assert sorted(ALL) == sorted({*TEXTS, *" ".join(row[0] for row in rows(RULES)).split()})
     assert [*OUTPUT][:5] == [*REALTIME]
-    assert [len(OUTPUT), len(PROMOTION), len(FILE_ONLY)] == [11, 8, 2]
+    assert [len(OUTPUT), len(PROMOTION), len(FILE_ONLY)] == [11, 8, 1]
 
 
 @pytest.mark.parametrize(("name", "longest"), TEXTS.items())

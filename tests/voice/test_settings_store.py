@@ -43,7 +43,7 @@ SECTIONS = """
     -> {provider: xai_tts, voice: rex, model: m}
 {voice_output: {provider: openai_tts, openai: {voice: x}}} -> {provider: openai_tts, voice: x}
 {realtime_voice: {provider: grok, promote_after_ms: "10"}} -> {provider: xai_realtime, promote_after_ms: 10}
-{realtime_voice: {run_retention_days: 0, debug_audio_tap: "yes"}} -> {run_retention_days: 0, debug_audio_tap: true}
+{realtime_voice: {run_retention_days: 0, unknown: "yes"}} -> {run_retention_days: 0}
 """
 
 
