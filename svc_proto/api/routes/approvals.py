@@ -8,7 +8,7 @@ from svc_proto.api.access import ApiAccess
 from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.ports import ClientPort, SettingsPort
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import text
+from svc_proto.basics.validate import optional, text
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
@@ -56,7 +56,7 @@ class _ApprovalRoutes:
         approval, 503 if the approvals cannot be read or this one cannot be removed.
         """
         body = request.json_object()
-        pattern, chat = text(body.get("pattern"), "pattern"), body.string("session_id") or ""
+        pattern, chat = text(body.get("pattern"), "pattern"), optional(body, "session_id", text) or ""
         if (chat, pattern) not in (yield from self._standing()):
             raise Refused(404, "not_found", "there is no such approval")
         problem = yield from self._api.parts.approvals.end(chat, pattern)

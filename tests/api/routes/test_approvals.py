@@ -63,8 +63,8 @@ def test_approvals_are_listed_with_their_principal_and_ended() -> None:
     assert [(each.principal, dict(each.about)) for each in ended] == [("owner", {"approval": "phone_call"})] * 2
 
 
-@pytest.mark.parametrize("body", [{}, {"pattern": 1}, {"pattern": None}])
-def test_an_end_needs_a_pattern(body: dict[str, Any]) -> None:
+@pytest.mark.parametrize("body", [{}, {"pattern": 1}, {"pattern": None}, {"pattern": "x", "session_id": 7}])
+def test_an_end_needs_a_pattern_and_texts(body: dict[str, Any]) -> None:
     assert ApiHarness().request("DELETE", "/api/approvals", body).status == 400
 
 
