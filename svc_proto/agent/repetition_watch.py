@@ -83,7 +83,7 @@ def repeated_length(text: str) -> int:
     """Return how many characters at the end of a text repeat what stands before them; 0 if none do.
 
     Counted is a repetition of at least two periods and `MIN_REPEATED` characters, with a period of at most
-    `MAX_PERIOD`. At most eight periods are tried. A repetition whose last 24 characters are blanks does not count.
+    `MAX_PERIOD`. At most eight periods are tried. A repetition of blanks alone does not count.
     """
     tail = text[-MAX_TEXT:]
     key = tail[-24:]
@@ -96,7 +96,7 @@ def repeated_length(text: str) -> int:
             return 0
         repeated = max(2 * period, MIN_REPEATED)
         if len(tail) >= repeated + period and tail[-repeated:] == tail[-repeated - period : -period]:
-            return _extended(text, period, repeated) if key.strip() else 0
+            return _extended(text, period, repeated) if tail[-period:].strip() else 0
         place = tail.rfind(key, 0, place + len(key) - 1)
     return 0
 

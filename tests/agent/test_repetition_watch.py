@@ -13,7 +13,13 @@ from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, 
 
 @pytest.mark.parametrize(
     "text",
-    ["I am sorry. " * 200, "a" * 700, "\u6211\u5f88\u62b1\u6b49\u3002" * 200, "x".join(map(str, range(300))) * 4],
+    [
+        "I am sorry. " * 200,
+        "a" * 700,
+        "\u6211\u5f88\u62b1\u6b49\u3002" * 200,
+        "x".join(map(str, range(300))) * 4,
+        f"row{24 * ' '}" * 90,
+    ],
 )
 def test_repeated_text_is_found(text: str) -> None:
     period = text[: len(text) - repeated_length(text)]
