@@ -10,9 +10,10 @@ from attrs import frozen
 
 from runtimes.sentences.chinese import simplify
 
-__all__ = ["TRIMMED", "Folded", "fold", "fold_sentence", "fold_template", "has_chinese", "word_pattern"]
+__all__ = ["OWN_WORDS", "TRIMMED", "Folded", "fold", "fold_sentence", "fold_template", "has_chinese", "word_pattern"]
 
 TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"  # at the edges of the user's own words
+OWN_WORDS = frozenset({"message", "rest", "text"})  # slots whose words are the user's own, so that none may be skipped
 _GERMAN = {"ä": "a", "ö": "o", "ü": "u", "ae": "a", "oe": "o", "ue": "u"}
 _BLANKS = re.compile(r"[-\u2010-\u2015:]")
 _COLONS = ":\uff1a"  # in Chinese, one between digits is a blank, and every other one separates

@@ -25,7 +25,7 @@ from unicode_rbnf import RbnfEngine
 from runtimes.sentences.certainty import Certainty, load_certainty
 from runtimes.sentences.chinese import simplify
 from runtimes.sentences.content import ContentRules, load_content
-from runtimes.sentences.folding import TRIMMED, Folded, fold, fold_sentence, fold_template, word_pattern
+from runtimes.sentences.folding import OWN_WORDS, TRIMMED, Folded, fold, fold_sentence, fold_template, word_pattern
 from runtimes.sentences.refusal import SentenceRefusal
 from runtimes.sentences.suggestions import STATES, Suggestions, is_slip, template_words, words_of
 from svc_proto.agent.sentences import PhoneSetting
@@ -34,7 +34,6 @@ __all__ = ["Language", "Score", "load_language"]
 
 Score: TypeAlias = tuple[int, int, int, str]
 
-OWN_WORDS = frozenset({"message", "rest", "text"})  # slots whose words are the user's own, so that none may be skipped
 LABELS = ("app",)  # slots that can begin or end with a word that is skipped elsewhere
 WHOLE = OWN_WORDS | {"query", "destination"}  # slots of which no clause is left out
 WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place", "destination")
@@ -189,6 +188,13 @@ class Language:
     def _is_certain(self, intent: str, slots: Mapping[str, str]) -> bool:
         is_known = intent == "open_app" and bool(self.kinds_of(slots["app"]))
         return is_known or self.certainty.is_certain(intent, slots)
+
+    def parts_behind_joins(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield, for each word that can be between two requests, the parts of a text before and behind it."""
+        folded = self._fold(text)
+        for found in self.patterns["joins"].finditer(folded.text, 1):
+            if found.end() < len(folded.text):
+                yield text[: folded.places[found.start()]], text[folded.places[found.end()] :]
 
     def kinds_of(self, text: str) -> tuple[str, ...]:
         """Return the kinds of app that have the whole text as a name; empty if none has."""
@@ -360,7 +366,7 @@ def load_language(code: str) -> Language:
     patterns = {
         name: word_pattern(found["skip"][name], code) for name in ("polite", "small", "reason", "because", "asks")
     }
-    patterns |= {name: word_pattern(found["refuse"][name], code) for name in ("several", "pronoun", "object")}
+    patterns |= {name: word_pattern(found["refuse"][name], code) for name in ("several", "pronoun", "object", "joins")}
     for name in ("guard", "when", "acts", "relative", "things", "screen", "web"):
         patterns[name] = re.compile("|".join(fold_template(each, code) for each in found["refuse"][name]) or "(?!)")
     patterns["negation"] = re.compile(fold_template(found["refuse"]["guard"][0], code))

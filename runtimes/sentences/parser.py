@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from runtimes.sentences.folding import OWN_WORDS
+from runtimes.sentences.refusal import ANSWERS
 from runtimes.sentences.suggestions import SHOWN
 from svc_proto.agent.sentences import Sentence, SentenceIntent
 
@@ -30,10 +33,14 @@ ALIASES: Mapping[str, tuple[SentenceIntent, Mapping[str, str]]] = {
     "brightness_up": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "up"}),
     "brightness_down": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "down"}),
 }
+MAX_JOINS = 8  # words and marks of a sentence that are tried as the start of a second request
+SHOWING = (SentenceIntent.SCREENSHOT, SentenceIntent.READ_SCREEN)  # acts that change nothing
 NOTED = ("remember", "type")  # intents whose text is no appointment; templates may match words of another language
+_LITERAL = re.compile(r"[:\uff1a](?!\d)|[\"“”„«]|(?:^|\s)['\u2018]")
 _END = re.compile(r"[\s.!?…。\uff01\uff1f¡¿]+$")
 _SPANISH = re.compile("[¿¡ñÑ]")  # signs that no other of the languages has
 _MARKS = re.compile("[^?!\uff1f\uff01]+")  # what is no question or exclamation mark
+_MARK = re.compile("[,;!?\uff0c\u3002\uff1b\uff01\uff1f]|\\.(?=\\s)")  # between two sentences or clauses
 _DOT = " (?:dot|punkt|point|punto) |\\s?点\\s?|\\."
 _DOMAIN = re.compile(
     rf"(?:https?://)?(?:www(?:{_DOT}))?[a-z0-9-]{{1,63}}(?:(?:{_DOT})[a-z0-9-]{{2,63}}){{1,4}}(?:/\S*)?", re.IGNORECASE
@@ -45,7 +52,12 @@ class HassilParser:
     """Parser of all languages. Of the matches in several languages the one with the least free text counts."""
 
     def parse(self, text: str) -> Sentence | None:
-        """Implement `SentenceParser.parse`."""
+        """Implement `SentenceParser.parse`. Two requests that are joined by a word, such as "then", match nothing."""
+        found = self._parse_one(text)
+        return None if found is None or self._has_second_request(found, text) else found
+
+    def _parse_one(self, text: str) -> Sentence | None:
+        """Return the meaning of a sentence; a second request counts as a part of the user's own words."""
         is_spanish = _SPANISH.search(text) is not None
         whole = text.strip().lstrip("¡¿ ")
         text = _END.sub("", whole)
@@ -101,6 +113,27 @@ class HassilParser:
     def kinds_of(self, text: str) -> tuple[str, ...]:
         """Implement `SentenceParser.kinds_of`."""
         return tuple(dict.fromkeys(kind for language in self._languages for kind in language.kinds_of(text)))
+
+    def _has_second_request(self, sentence: Sentence, text: str) -> bool:
+        """Report whether a word that joins requests, or a mark, is followed by a request that acts.
+
+        It must be within a slot. In the user's own words, marks do not count, and behind a colon or a quotation mark no
+        words. At most `MAX_JOINS` words and marks are tried.
+        """
+        spans = [(text.find(value), len(value)) for value in sentence.slots.values() if value in text]
+        if sentence.intent.value in ANSWERS or not spans:
+            return False
+        is_own = not OWN_WORDS.isdisjoint(sentence.slots)
+        parts = (part for language in self._languages for part in language.parts_behind_joins(text))
+        marks = () if is_own else _MARK.finditer(text)
+        behind_marks = ((text[: mark.start()], text[mark.end() :]) for mark in marks)
+        starts = (
+            behind
+            for before, behind in chain(parts, behind_marks)
+            if any(0 < len(before) - at < size for at, size in spans) and not (is_own and _LITERAL.search(before))
+        )
+        found = filter(None, map(self._parse_one, islice(starts, MAX_JOINS)))
+        return any(second.intent.value not in ANSWERS or second.intent in SHOWING for second in found)
 
     @cached_property
     def _languages(self) -> tuple[Language, ...]:

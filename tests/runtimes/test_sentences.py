@@ -298,6 +298,7 @@ def test_own_words_are_kept_as_they_are() -> None:
         "set a timer for 5 minutes and ",
         "que ",
         "turn on wifi ",
+        "text Ada that and ",
     ],
 )
 def test_time_of_a_long_text_is_bounded(piece: str) -> None:
