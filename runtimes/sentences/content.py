@@ -29,6 +29,7 @@ SLOTS: Mapping[str, str] = {
 REPORTED = ("send_text", "remember")  # intents whose text can begin with a conjunction that is no part of it
 MAX_NAME = 4  # words before a conjunction that can be a name
 _COLON = re.compile("[:\uff1a]\\W*$")
+_QUOTED = re.compile(r'["“”„«「『]\s*(.*?[^\s"“”„«»「」『』].*?)\s*["“”»」』]')
 _OPENING = "\"'„“”«"
 
 
@@ -50,6 +51,7 @@ class ContentRules:
     target: re.Pattern[str]  # fields; typed text that names one may name where to type
     lead: re.Pattern[str]  # at the start of a label: it is hardly a part of it
     place: re.Pattern[str]  # behind a search: it may be a part of it
+    translated: re.Pattern[str]  # a search behind a courtesy: that word is to be translated, so it is a part of it
 
     def settled(self, intent: str, slots: Mapping[str, str], text: str, start: int) -> dict[str, str] | None:
         """Return the slots with certain edges of the user's own words; None if an edge is not certain.
@@ -64,6 +66,8 @@ class ContentRules:
         if start < 0 or not value:
             return None
         if intent == "tap":
+            if len(quoted := _QUOTED.findall(text[start:])) == 1:
+                return {slot: quoted[0]}
             shorter = self._stripped(value, self.lead)
             return {**slots, slot: shorter} if shorter == value else {"long": value, **slots, slot: shorter}
         if slot in ("query", "destination"):
@@ -114,7 +118,8 @@ class ContentRules:
         """
         (start, end), (first, last) = span, region
         before, after = fold(text[first:start], self.code), fold(text[end:last], self.code)
-        if (cut := _behind_courtesy(self.courtesy, before)) < len(before.text):
+        is_translated = self.translated.fullmatch(fold(text[start:end], self.code).text) is not None
+        if (cut := _behind_courtesy(self.courtesy, before, is_last_kept=is_translated)) < len(before.text):
             start = first + before.places[cut]
         if after.text and (kept := _before_courtesy(self.ending, after)):
             end += after.places[kept - 1] + 1
@@ -173,15 +178,16 @@ def load_content(code: str, table: Mapping[str, Sequence[str]]) -> ContentRules:
         target=words("target"),
         lead=re.compile(rf"(?:(?:{any_of('lead')}){word}[ ,]*)+"),
         place=re.compile(rf" *(?:{any_of('place')}){word}"),
+        translated=re.compile(any_of("translated")),
     )
 
 
-def _behind_courtesy(pattern: re.Pattern[str], folded: Folded) -> int:
-    """Return where the words begin that follow the courtesy at the start of a text."""
-    place = 0
-    while found := pattern.match(folded.text, place):
-        place = found.end()
-    return place
+def _behind_courtesy(pattern: re.Pattern[str], folded: Folded, *, is_last_kept: bool) -> int:
+    """Return where the words begin that follow the courtesy at the start of a text, or its last word of courtesy."""
+    places = [0]
+    while found := pattern.match(folded.text, places[-1]):
+        places.append(found.end())
+    return places[-2] if is_last_kept and places[-1] == len(folded.text) and len(places) > 1 else places[-1]
 
 
 def _before_courtesy(pattern: re.Pattern[str], folded: Folded) -> int:
