@@ -393,7 +393,7 @@ class Deployment:
         self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
 
     def blackhole(self, connection: SimConnection, seconds: float) -> None:
-        """Hold back all data of a connection for `seconds`, or until a partition of the network ends before that."""
+        """Hold back all data of a connection for `seconds`."""
         connection.hang()
         self.hurt[connection] = None
         self.note_network_fault(seconds)

@@ -82,7 +82,12 @@ class FaultInjector:
         self.sim.network.partition(world.home, other)
         world.parted[other.address] = max(world.parted.get(other.address, 0.0), now + step.seconds)
         world.note_network_fault(step.seconds)
-        self.sim.after(step.seconds, self.sim.network.heal)
+
+        def heal() -> None:
+            if world.parted[other.address] <= self.sim.now:  # else another step lasts longer
+                self.sim.network.heal_between(world.home, other)
+
+        self.sim.after(step.seconds, heal)
 
     def _slow(self, step: StopReading) -> None:
         lines = [line for line in self.world.lines if line.has_connection]

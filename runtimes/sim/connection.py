@@ -365,6 +365,10 @@ class SimConnection:
     def heal(self) -> None:
         """End a hang; the segments that were held back arrive after a delay, unless the hosts are partitioned."""
         self.hung = False
+        self.resume()
+
+    def resume(self) -> None:
+        """Let the segments that were held back arrive after a delay, unless the connection is still blocked."""
         for end in (self.client, self.server):
             end.reschedule(self.world.now + self.delay())
 

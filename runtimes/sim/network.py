@@ -107,6 +107,13 @@ class SimNetwork:
         for connection in self.connections:
             connection.heal()
 
+    def heal_between(self, a: SimHost, b: SimHost) -> None:
+        """End the partition between two hosts. Hung connections stay hung."""
+        self._partitions.pop(_pair(a, b), None)
+        for connection in self.connections:
+            if {connection.client.host, connection.server.host} == {a, b}:
+                connection.resume()
+
     # --- for hosts, processes and wires --------------------------------------------------------------------------
 
     def listen(self, host: SimHost, port: int, listener: SimListener) -> None:

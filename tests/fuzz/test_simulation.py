@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fuzz.simulation.deployment import Deployment
+from fuzz.simulation.faults import FaultInjector
 from fuzz.simulation.run import RunSummary, main, replay_command
 from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_seed
 from fuzz.simulation.script import Script
 from fuzz.simulation.script_generator import generate_script
 from fuzz.simulation.transition_coverage import start_counting, untaken
-from fuzz.steps import STEP_KINDS, Fault
+from fuzz.steps import STEP_KINDS, Fault, PartitionHost
 from svc_proto.machines.pairing_codes import PairingCodes
 from tests.fuzz.conftest import MEASURING, unmeasured_pool
 from tests.fuzz.unreached_transitions import MAX_UNTAKEN, is_out_of_reach
@@ -84,6 +86,17 @@ def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
     said = [child.communicate()[0].split() for child in children]
     assert len(said[0]) == len(seeds)
     assert said[0] == said[1]
+
+
+def test_partitions_of_hosts_end_separately() -> None:
+    world = Deployment(Script(1, ()))
+    part = FaultInjector(world).handlers[PartitionHost]
+    for host, seconds in ((0, 30.0), (0, 10.0), (1, 20.0)):
+        part(PartitionHost(0.0, host, seconds))
+    # Host 0 stays partitioned until the later of its two ends.
+    for expected in ([True, True, False], [True, True, False], [True, False, False], [False, False, False]):
+        assert [world.sim.network.parted(world.home, device) for device in world.devices[:3]] == expected
+        world.sim.run_for(10.5)
 
 
 def test_a_script_is_text() -> None:

@@ -76,6 +76,27 @@ def test_a_partition_holds_up_everything_between_two_hosts() -> None:
     assert wire.read_exactly(3) == b"far"
 
 
+def test_end_of_one_partition_leaves_other_faults() -> None:
+    bench = ToyNetwork(Simulation(), echo)
+    wire, network = connected(bench), bench.world.network
+    other = bench.world.host("other", "10.9.9.9")
+    network.partition(bench.relay, bench.phone)
+    network.partition(bench.relay, other)
+    wire.connection.hang()
+    network.heal_between(bench.phone, bench.relay)
+    assert not network.parted(bench.relay, bench.phone)
+    assert network.parted(bench.relay, other)
+    wire.send(b"far")
+    bench.world.run_for(100.0)
+    assert wire.receive() == b""
+    network.partition(bench.relay, bench.phone)
+    wire.connection.heal()
+    bench.world.run_for(100.0)
+    assert wire.receive() == b""
+    network.heal_between(bench.relay, bench.phone)
+    assert wire.read_exactly(3) == b"far"
+
+
 def test_lost_segments_arrive_late() -> None:
     bench = ToyNetwork(Simulation(faults=Faults(spike=1.0)))
     connected(bench).send(b"x")
