@@ -31,6 +31,7 @@ MAX_NAME = 4  # words before a conjunction that can be a name
 _COLON = re.compile("[:\uff1a]\\W*$")
 _QUOTED = re.compile(r'["“”„«「『]\s*(.*?[^\s"“”„«»「」『』].*?)\s*["“”»」』]')
 _OPENING = "\"'„“”«"
+_QUOTES = re.compile('["„“”«»]')
 
 
 @frozen(kw_only=True)
@@ -60,12 +61,15 @@ class ContentRules:
         """
         slot = SLOTS.get(intent, "")
         if slot not in slots:
-            return dict(slots)
+            return None if self._is_typed(slots.get("rest", "")) else dict(slots)
         value = slots[slot]
         start = text.find(value, start)
         if start < 0 or not value:
             return None
         if intent == "tap":
+            field = self.target.search(fold(value, self.code).text)
+            if field is not None and field.start():  # what to type, and where
+                return None
             if len(quoted := _QUOTED.findall(text[start:])) == 1:
                 return {slot: quoted[0]}
             shorter = self._stripped(value, self.lead)
@@ -76,7 +80,8 @@ class ContentRules:
         value = value if text.startswith(value, start) else text[start : text.find(value, start) + len(value)]
         is_literal = _COLON.search(text[:start]) is not None or text[:start].rstrip()[-1:] in tuple(_OPENING)
         edged = self.content(intent, value, is_literal=is_literal) if is_certain else None
-        names_field = intent == "type" and not is_literal and self.target.search(fold(value, self.code).text)
+        is_whole = is_literal and _QUOTES.search(value) is None
+        names_field = intent == "type" and not is_whole and self.target.search(fold(value, self.code).text)
         return None if edged is None or names_field or self._ends_early(edged, text) else {**slots, slot: edged}
 
     def content(self, intent: str, value: str, *, is_literal: bool = False) -> str | None:
@@ -96,9 +101,19 @@ class ContentRules:
             folded, found = fold(value, self.code), None
         if is_literal:
             return value or None
+        if intent in REPORTED and self.conjunction.fullmatch(f"{folded.text} "):
+            return None
         more = {"remember": self.noted, "send_text": self.first}.get(intent, self.typed)
         begins_early = any(pattern.match(folded.text) for pattern in (self.first, more))
         return None if found or begins_early or not value else value
+
+    def _is_typed(self, rest: str) -> bool:
+        """Report whether a text of a few words is followed by the field that it is typed into."""
+        folded = fold(rest, self.code).text
+        return any(
+            found.end() == len(folded) and len(folded[: found.start()].split()) <= MAX_NAME
+            for found in self.target.finditer(folded)
+        )
 
     def split_rest(self, rest: str) -> tuple[str, str] | None:
         """Return the name and the message of a text with a conjunction between them; None without a certain one."""
@@ -106,8 +121,10 @@ class ContentRules:
         found = self.joined.search(folded.text, 1)
         if found is None or len(folded.text[: found.start()].split()) > MAX_NAME or found.end() >= len(folded.text):
             return None
-        start = folded.places[found.end()]
-        if any(each.match(rest, folded.places[found.start(1)]) for each in (self.kept, self.unsure)):
+        start, conjunction = folded.places[found.end()], folded.places[found.start(1)]
+        if self.code == "de":  # the clause behind "dass" is no sentence without it
+            start = conjunction
+        elif any(each.match(rest, conjunction) for each in (self.kept, self.unsure)):
             return None
         return rest[: folded.places[found.start()]].strip(TRIMMED), rest[start:].strip(TRIMMED)
 

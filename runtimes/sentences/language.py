@@ -42,6 +42,7 @@ NAMING = ("open_app", "open_url", "help", "greeting", "list_apps", "current_app"
 SUGGESTED: Mapping[str, str] = {"way_to": "navigate"}  # templates of sentences that are never performed
 FAR = ("far_down", "far_up")  # templates that scroll to an end
 ENDED: Mapping[str, tuple[str, ...]] = {"send_text": ("message", "rest"), "remember": ("text",), "type": ("text",)}
+SAYING = ("说", "讲")  # Chinese conjunctions between a name and a message
 SHORTEST_NUMBER = 5  # digits of a telephone number in words
 MAX_NUMBER = 100  # the highest number that is known as a word
 TYPED = 8  # words of a text that are compared with each known word
@@ -113,7 +114,27 @@ class Language:
             return score, name, None
         if is_question and _is_bare_setting(name, result, candidate.text):
             return score, "check_setting", {"setting": slots["setting"]}
-        return score, name, self.content.settled(name, slots, text, start)
+        return score, name, self._with_rest(self.content.settled(name, slots, text, start), text)
+
+    def _with_rest(self, slots: dict[str, str] | None, text: str) -> dict[str, str] | None:
+        """Return the slots; with `rest` if a conjunction stands between a name of several words and a message.
+
+        Then the conjunction can also be a part of the message, as in "text Ada the cake that I made is good". `rest`
+        has all words from the name on.
+        """
+        if slots is None or not {"name", "message"} <= slots.keys():
+            return slots
+        name, message = slots["name"], slots["message"]
+        start = text.find(name)
+        behind = text.find(message, start + len(name))
+        between = text[start + len(name) : behind].strip(" ,")
+        if self.code == "zh":
+            can_be_both = between in SAYING and len(name) > 1
+        else:
+            can_be_both = len(between.split()) == 1 and " " in name and not name[-1:].isdigit()
+        if not can_be_both or set(":\uff1a") & set(between):
+            return slots
+        return {**slots, "rest": text[start : behind + len(message)]}
 
     def _slots_of(self, result: RecognizeResult, candidate: Folded, text: str) -> tuple[dict[str, str], set[int], int]:
         """Return the slots of a match, the indexes of the letters without a guard, and where the own words can begin.
@@ -172,11 +193,10 @@ class Language:
         `end` has the question and exclamation marks behind `text`. They belong to the sentence itself if that begins
         as a question ("can you ...").
         """
-        slot = next((each for each in ENDED.get(intent, ()) if each in slots), None)
-        if slot is None or not end or not text.endswith(slots[slot]):
+        ended = [each for each in ENDED.get(intent, ()) if each in slots and text.endswith(slots[each])]
+        if not ended or not end or self.patterns["asks"].search(self._fold(text[: -len(slots[ended[0]])]).text):
             return slots
-        before = self._fold(text[: -len(slots[slot])]).text
-        return slots if self.patterns["asks"].search(before) else {**slots, slot: slots[slot] + end}
+        return {**slots, **{slot: slots[slot] + end for slot in ended}}
 
     def _spoken_number(self, name: str) -> str:
         """Return the digits of a telephone number whose digits are words; any other name unchanged."""
@@ -375,7 +395,12 @@ def load_language(code: str) -> Language:
     greetings = "|".join(fold(each, code).text for each in found["content"]["greeting"])
     patterns["greeting"] = re.compile(rf"(?:(?:{greetings})(?:[ ,.!¡¿]+|(?=[\u4e00-\u9fff])))+")
     patterns["own"] = word_pattern(found["skip"]["own"], code)
-    named = {**settings, **kinds, **{f"bar_{bar}": names for bar, names in found["bars"].items()}}
+    named = {
+        **settings,
+        **kinds,
+        "relation": found["relations"],
+        **{f"bar_{bar}": names for bar, names in found["bars"].items()},
+    }
     words = {key: tuple(word.casefold() for word in names) for key, names in named.items()}
     vocabulary = {intent: template_words(each, rules, values) for intent, each in rows.items()}
     for intent, phrases in {**found["hints"], "check_setting": found["network"]}.items():

@@ -37,6 +37,7 @@ MAX_JOINS = 8  # words and marks of a sentence that are tried as the start of a 
 SHOWING = (SentenceIntent.SCREENSHOT, SentenceIntent.READ_SCREEN)  # acts that change nothing
 NOTED = ("remember", "type")  # intents whose text is no appointment; templates may match words of another language
 _LITERAL = re.compile(r"[:\uff1a](?!\d)|[\"“”„«]|(?:^|\s)['\u2018]")
+ADDRESSED = ("app", "site", "place", "destination")  # slots that can have an address
 _END = re.compile(r"[\s.!?…。\uff01\uff1f¡¿]+$")
 _SPANISH = re.compile("[¿¡ñÑ]")  # signs that no other of the languages has
 _MARKS = re.compile("[^?!\uff1f\uff01]+")  # what is no question or exclamation mark
@@ -44,6 +45,18 @@ _MARK = re.compile("[,;!?\uff0c\u3002\uff1b\uff01\uff1f]|\\.(?=\\s)")  # between
 _DOT = " (?:dot|punkt|point|punto) |\\s?点\\s?|\\."
 _DOMAIN = re.compile(
     rf"(?:https?://)?(?:www(?:{_DOT}))?[a-z0-9-]{{1,63}}(?:(?:{_DOT})[a-z0-9-]{{2,63}}){{1,4}}(?:/\S*)?", re.IGNORECASE
+)
+# Words that call a part of a sentence an address, in all languages.
+_PAGE = (
+    "(?:(?:web ?|internet)?(?:site|page|address|seite|adresse)|url|link|lien|enlace|homepage|direcci[oó]n|p[aá]gina)"
+)
+_THIS = "(?:(?:the|this|that|der|die|das|diese|dieser|le|la|cette|ce|el|esta|este|esa|ese|de|del|von|of) |l['\u2019])"
+_CHINESE_PAGE = "(?:[那这]个)?(?:网址|网站|网页|链接|地址|页面|官网|首页)"
+_ADDRESS_WORDS = re.compile(
+    f"(?:{_THIS}*{_PAGE}(?: (?:web|internet|de|del|du|von|of|called|namens))*[: ]+"
+    f"|{_CHINESE_PAGE}[是叫:\uff1a ]*)(?=[a-z0-9])"
+    f"|(?<=[a-z0-9/])(?: {_THIS}*{_PAGE}| th(?:e|is|at)|[ 的]*{_CHINESE_PAGE})$",
+    re.IGNORECASE,
 )
 _PACKAGE = re.compile(r"(?:com|org|net|de|io|app)\.[a-z]\w*\.\w+", re.IGNORECASE)
 
@@ -153,16 +166,14 @@ def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[Sentence
     Return None for a place to open that is no address.
     """
     match intent:
-        case SentenceIntent.OPEN_APP if _is_address(slots["app"]):
-            return SentenceIntent.OPEN_URL, {"url": _address(slots["app"])}
+        case SentenceIntent.OPEN_APP | SentenceIntent.OPEN_URL | SentenceIntent.NAVIGATE if address := _address_of(
+            slots
+        ):
+            return SentenceIntent.OPEN_URL, {"url": address}
         case SentenceIntent.OPEN_URL if "place" in slots:
-            return (intent, {"url": _address(slots["place"])}) if _is_address(slots["place"]) else None
-        case SentenceIntent.OPEN_URL if _is_address(slots["site"]):
-            return intent, {"url": _address(slots["site"])}
+            return None
         case SentenceIntent.OPEN_URL:
             return SentenceIntent.WEB_SEARCH, {"query": slots["site"]}
-        case SentenceIntent.NAVIGATE if _is_address(slots["destination"]):
-            return SentenceIntent.OPEN_URL, {"url": _address(slots["destination"])}
         case SentenceIntent.WEB_SEARCH:
             return intent, {"query": slots["query"]}
         case SentenceIntent.ALARM:
@@ -174,11 +185,12 @@ def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[Sentence
             return intent, dict(slots)
 
 
-def _is_address(text: str) -> bool:
-    return _DOMAIN.fullmatch(text) is not None and _PACKAGE.fullmatch(text) is None
-
-
-def _address(text: str) -> str:
+def _address_of(slots: Mapping[str, str]) -> str:
+    """Return the address in an app, a site, a place or a destination, without the words that call it one; else ""."""
+    text = next((slots[name] for name in ADDRESSED if name in slots), "")
+    text = _ADDRESS_WORDS.sub("", text)
+    if _DOMAIN.fullmatch(text) is None or _PACKAGE.fullmatch(text) is not None:
+        return ""
     plain = re.sub(_DOT, ".", text.lower())
     return plain if plain.startswith("http") else f"https://{plain}"
 

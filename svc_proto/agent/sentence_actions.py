@@ -34,6 +34,7 @@ COLONS = (":", "\uff1a")
 SEPARATORS = " ,:;\uff0c\uff1a\uff1b"
 _WORD = re.compile(r"\w+")
 _PIECE = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
+_NAME_LIKE = re.compile("[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]")  # the start of a surname that follows a name
 NUMBER = re.compile(r"\+?[0-9][0-9 ()./-]{1,24}")
 
 PLAIN_TOOLS: Mapping[SentenceIntent, tuple[str, Mapping[str, object]]] = {
@@ -171,12 +172,17 @@ class SentenceActions(SettingPages):
         return (yield from self._act(sentence, call, "phone_call", {"number": number}))
 
     def _send_text(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        name, message = sentence.slots.get("name", ""), sentence.slots.get("message", "")
-        if not name:
-            name, rest = yield from self._split(sentence.slots.get("rest", ""))
-            is_literal = rest.startswith(COLONS)
-            message = rest.lstrip(SEPARATORS)
-            message = message if is_literal else self.parser.message(sentence.language, message) or ""
+        slots = sentence.slots
+        name, message = slots.get("name", ""), slots.get("message", "")
+        if not name or ("rest" in slots and not (yield from self._contacts(name))):
+            found, behind, is_certain = yield from self._split(slots.get("rest", ""), name)
+            if not is_certain:
+                return self._reply(sentence, "which_split", name=found)
+            if found or not name:
+                is_literal = behind.startswith(COLONS)
+                behind = behind.lstrip(SEPARATORS)
+                name = found
+                message = behind if is_literal else self.parser.message(sentence.language, behind) or ""
         if not message:
             return self._reply(sentence, "no_message", name=name or "Ada")
         number, problem = (name, "") if NUMBER.fullmatch(name) else (yield from self._number_of(sentence, name))
@@ -184,20 +190,40 @@ class SentenceActions(SettingPages):
             return problem
         return (yield from self._act(sentence, call, "phone_send_sms", {"to": number, "body": message}))
 
-    def _split(self, rest: str) -> Flow[tuple[str, str]]:
-        """Split a text that begins with a name; return the name, and what follows it with its separators.
+    def _split(self, rest: str, whole: str) -> Flow[tuple[str, str, bool]]:
+        """Split a text that begins with a name; return the name, what follows it, and whether that is certain.
 
-        The name is the longest start of at most four words that is a number or a contact; else it is the first word.
-        Each Chinese character counts as a word.
+        The name is the longest start of at most four words that is a number or a contact. Each Chinese character counts
+        as a word. Without one, it is empty if there is a name `whole`, which is no contact, and else the first word.
+
+        The end of a name is not certain if a shorter start is another contact, if the next word looks like a part of
+        the name, or if just one word of `whole` is behind it.
         """
         ends = [word.end() for word in _PIECE.finditer(rest)][:MAX_NAME_WORDS]
-        for end in reversed(ends):
+        colon = next((end for end in ends if rest[:end].endswith(COLONS)), None)
+        found = dict[int, list[str]]()  # the names of the contacts, by the end of a name
+        for end in reversed([each for each in ends if colon is None or each <= colon]):
             name = rest[:end].strip(SEPARATORS)
-            if NUMBER.fullmatch(name) or (yield from self._contacts(name)):
-                break
-        else:
-            name = rest[: ends[0]].strip(SEPARATORS) if ends else ""
-        return name, rest[rest.find(name) + len(name) :].lstrip()
+            if NUMBER.fullmatch(name):
+                return name, rest[rest.find(name) + len(name) :].lstrip(), True
+            if rows := (yield from self._contacts(name)):
+                found[end] = [row.text("name") for row in _exact(rows, name)]
+        if not found:
+            first = "" if whole or not ends else rest[: ends[0]].strip(SEPARATORS)
+            return first, rest[rest.find(first) + len(first) :].lstrip(), True
+        end, longest = next(iter(found.items()))
+        name = rest[:end].strip(SEPARATORS)
+        behind = rest[rest.find(name) + len(name) :].lstrip()
+        is_other = any(len(names) == 1 and names != longest for names in found.values())
+        if behind.startswith(COLONS):
+            return name, behind, True
+        is_part = _NAME_LIKE.match(behind) is not None or self._begins_with_relation(behind)
+        is_short = whole.startswith(name) and len(whole[len(name) :].split()) == 1
+        return name, behind, not (is_other or is_part or is_short or colon is not None)
+
+    def _begins_with_relation(self, text: str) -> bool:
+        """Report whether a Chinese text begins with a word of relation, which can be a part of the name before it."""
+        return not text[:1].isascii() and text.startswith(self.parser.words("relation"))
 
     def _find_contact(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
         rows = yield from self._contacts(sentence.slots["name"])
@@ -212,16 +238,31 @@ class SentenceActions(SettingPages):
 
         Else return "" and the answer that explains why there is no number.
         """
-        rows = yield from self._contacts(name)
-        exact = [row for row in rows if row.text("name").casefold() == name.casefold()]
-        rows = exact or rows
+        rows = _exact((yield from self._contacts(name)), name)
         if len(rows) != 1:
             key = "which_contact" if rows else "no_contact"
             return "", self._reply(sentence, key, name=name, found=_listed(row.text("name") for row in rows))
         return rows[0].objects("phones")[0].text("number"), ""
 
     def _contacts(self, name: str) -> Flow[list[JsonObject]]:
-        """Return the contacts with a number whose names have all words of a name."""
+        """Return the contacts with a number whose names have all words of a name.
+
+        If there is none, search the name without a declension of its first word and then without a word of relation,
+        as in "brother Theo". A contact with another such word is a different person.
+        """
+        rows = yield from self._contacts_with(name)
+        relations = self.parser.words("relation")
+        first = name.split(" ")[0]
+        if not rows and first.casefold()[:-1] in relations:
+            rows = yield from self._contacts_with(first[:-1] + name[len(first) :])
+        while not rows and (shorter := _without_relation(name, relations)):
+            others = set(relations) - _words_of(name)
+            name = shorter
+            rows = yield from self._contacts_with(name)
+            rows = [row for row in rows if not others & set(_WORD.findall(row.text("name").casefold()))]
+        return rows
+
+    def _contacts_with(self, name: str) -> Flow[list[JsonObject]]:
         given = {"query": name, "limit": MAX_CONTACTS}
         rows = yield from self._rows("POST", "/search_contacts", given, "contacts")
         words = _words_of(name)
@@ -302,6 +343,20 @@ class SentenceActions(SettingPages):
             return self._reply(sentence, "time", time=f"{now:%H:%M}")
         day = self._reply(sentence, f"day_{now.weekday()}")
         return self._reply(sentence, "date", day=day, date=f"{now:%Y-%m-%d}")
+
+
+def _exact(rows: list[JsonObject], name: str) -> list[JsonObject]:
+    """Return the contacts that have exactly this name; without one, all of them."""
+    return [row for row in rows if row.text("name").casefold() == name.casefold()] or rows
+
+
+def _without_relation(name: str, relations: Iterable[str]) -> str:
+    """Return a name without a word of relation at its start, such as "brother"; "" if it has none, or nothing else."""
+    plain = name.casefold()
+    for word in sorted(relations, key=len, reverse=True):
+        if plain.startswith(f"{word} " if word.lower() != word.upper() else word):
+            return name[len(word) :].strip(" .")
+    return ""
 
 
 def _words_of(name: str) -> set[str]:

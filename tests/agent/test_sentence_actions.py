@@ -26,6 +26,7 @@ WORDS = {
     "hotspot": ("hotspot",),
     "flashlight": ("flashlight",),
     "camera": ("camera",),
+    "relation": ("brother", "little", "uncle", "herr", "\u5988\u5988"),
     "bar_volume": ("media volume",),
     "bar_brightness": ("brightness",),
 }
@@ -302,3 +303,66 @@ def test_battery_and_time(world: AgentHarness) -> None:
 def test_photo_opens_the_camera(world: AgentHarness) -> None:
     assert say(world, "photo") == "photo Camera"
     assert [name for name, _ in calls(world)] == ["phone_open_app"]
+
+
+def _with_contacts(*names: str) -> AgentHarness:
+    backend = EmulatedPhone()
+    backend.device.contacts = tuple(
+        Contact(place, name, (PhoneNumber(f"+1555{place:04}"),)) for place, name in enumerate(names)
+    )
+    return AgentHarness(phone=True, backend=backend, sentences=ScriptedParser())
+
+
+@pytest.mark.parametrize(
+    ("contacts", "name", "number"),
+    [
+        (("Theo",), "brother Theo", "+15550000"),
+        (("Theo Smith", "Uncle Theo"), "little brother Theo", "+15550000"),
+        (("Herr Wecker", "Frau Wecker"), "Herrn Wecker", "+15550000"),
+        (("Ming",), "\u5988\u5988Ming", "+15550000"),
+    ],
+)
+def test_relation_before_the_name_of_a_contact(contacts: tuple[str, ...], name: str, number: str) -> None:
+    world = _with_contacts(*contacts)
+    assert say(world, f"call | name={name}", "once") == "done"
+    assert calls(world) == [("phone_call", {"number": number})]
+
+
+@pytest.mark.parametrize(
+    ("contacts", "text", "answer"),
+    [
+        (("Theo A", "Theo B"), "call | name=brother Theo", "which_contact brother Theo Theo A, Theo B"),
+        (("Uncle Theo",), "call | name=brother Theo", "no_contact brother Theo "),
+        (("Theo",), "call | name=brother", "no_contact brother "),
+        (("Will", "Will Smith"), "send_text | rest=Will Smith is here", "which_split Will Smith"),
+        (("Ada Lee",), "send_text | rest=Ada Jones come home", "which_split Ada"),
+        (("Ada Lee",), "send_text | rest=Ada jones: come home", "which_split Ada"),
+        (("\u5c0f\u674e",), "send_text | rest=\u5c0f\u674e\u5988\u5988\u6765\u4e86", "which_split \u5c0f\u674e"),
+        (("Ana",), "send_text | name=Ana sol | message=I sing | rest=Ana sol that I sing", "which_split Ana"),
+        (("Zoe",), "send_text | name=Ana sol | message=I sing | rest=Ana sol that I sing", "no_contact Ana sol "),
+    ],
+)
+def test_uncertain_contact_is_asked_for(contacts: tuple[str, ...], text: str, answer: str) -> None:
+    world = _with_contacts(*contacts)
+    assert say(world, text) == answer
+    assert not calls(world)
+
+
+@pytest.mark.parametrize(
+    ("contacts", "text", "body"),
+    [
+        (
+            ("Dani",),
+            "name=Dani turn it up | message=I hear | rest=Dani turn it up that I hear",
+            "turn it up that I hear",
+        ),
+        (("Ana Sol", "Ana"), "name=Ana Sol | message=I sing | rest=Ana Sol that I sing", "I sing"),
+        (("Will", "Will Smith"), "rest=Will: Smith is here", "Smith is here"),
+        (("Ada", "Ada B"), "rest=Ada come home", "come home"),
+        (("Ada",), "rest=Ada I am OK", "I am OK"),
+    ],
+)
+def test_contacts_decide_where_a_message_begins(contacts: tuple[str, ...], text: str, body: str) -> None:
+    world = _with_contacts(*contacts)
+    assert say(world, f"send_text | {text}", "once") == "done"
+    assert calls(world)[0][1] == {"to": "+15550000", "body": body}

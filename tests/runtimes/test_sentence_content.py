@@ -12,6 +12,7 @@ import yaml
 from runtimes.sentences import HassilParser
 from runtimes.sentences.parser import LANGUAGES
 from runtimes.sentences.suggestions import words_of
+from svc_proto.agent.sentences import SentenceIntent
 
 PARSER = HassilParser()
 FOLDER = Path("runtimes/sentences")
@@ -87,7 +88,11 @@ def test_no_word_of_the_own_words_is_lost(code: str, full: bool) -> None:
         ("escríbele a Ada k estoy abajo", "estoy abajo"),
         ("écris à Ada ke j'arrive", "j'arrive"),
         ("dis à Ada k le train est là", "le train est là"),
-        ("schreib Ada das ich später komme", "ich später komme"),
+        ("schreib Ada das ich später komme", "das ich später komme"),
+        ("schreib an Ada, dass ich erst um acht da bin", "dass ich erst um acht da bin"),
+        ("sag Ada Bescheid, dass der Zug voll ist", "dass der Zug voll ist"),
+        ("dile a Ada que me llame", "que me llame"),
+        ("dis à Ada qu'il m'appelle", "qu'il m'appelle"),
         ("text Ada tht I am late", "I am late"),
         ("text Ada that was great", "that was great"),
         ("escríbele a Ada que tal estás", "que tal estás"),
@@ -106,7 +111,7 @@ def test_conjunction_is_no_part_of_a_message(sentence: str, message: str) -> Non
     ("sentence", "text"),
     [
         ("anota q hay que comprar pan", "hay que comprar pan"),
-        ("merk dir das ich Tee mag", "ich Tee mag"),
+        ("merk dir das ich Tee mag", "das ich Tee mag"),
         ("note k le code est 12", "le code est 12"),
         ("写个备忘\uff1a周五交房租", "周五交房租"),
         ("查一下饺子怎么包", "饺子怎么包"),
@@ -134,12 +139,20 @@ def test_notes_and_searches_are_whole(sentence: str, text: str) -> None:
         "写个故事",
         "google it",
         "search for how to say thanks",
-        "write hello in the search field please",
+        "write hello in the second field please",
         "type my name",
         "gib mal Hallo ein",
         "avisa a Ada de mi retraso",
         "给Ada发个消息提醒她带伞",
         "copy it to the clipboard",
+        "type in the big box hello",
+        "write hello in the address line",
+        "escribe hola en el segundo campo",
+        "tape bonjour dans le champ du haut",
+        "schreib Otto in die obere Zeile",
+        "tippe Hallo in dieses Feld",
+        'tippe "Hallo" in dieses Feld',
+        "在标题栏里输入你好",
     ],
 )
 def test_own_words_with_an_uncertain_edge_are_not_performed(sentence: str) -> None:
@@ -154,6 +167,8 @@ def test_own_words_with_an_uncertain_edge_are_not_performed(sentence: str) -> No
         ("de", "ob du kommst", None),
         ("en", "asking whether he is home", None),
         ("es", "k kieres", None),
+        ("de", "dass", None),
+        ("de", "dass ich komme", "dass ich komme"),
         ("fr", "de venir", None),
         ("es", "que llego tarde", "llego tarde"),
         ("zh", "一声我到了", None),
@@ -171,3 +186,61 @@ def test_fillers_are_no_part_of_a_label(sentence: str, text: str) -> None:
     found = PARSER.parse(sentence)
     assert found is not None
     assert found.slots["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        ("type see you at the gate into that box", "see you at the gate"),
+        ("type into this field see you", "see you"),
+        ('enter "see you" into that box', "see you"),
+        ("type see you at the bar", "see you at the bar"),
+        ("escribe en el recuadro calle Mayor 14", "calle Mayor 14"),
+        ("mete hola en esa casilla", "hola"),
+        ("écris dans ce champ bonjour", "bonjour"),
+        ("saisis bonjour dans cette case", "bonjour"),
+        ("tipp in dieses Feld Bahnhofstraße 12 ein", "Bahnhofstraße 12"),
+        ("gib Hallo in das Suchfeld ein", "Hallo"),
+        ("往那个框里写明天见", "明天见"),
+    ],
+)
+def test_words_for_a_field_are_no_part_of_typed_text(sentence: str, text: str) -> None:
+    found = PARSER.parse(sentence)
+    assert found is not None
+    assert (found.intent, found.slots) == (SentenceIntent.TYPE, {"text": text})
+
+
+@pytest.mark.parametrize(
+    ("sentence", "url"),
+    [
+        ("打开bilibili.com这个网址", "https://bilibili.com"),
+        ("打开这个网页 zhihu.com/hot", "https://zhihu.com/hot"),
+        ("open the link example.org/news", "https://example.org/news"),
+        ("open example.org the website", "https://example.org"),
+        ("öffne tagesschau.de die Seite", "https://tagesschau.de"),
+        ("ouvre l'adresse lemonde.fr", "https://lemonde.fr"),
+        ("abre este enlace marca.com", "https://marca.com"),
+    ],
+)
+def test_words_that_call_it_an_address_are_no_part_of_an_address(sentence: str, url: str) -> None:
+    found = PARSER.parse(sentence)
+    assert found is not None
+    assert (found.intent, found.slots) == (SentenceIntent.OPEN_URL, {"url": url})
+
+
+@pytest.mark.parametrize(
+    ("sentence", "slots"),
+    [
+        (
+            "mándale a Dani sube el volumen que no te oigo",
+            {"name": "Dani sube el volumen", "message": "no te oigo", "rest": "Dani sube el volumen que no te oigo"},
+        ),
+        ("告诉小李妈妈说我到了?", {"name": "小李妈妈", "message": "我到了?", "rest": "小李妈妈说我到了?"}),
+        ("dile a Dani que llego tarde", {"name": "Dani", "message": "llego tarde"}),
+        ("给小明发短信说我到了", {"name": "小明", "message": "我到了"}),
+    ],
+)
+def test_conjunction_behind_several_words_can_belong_to_the_message(sentence: str, slots: dict[str, str]) -> None:
+    found = PARSER.parse(sentence)
+    assert found is not None
+    assert found.slots == slots
