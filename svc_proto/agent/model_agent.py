@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from attrs import evolve
 
 from svc_proto.agent.completion_assembler import CompletionAssembler, PartialToolCall
+from svc_proto.agent.context_window import estimate_tokens
 from svc_proto.agent.foreign_text import neutralize_history
 from svc_proto.agent.interface import (
     AgentHost,
@@ -121,7 +122,7 @@ class ModelAgent:
         selection = ToolSelection(tools, few=few, limit=profile.tool_limit, hidden=hidden, known=self._known_rows)
         request, rows = _request(turn, system, selection.rows)
         if (yield from self._probe(endpoint, profile)) and choice.prefers_few(profile.context):
-            few = selection.reduce()
+            selection.reduce()
         shaper = RequestShaper(
             profile,
             turn_start=len(rows) - 1,
@@ -133,7 +134,7 @@ class ModelAgent:
         consent = self._toolbox.begin_turn(turn, guard, has_servers=bool(mcp_note))
         for _ in range(turn.max_calls):
             host.emit(ModelCallStarted())
-            request["messages"] = shorten_screens(rows, screen_budget(profile.context, few=few))
+            request["messages"] = shorten_screens(rows, screen_budget(profile.context), estimate_tokens(selection.rows))
             separator = PARAGRAPH_BREAK if has_text else ""
             answer = yield from call_model(
                 self._engine, endpoint, request, host, self._limits, before_text=separator, shaper=shaper

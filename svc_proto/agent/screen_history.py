@@ -3,53 +3,54 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from svc_proto.agent.context_window import Row, estimate_tokens
 from svc_proto.agent.tools.phone_screen_text import SCREEN_BLOCK
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["screen_budget", "shorten_screens"]
 
-LARGE_BUDGET = 1_600  # tokens of screens in a request to a model with a large, or an unknown context
-SMALL_CONTEXT = 4_096  # tokens; assumed where a model is offered few tools and its context is unknown
+LARGEST_BUDGET = 1_600  # tokens of screens in a request
 SHARE = 9  # of a small context, one part for screens
-BYTES_PER_TOKEN = 3
-Row = Mapping[str, object]
+SENT_PER_LOST = 20  # tokens in all requests for one that replacements take out of a server's cache
+ALLOWANCE = 500  # tokens that replacements may take out besides, since the first prompts of a task are short
 
 
-def screen_budget(context: int | None, *, few: bool) -> int:
-    """Return how many tokens the screens of a request may have together; the newest one stays at any size.
+def screen_budget(context: int | None) -> int:
+    """Return the limit on the tokens of all screens of a request, for a context of this size (None: unknown).
 
-    `few`: assume a small context if its size is unknown.
+    A screen that exceeds it is replaced when the next one follows.
     """
-    if context is None:
-        return SMALL_CONTEXT // SHARE if few else LARGE_BUDGET
-    return min(LARGE_BUDGET, context // SHARE)
+    return LARGEST_BUDGET if context is None else min(LARGEST_BUDGET, context // SHARE)
 
 
-def shorten_screens(rows: Iterable[Row], budget: int) -> list[Row]:
-    """Return the rows of a request, with older screens replaced by one line each.
+def shorten_screens(rows: Iterable[Row], budget: int, base: int = 0) -> list[Row]:
+    """Return the rows of a request, with older screens replaced by one line each. The newest one stays at any size.
 
-    Whenever the whole screens exceed `budget` tokens together, all of them but the newest are replaced. Of two equal
-    screens in a row the older one is replaced. The newest screen stays at any size.
+    `base`: tokens of the request besides the rows. When a screen follows, the one before is replaced or stays for good:
+    at the end of the prompt, a replacement takes that screen alone out of a server's cache. It is replaced if both are
+    equal, if all whole screens exceed `budget` tokens, or if `SENT_PER_LOST` and `ALLOWANCE` permit the loss.
     """
     found = list(rows)
-    kept: dict[int, str] = {}  # by place: what is shown, without its number
-    size = 0
+    newest, shown = -1, ""  # place and text of the newest screen; the text is without its number
+    prompt, sent, lost, size = base, 0, 0, 0  # tokens: of the prompt so far, of all requests, of screens
     for place, row in enumerate(found):
-        block = SCREEN_BLOCK.search(JsonObject.of(row).text("content")) if row.get("role") == "tool" else None
+        sent += prompt if row["role"] == "assistant" else 0
+        prompt += estimate_tokens([row])
+        block = SCREEN_BLOCK.search(JsonObject.of(row).text("content")) if row["role"] == "tool" else None
         if block is None:
             continue
-        shown = block[0].partition(block[1])[2]
-        tokens = len(shown.encode("utf-8", "replace")) // BYTES_PER_TOKEN
-        is_again = bool(kept) and kept[max(kept)] == shown
-        crowded = list(kept) if size + tokens > budget else []
-        older = [max(kept)] if is_again else crowded  # of two equal ones in a row only the newest is kept
-        for each in older:
-            found[each] = {**found[each], "content": SCREEN_BLOCK.sub(_replaced, str(found[each]["content"]))}
-            size -= len(kept.pop(each).encode("utf-8", "replace")) // BYTES_PER_TOKEN
-        kept[place] = shown
-        size += tokens
+        before, shown = shown, block[0].partition(block[1])[2]
+        tokens = estimate_tokens(before)
+        size += estimate_tokens(shown)
+        is_again = before == shown
+        if before and (is_again or size > budget or lost + tokens <= sent // SENT_PER_LOST + ALLOWANCE):
+            found[newest] = {**found[newest], "content": SCREEN_BLOCK.sub(_replaced, str(found[newest]["content"]))}
+            lost += 0 if is_again else tokens  # a second look is the model's choice: others do not stay for it
+            prompt -= tokens
+            size -= tokens
+        newest = place
     return found
 
 

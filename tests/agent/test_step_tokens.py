@@ -28,7 +28,7 @@ def test_first_prompt_of_a_small_model() -> None:
 
 @pytest.mark.parametrize(
     ("few", "looks", "limit", "shared"),
-    [(False, False, 40_000, 0.9), (False, True, 70_000, 0.9), (True, False, 20_000, 0.83), (True, True, 40_000, 0.85)],
+    [(False, False, 30_000, 0.9), (False, True, 60_000, 0.9), (True, False, 20_000, 0.9), (True, True, 40_000, 0.85)],
 )
 def test_ten_steps(few: bool, looks: bool, limit: int, shared: float) -> None:
     requests = steps(few=few, looks=looks)
