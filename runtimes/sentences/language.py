@@ -26,8 +26,8 @@ from runtimes.sentences.certainty import Certainty, load_certainty
 from runtimes.sentences.chinese import simplify
 from runtimes.sentences.content import ContentRules, load_content
 from runtimes.sentences.folding import OWN_WORDS, TRIMMED, Folded, fold, fold_sentence, fold_template, word_pattern
-from runtimes.sentences.refusal import SentenceRefusal
-from runtimes.sentences.suggestions import STATES, Suggestions, is_slip, template_words, words_of
+from runtimes.sentences.refusal import ANSWERS, SentenceRefusal
+from runtimes.sentences.suggestions import TURNING, Suggestions, is_slip, template_words, words_of
 from svc_proto.agent.sentences import PhoneSetting
 
 __all__ = ["Language", "Score", "load_language"]
@@ -70,7 +70,9 @@ class Language:
     app_pattern: re.Pattern[str]  # names of kinds of apps and of common apps
     network: tuple[str, ...]  # words for the network
     digits: Mapping[str, str]  # by their words
-    state_words: Mapping[str, frozenset[str]]  # of `on` and not of `off`, and the reverse
+    states: Mapping[str, re.Pattern[str]]  # see `Suggestions`
+    heads: Mapping[str, re.Pattern[str]]  # requests about the calendar, and words that correct a request
+    turning: tuple[str, ...]  # words for the automatic rotation
     certainty: Certainty
     content: ContentRules
     refusal: SentenceRefusal
@@ -241,12 +243,33 @@ class Language:
         folded = self._fold(text)
         match = self.match(text, is_question=False)
         likely = "" if match is None else match[1]
-        found = self._suggestions.nearest(folded.without(self.patterns["polite"]).text, likely)
+        found = self._suggestions.nearest(folded.without(self.patterns["polite"]).text, folded.text, likely)
+        if self.head(text) == "calendar":
+            named = self.app_example.format(name=self.labels["calendar"])
+            return named, *(each for each in found if each not in (named, self.examples[0]))
         app = self.app_pattern.search(folded.text)
         if app is None or words_of(app[0]) & self._words_of_other_acts:
             return found
         named = self.app_example.format(name=text[slice(*folded.span(*app.span(1)))])
         return named, *(each for each in found if each != self.examples[0])
+
+    def head(self, text: str) -> str:
+        """Return the key of the reply that heads the suggestions for a text.
+
+        It is `one_request` for several requests and for one that corrects itself, `calendar` for a request about the
+        calendar, and else `nearest`.
+        """
+        folded = self._fold(text).text
+        correction = self.heads["one_request"].search(folded, 1)
+        parts = [folded[: correction.start()]] if correction is not None else []
+        clauses = list(filter(None, self.states["clause"].split(folded)))
+        if any(map(self._is_request, parts)) or sum(map(self._is_request, clauses)) > 1:
+            return "one_request"
+        return "calendar" if self.heads["calendar"].search(folded) else "nearest"
+
+    def _is_request(self, text: str) -> bool:
+        match = self.match(text.strip(" ,"), is_question=False)
+        return match is not None and match[1] not in ANSWERS
 
     @cached_property
     def _words_of_other_acts(self) -> frozenset[str]:
@@ -260,13 +283,15 @@ class Language:
             fold(word, self.code).text: each.value for each in PhoneSetting for word in self.words[each.value]
         }
         of_setting = {fold(word, self.code).text: "wifi" for word in self.network} | of_setting
+        of_setting |= {fold(word, self.code).text: TURNING for word in self.turning}
         return Suggestions(
             code=self.code,
             examples=names,
             vocabulary=self.vocabulary,
             setting_examples=self.setting_examples,
             setting_names=of_setting,
-            state_words=self.state_words,
+            states=self.states,
+            negation=self.patterns["negation"],
         )
 
     def _fold(self, text: str) -> Folded:
@@ -410,10 +435,6 @@ def load_language(code: str) -> Language:
     nouns = {
         intent: template_words(each, rules, values) for intent, each in closed_rows.items() if intent not in NAMING
     }
-    valued = {
-        state: frozenset[str]().union(*(words_of(fold(word, code).text) for word in found["lists"]["state"][state]))
-        for state in STATES
-    }
     return Language(
         code=code,
         closed=intents[0],
@@ -430,11 +451,9 @@ def load_language(code: str) -> Language:
         network=tuple(found["network"]),
         digits={word: digit for word, digit in numbers if len(digit) == 1} | {digit: digit for digit in "0123456789"},
         setting_examples={setting: tuple(each) for setting, each in found["setting_examples"].items()},
-        state_words={
-            state: (vocabulary[STATES[state]] - vocabulary[STATES[opposite]] - skipped)
-            | (valued[state] - valued[opposite])
-            for state, opposite in (("on", "off"), ("off", "on"))
-        },
+        states={name: re.compile("|".join(each)) for name, each in found["states"].items()},
+        heads={name: re.compile("|".join(each)) for name, each in found["heads"].items()},
+        turning=tuple(found["turning"]),
         certainty=load_certainty(code, found["certain"], nouns),
         content=load_content(code, found["content"]),
         refusal=SentenceRefusal(

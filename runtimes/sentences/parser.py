@@ -103,6 +103,10 @@ class HassilParser:
         language = likely[0] if len(likely) == 1 else max(likely, key=lambda each: each.count_mistyped_words(plain))
         return language.code, language.nearest(text.strip()[:MAX_SENTENCE])[:SHOWN]
 
+    def head(self, language: str, text: str) -> str:
+        """Implement `SentenceParser.head`."""
+        return self._by_code[language].head(text.strip()[:MAX_SENTENCE])
+
     def examples(self, language: str) -> tuple[str, ...]:
         """Implement `SentenceParser.examples`."""
         return self._by_code[language].examples

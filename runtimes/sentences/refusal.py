@@ -10,7 +10,7 @@ from attrs import frozen
 from runtimes.sentences.folding import Folded, fold_sentence
 from runtimes.sentences.suggestions import is_slip
 
-__all__ = ["SentenceRefusal"]
+__all__ = ["ANSWERS", "SentenceRefusal"]
 
 MESSAGES = ("send_text", "remember")  # intents whose own words can name other acts
 TIMED = ("alarm", "timer", "web_search")  # intents that a time belongs to

@@ -19,11 +19,19 @@ from runtimes.sentences.folding import fold, has_chinese, word_pattern
 
 __all__ = ["STATES", "Suggestions", "is_slip", "template_words", "words_of"]
 
+TURNING = "auto_rotate"  # the setting whose effect is often named by a negation: "the screen shall not turn"
+NAMED = 4.0  # weight of a setting that a text names
 SIMILARITY = 0.8  # of a mistyped word and a known one, from 0 to 1
 SHORT = 4  # letters; a shorter word has no similar words
 SHOWN = 3  # examples that are shown
 LEAST = 3  # letters; a shorter word is taken as it is written
 STATES: Mapping[str, str] = {"on": "turn_on", "off": "turn_off"}  # templates of each state
+OPPOSITES = (  # names of templates; of two, those that a text resembles less are not suggested
+    ("volume_up", "volume_down"),
+    ("brightness_up", "brightness_down"),
+    ("media_next", "media_previous"),
+    ("media_play", "media_pause"),
+)
 SWITCHES = ("toggle", "check_setting", *STATES.values())  # templates with a setting
 _PARTS = re.compile(r"<(\w+)>|{(\w+)(?::\w+)?}|([^<{]+)")  # of a template: a rule, a slot, or literal text
 _WORD = re.compile(r"[\w-]+")
@@ -38,10 +46,16 @@ class Suggestions:
     vocabulary: Mapping[str, frozenset[str]]  # of the templates, by their name
     setting_examples: Mapping[str, tuple[str, str, str]]  # of each setting: on, off, and the question
     setting_names: Mapping[str, str]  # each folded name with its setting
-    state_words: Mapping[str, frozenset[str]]  # of each state, and of no other
+    states: Mapping[str, re.Pattern[str]]  # words of each state, of none (`idiom`), and between two requests (`clause`)
+    negation: re.Pattern[str]
     _weights: Mapping[str, float] = field(init=False)  # of each word of all templates
 
+    _setting_words: frozenset[str] = field(init=False)
     _setting_pattern: re.Pattern[str] = field(init=False)
+
+    @_setting_words.default
+    def _split_names(self) -> frozenset[str]:
+        return frozenset(word for name in self.setting_names for word in words_of(name))
 
     @_setting_pattern.default
     def _join_names(self) -> re.Pattern[str]:
@@ -52,8 +66,8 @@ class Suggestions:
         count = Counter(word for words in self.vocabulary.values() for word in words)
         return {word: log((1 + len(self.vocabulary)) / found) for word, found in count.items()}
 
-    def nearest(self, folded: str, likely: str = "") -> tuple[str, ...]:
-        """Return examples for a text that `fold` has folded, the likeliest first.
+    def nearest(self, folded: str, whole: str, likely: str = "") -> tuple[str, ...]:
+        """Return examples for a text that `fold` has folded, the likeliest first. `whole` also has its polite words.
 
         The first `SHOWN` include the example of the intent `likely`, if there is one. There is at most one for each
         intent. If the text names settings, the examples that switch a setting are of these settings only, one for each
@@ -62,17 +76,23 @@ class Suggestions:
         text = _WORD.sub(lambda found: self._corrected(found[0]), folded)
         words = {self._corrected(word) for word in words_of(text)}
         first = next(iter(_WORD.findall(text)), "")
-        of_settings = tuple(self._setting_examples(text))
+        of_settings = tuple(self._setting_examples(_WORD.sub(lambda found: self._corrected(found[0]), whole)))
         best = dict[str, tuple[float, str]]()
         others = ((name, example, self.vocabulary[name]) for example, name in self.examples.items())
         for group, example, vocabulary in (*of_settings, *others):
             if of_settings and group in SWITCHES:
                 continue
             weight = self._common_weight(example, words & vocabulary)
+            if group not in self.vocabulary:  # a setting that the text names
+                weight += NAMED
             if first in vocabulary:
                 weight += self._weights[first]  # a request begins with its verb
             if group not in best or weight > best[group][0]:
                 best[group] = weight, example
+        for pair in OPPOSITES:
+            weights = [best[group][0] if group in best else 0 for group in pair]
+            if weights[0] != weights[1]:
+                best.pop(pair[weights[0] > weights[1]], None)
         ranked = sorted(best.values(), key=lambda each: (-each[0], -_letters_in_common(folded, each[1])))
         if likely in best and best[likely] not in ranked[:SHOWN]:
             ranked = [best[likely], *ranked]
@@ -81,30 +101,41 @@ class Suggestions:
     def _setting_examples(self, text: str) -> Iterator[tuple[str, str, frozenset[str]]]:
         """Yield examples of the settings that a text names, with a group and the words of their templates.
 
-        Each setting has those of the state that is named, or of both. A single setting also has its question.
+        Each setting has the one of the state that its clause names, else the whole text, and else of `on`. It has none
+        if the clause has a negation or names both states. A single setting also has its question.
         """
-        start = 0
-        named = tuple(self._setting_pattern.finditer(text))
-        settings = [self.setting_names[found[0].strip(" ,")] for found in named]
-        for found, setting in zip(named, settings, strict=True):
-            states = self._states_of(text[start : found.start()]) or self._states_of(text) or tuple(STATES)
-            start = found.end()
+        named = [
+            (self.setting_names[found[0].strip(" ,")], clause)
+            for clause in self.states["clause"].split(text)
+            for found in self._setting_pattern.finditer(clause or "")
+        ] or [(self.setting_names[found[0].strip(" ,")], text) for found in self._setting_pattern.finditer(text)]
+        is_single = len({setting for setting, _ in named}) == 1
+        for setting, clause in named:
+            states = self._states_of(clause, setting) or (is_single and self._states_of(text, setting)) or ("on",)
             *switched, question = self.setting_examples[setting]
             for state, example in zip(STATES, switched, strict=True):
-                if state in states:
+                if states == (state,):
                     yield f"{setting} {state}", example, self.vocabulary["toggle"] | self.vocabulary[STATES[state]]
-            if len(set(settings)) == 1:
+            if is_single:
                 yield setting, question, self.vocabulary["check_setting"]
 
-    def _states_of(self, text: str) -> tuple[str, ...]:
-        """Return the one state that a text names, alone in a tuple; an empty tuple if it names none or several."""
-        words = words_of(text)
-        found = tuple(state for state in STATES if words & self.state_words[state])
-        return found if len(found) == 1 else ()
+    def _states_of(self, text: str, setting: str) -> tuple[str, ...]:
+        """Return the states that a text names; both for a negation, which for `TURNING` means off."""
+        plain = self.states["idiom"].sub(" ", self._setting_pattern.sub("x ", text))
+        if self.negation.search(plain):
+            return ("off",) if setting == TURNING else tuple(STATES)
+        return tuple(state for state in STATES if self.states[state].search(plain))
 
     def _corrected(self, word: str) -> str:
         """Return the known word that a misspelled word resembles; without such a word, return the word itself."""
-        if word in self._weights or len(word) < LEAST or has_chinese(word):
+        is_known = word in self._weights or word in self._setting_words
+        if (
+            is_known
+            or self.negation.search(word)
+            or self.states["clause"].search(word)
+            or len(word) < LEAST
+            or has_chinese(word)
+        ):
             return word
         slips = [known for known in self._weights if len(known) >= LEAST and is_slip(word, known)]
         if slips:

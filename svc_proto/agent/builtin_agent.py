@@ -107,7 +107,8 @@ class BuiltinAgent:
         sentence = sentences.parser.parse(prompt)
         if sentence is None:
             language, nearest = sentences.parser.nearest(prompt)
-            return None, Plan(say=_bullets(sentences.parser.reply(language, "nearest"), nearest))
+            head = sentences.parser.reply(language, sentences.parser.head(language, prompt))
+            return None, Plan(say=_bullets(head, nearest))
         match sentence.intent:
             case SentenceIntent.GREETING:
                 return None, Plan(say=GREETING)

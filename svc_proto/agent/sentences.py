@@ -104,6 +104,10 @@ class SentenceParser(Protocol):
         """Return the likely language of a text and the known sentences in it that resemble the text most."""
         ...
 
+    def head(self, language: str, text: str) -> str:
+        """Return the key of the answer that heads the nearest sentences, such as `one_request` for several requests."""
+        ...
+
     def examples(self, language: str) -> tuple[str, ...]:
         """Return sentences of a language that the parser matches."""
         ...

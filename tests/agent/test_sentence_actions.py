@@ -44,6 +44,9 @@ class ScriptedParser:
     def nearest(self, text: str) -> tuple[str, tuple[str, ...]]:
         return "xx", ("back", "home")
 
+    def head(self, language: str, text: str) -> str:
+        return "nearest"
+
     def examples(self, language: str) -> tuple[str, ...]:
         return ("one", "two")
 

@@ -168,6 +168,79 @@ def test_nearest_examples_have_the_setting_and_the_state(text: str, first: str) 
     assert first in PARSER.nearest(text)[1]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown", "hidden"),
+    [
+        ("we're about to take off so airplane mode", "turn airplane mode on", "turn airplane mode off"),
+        ("could you share my internet, hotspot on", "turn the hotspot on", "turn the hotspot off"),
+        (
+            "ich hätte gern, dass mein Handy einen Hotspot aufmacht",
+            "schalte den Hotspot ein",
+            "schalte den Hotspot aus",
+        ),
+        ("mach das WLAN aus und dafür die mobilen Daten an", "schalte das WLAN aus", "schalte das WLAN ein"),
+        (
+            "qu'on me laisse tranquille, ne pas déranger",
+            "active le mode ne pas déranger",
+            "désactive le mode ne pas déranger",
+        ),
+        ("pon el modo avión que ya despegamos", "activa el modo avión", "desactiva el modo avión"),
+        ("要起飞了 开飞行模式", "打开飞行模式", "关闭飞行模式"),
+        ("我要午睡了 开个勿扰", "打开勿扰模式", "关闭勿扰模式"),
+        ("先把蓝牙关了再把音量调小", "关闭蓝牙", "打开蓝牙"),
+        ("I would never want bluetooth there", "is Bluetooth on", "turn Bluetooth on"),
+        ("stop the screen from spinning round when I tilt it", "turn auto rotate off", "turn auto rotate on"),
+        (
+            "der Bildschirm soll sich nicht mehr mitdrehen",
+            "schalte die automatische Drehung aus",
+            "mach den Bildschirm heller",
+        ),
+        (
+            "je veux que l'écran arrête de pivoter",
+            "désactive la rotation automatique",
+            "active la rotation automatique",
+        ),
+        ("que no gire más la pantalla", "desactiva la rotación automática", "activa la rotación automática"),
+        ("屏幕别再跟着转了", "关闭自动旋转", "打开自动旋转"),
+        ("a notch louder", "volume up", "volume down"),
+    ],
+)
+def test_nearest_examples_have_the_direction(text: str, shown: str, hidden: str) -> None:
+    assert PARSER.parse(text) is None
+    nearest = PARSER.nearest(text)[1]
+    assert shown in nearest
+    assert hidden not in nearest
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("turn the wifi off and then open Maps", "one_request"),
+        ("call Simon, no wait, not Simon, call Rebecca", "one_request"),
+        ("Wecker auf sieben, ach nee, lieber acht", "one_request"),
+        ("baisse le son et coupe le bluetooth", "one_request"),
+        ("appelle Julie, euh non pas Julie, Juliette", "one_request"),
+        ("pon la alarma a las cinco, no, perdona, a las seis", "one_request"),
+        ("先把蓝牙关了再把音量调小", "one_request"),
+        ("打给小刘 不对 不是小刘 打给小李", "one_request"),
+        ("what have I got on Thursday", "calendar"),
+        ("put lunch with Priya in the diary for friday at one", "calendar"),
+        ("trag am Freitag um eins Mittagessen in den Kalender ein", "calendar"),
+        ("j'ai quoi de prévu lundi prochain", "calendar"),
+        ("qué tengo en la agenda para el viernes", "calendar"),
+        ("我周三有什么安排", "calendar"),
+        ("please don't ring Marcus, he's asleep", "nearest"),
+        ("appelle le notaire jeudi à dix heures", "nearest"),
+        ("", "nearest"),
+    ],
+)
+def test_head_of_the_nearest_examples(text: str, head: str) -> None:
+    language, nearest = PARSER.nearest(text)
+    assert PARSER.parse(text) is None
+    assert PARSER.head(language, text) == head
+    assert head != "calendar" or "open_app" in _intents_of(nearest[:1])
+
+
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_nearest_examples_have_the_intent(code: str) -> None:
     rows = [row for row in ROWS if row["language"] == code and row["intent"] != "-"]
