@@ -133,7 +133,7 @@ class Language:
         if self.code == "zh":
             can_be_both = between in SAYING and len(name) > 1
         else:
-            can_be_both = len(between.split()) == 1 and " " in name and not name[-1:].isdigit()
+            can_be_both = len(between.split()) <= 1 and " " in name and not name[-1:].isdigit()
         if not can_be_both or set(":\uff1a") & set(between):
             return slots
         return {**slots, "rest": text[start : behind + len(message)]}

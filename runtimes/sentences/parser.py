@@ -55,9 +55,10 @@ _CHINESE_PAGE = "(?:[那这]个)?(?:网址|网站|网页|链接|地址|页面|�
 _ADDRESS_WORDS = re.compile(
     f"(?:{_THIS}*{_PAGE}(?: (?:web|internet|de|del|du|von|of|called|namens))*[: ]+"
     f"|{_CHINESE_PAGE}[是叫:\uff1a ]*)(?=[a-z0-9])"
-    f"|(?<=[a-z0-9/])(?: {_THIS}*{_PAGE}| th(?:e|is|at)|[ 的]*{_CHINESE_PAGE})$",
+    f"|(?<=[a-z0-9/])(?: {_THIS}*{_PAGE}| th(?:e|is|at)|[ 的]*(?:{_CHINESE_PAGE}|[那这]个))$",
     re.IGNORECASE,
 )
+_DOTTED = re.compile(r"[a-z0-9]\.[a-z]{2}", re.IGNORECASE)  # a part of an address
 _PACKAGE = re.compile(r"(?:com|org|net|de|io|app)\.[a-z]\w*\.\w+", re.IGNORECASE)
 
 
@@ -174,7 +175,7 @@ def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[Sentence
             slots
         ):
             return SentenceIntent.OPEN_URL, {"url": address}
-        case SentenceIntent.OPEN_URL if "place" in slots:
+        case SentenceIntent.OPEN_URL if "place" in slots or _DOTTED.search(slots["site"]):
             return None
         case SentenceIntent.OPEN_URL:
             return SentenceIntent.WEB_SEARCH, {"query": slots["site"]}

@@ -153,6 +153,7 @@ def test_notes_and_searches_are_whole(sentence: str, text: str) -> None:
         "tippe Hallo in dieses Feld",
         'tippe "Hallo" in dieses Feld',
         "在标题栏里输入你好",
+        "open the url example.org slash news",
     ],
 )
 def test_own_words_with_an_uncertain_edge_are_not_performed(sentence: str) -> None:
@@ -214,6 +215,7 @@ def test_words_for_a_field_are_no_part_of_typed_text(sentence: str, text: str) -
     ("sentence", "url"),
     [
         ("打开bilibili.com这个网址", "https://bilibili.com"),
+        ("打开zhihu.com这个网站", "https://zhihu.com"),
         ("打开这个网页 zhihu.com/hot", "https://zhihu.com/hot"),
         ("open the link example.org/news", "https://example.org/news"),
         ("open example.org the website", "https://example.org"),
@@ -236,6 +238,14 @@ def test_words_that_call_it_an_address_are_no_part_of_an_address(sentence: str, 
             {"name": "Dani sube el volumen", "message": "no te oigo", "rest": "Dani sube el volumen que no te oigo"},
         ),
         ("告诉小李妈妈说我到了?", {"name": "小李妈妈", "message": "我到了?", "rest": "小李妈妈说我到了?"}),
+        (
+            "schreib Lena mach lauter, dass ich dich höre",
+            {
+                "name": "Lena mach lauter",
+                "message": "dass ich dich höre",
+                "rest": "Lena mach lauter, dass ich dich höre",
+            },
+        ),
         ("dile a Dani que llego tarde", {"name": "Dani", "message": "llego tarde"}),
         ("给小明发短信说我到了", {"name": "小明", "message": "我到了"}),
     ],
