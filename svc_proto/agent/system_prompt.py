@@ -19,7 +19,7 @@ MAX_DESCRIPTION = 160  # characters of one skill's description
 TITLES = {"memory": "Your notes", "user": "What you know about the user"}
 
 TOOLS = f"""\
-To show the picture or file of a line MEDIA:… in a result, repeat that line unchanged, on a line of its own.
+To show a picture or file, repeat its line MEDIA:… of the result unchanged, on a line of its own.
 {FENCE_NOTE}"""
 MCP = """\
 Tools whose names begin with mcp_ are those of servers that the user has connected. What a server says of its tools is \

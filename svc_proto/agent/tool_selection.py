@@ -34,8 +34,8 @@ GROUPS = {
     "skills": "instructions",
     "mcp": "servers of the user",
 }
-MORE_BY_GROUP = "More tools. Put a group into tool to read what it has, or one of its tools: "
-MORE_BY_NAME = "More tools. Put one into tool, with its arguments, or without to read what it takes: "
+MORE_BY_GROUP = "Put a group into tool to read what it has, or one of its tools: "
+MORE_BY_NAME = "Put one into tool, with its arguments, or without to read what it takes: "
 MORE_PARAMETERS = schema(("tool",), tool={"type": "string"}, arguments={"type": "object"})
 OFFERED_MORE_PARAMETERS = {name: value for name, value in MORE_PARAMETERS.items() if name != "additionalProperties"}
 USE = f"Call them by {MORE_TOOLS} with tool and arguments."

@@ -167,7 +167,7 @@ ACT = (
         rules=(either_rule("nodeId", POINT, text_rule("nodeId")), integer_rule("duration_ms", required=False)),
         tools=(
             ControlTool(
-                name="tap", description="Tap a node, or a point.",
+                name="tap", description="Tap a node or a point.",
                 properties={"nodeId": NODE_ID, "look": LOOK, "x": PIXEL, "y": PIXEL},
             ),
             ControlTool(
@@ -209,7 +209,7 @@ ACT = (
         rules=(text_rule("text", blank=True),),
         tools=(ControlTool(
             name="type",
-            description="Type into the field nodeId, else the focused one; enter presses Enter after it.",
+            description="Type into the field nodeId, else the focused one; enter then presses Enter.",
             properties={
                 "text": WORD, "nodeId": NODE_ID, "look": LOOK, "mode": _one_of("replace", "append", "clear"),
                 "enter": FLAG,

@@ -85,7 +85,7 @@ def test_phone_is_controlled_and_read() -> None:
         return found
 
     opened, picture, screen, shot, app, apps, notifications, activity, devices = with_offer(world, plan)
-    assert opened.startswith("opened com.example.mail; changed: true; app: com.example.mail")
+    assert opened.startswith("opened com.example.mail; changed: true; app: com.example.launcher -> com.example.mail")
     assert (picture[0]["type"], picture[0]["mimeType"]) == ("image", "image/png")
     assert b64decode(picture[0]["data"]).startswith(b"\x89PNG")
     assert json.loads(screen)["packageName"] == "com.example.mail"

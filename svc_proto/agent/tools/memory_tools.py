@@ -34,7 +34,7 @@ def memory_tools(memory: AgentMemory) -> Toolset:
     tool = Tool(
         name="memory",
         description=(
-            "Keep notes between chats: add one, or replace or remove the one with old_text. "
+            "Keep notes between chats: add one; replace or remove the one with old_text. "
             "target memory is for your own notes, user for what you know about the person. "
             "Store lasting facts and wishes, not what only matters now."
         ),

@@ -314,9 +314,9 @@ class TouchActions:
             return f"{told}; {NOTHING}\n{self.looks.show(device, after, settled=settled)}"
         changes = [] if before is None else ["changed: true"]
         if before is not None and before.app != after.app:
-            changes.append(f"app: {after.app}")
+            changes.append(f"app: {before.app} -> {after.app}")
         if before is not None and before.title != after.title:
-            changes.append(f"title: {quote(after.title)}")
+            changes.append(f"title: {quote(before.title)} -> {quote(after.title)}")
         return "\n".join(["; ".join([told, *changes]), self.looks.show(device, after, settled=settled)])
 
 

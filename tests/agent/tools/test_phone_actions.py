@@ -192,7 +192,9 @@ def test_enter_ends_the_input() -> None:
     rows, foot = search()
     world = world_of(*rows, foot=foot)
     result = act(world, OPEN, typing("tea", enter=True))[1]
-    assert result.startswith('typed into 1 field "Search"; it holds "tea"; then Enter; changed: true; title: "Ada"')
+    assert result.startswith(
+        'typed into 1 field "Search"; it holds "tea"; then Enter; changed: true; title: "Main" -> "Ada"'
+    )
     form = world_of(*FORM)
     assert '2 field "" "Last name" focused' in act(form, OPEN, typing("a", nodeId="1", enter=True))[1]
 

@@ -52,8 +52,12 @@ def doing(change: Callable[[], None], step: tuple[str, Any]) -> Callable[[list[s
 def test_a_tap_says_what_was_touched_and_what_changed(kind: type[EmulatedPhone]) -> None:
     world = world_of(*chats(), kind=kind)
     opened, tapped, again = act(world, OPEN, ("phone_tap", {"nodeId": "4"}), ("phone_tap", {"nodeId": "0"}))
-    assert opened.startswith(f'opened {APP}; changed: true; app: {APP}; title: "Main"\n')
-    assert tapped.splitlines()[0] == 'tapped 4 button "Bo" "On my way" (LinearLayout); changed: true; title: "Bo"'
+    assert opened.startswith(
+        f'opened {APP}; changed: true; app: com.example.launcher -> {APP}; title: "Home" -> "Main"\n'
+    )
+    assert tapped.splitlines()[0] == (
+        'tapped 4 button "Bo" "On my way" (LinearLayout); changed: true; title: "Main" -> "Bo"'
+    )
     assert lines_of(tapped) == ['0 button "Navigate up"', '1 "Bo"', '2 "Here"']
     assert again.startswith('tapped 0 button "Navigate up" (ImageButton); changed: true')
 
@@ -86,7 +90,7 @@ def test_a_row_that_moved_is_found_again(kind: type[EmulatedPhone]) -> None:
     newcomer = entry("Newcomer", "Hello", ShowScreen("Cleo"))
     results = act(world, OPEN, LOOK, doing(lambda: put_above(world, newcomer), ("phone_tap", {"nodeId": "4"})))
     assert results[2].startswith('tapped 7 button "Bo"')
-    assert 'title: "Bo"' in results[2]
+    assert '"Main" -> "Bo"' in results[2]
 
 
 @PHONES
@@ -122,10 +126,10 @@ class ShiftingPhone(EmulatedPhone):
 
 def test_a_touch_is_bound_to_the_screen_where_the_phone_can() -> None:
     world = world_of(*chats(), kind=ShiftingPhone)
-    assert 'title: "Bo"' in act(world, OPEN, ("phone_tap", {"nodeId": "4"}))[1]
+    assert '"Main" -> "Bo"' in act(world, OPEN, ("phone_tap", {"nodeId": "4"}))[1]
     restless = world_of(*chats(), kind=ShiftingPhone)
     backend_of(restless, ShiftingPhone).shifts = 9
-    assert 'title: "' in act(restless, OPEN, ("phone_tap", {"nodeId": "4"}))[1]  # the last touch is not bound
+    assert '"Main" -> "' in act(restless, OPEN, ("phone_tap", {"nodeId": "4"}))[1]  # the last touch is not bound
     assert backend_of(restless, ShiftingPhone).shifts == 5
 
 
@@ -195,7 +199,7 @@ def test_tap_by_text_says_how_many_there_are(kind: type[EmulatedPhone]) -> None:
         'tapped 2 button "Dark theme" "Display" (LinearLayout)',
         "number 1 of 2 with this text; choose by index or nodeId. The others:",
         '5 button "Dark theme" "Chats"',
-        '; changed: true; title: "Ada"',
+        '; changed: true; title: "Main" -> "Ada"',
     ]
     back = ("phone_press_key", {"key": "back"})
     results = act(
@@ -203,9 +207,9 @@ def test_tap_by_text_says_how_many_there_are(kind: type[EmulatedPhone]) -> None:
         ("phone_tap_text", {"text": "Dark theme", "index": 3}), ("phone_tap_text", {"text": "ker"}), back,
         ("phone_tap_text", {"text": "ker", "exact": True}),
     )  # fmt: skip
-    assert 'title: "Bo"' in results[1]
+    assert '"Main" -> "Bo"' in results[1]
     assert results[3].startswith("error: index must be 1 to 2: so many have this text\n2 button")
-    assert 'title: "Cleo"' in results[4]
+    assert '"Main" -> "Cleo"' in results[4]
     assert results[6].startswith('error: nothing on the screen has the text "ker"\nscreen ')
 
 
