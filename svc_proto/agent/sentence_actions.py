@@ -174,7 +174,7 @@ class SentenceActions(SettingPages):
     def _send_text(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
         slots = sentence.slots
         name, message = slots.get("name", ""), slots.get("message", "")
-        if not name or ("rest" in slots and not (yield from self._contacts(name))):
+        if not name or ("rest" in slots and not (yield from self._contacts_with(name))):
             found, behind, is_certain = yield from self._split(slots.get("rest", ""), name)
             if not is_certain:
                 return self._reply(sentence, "which_split", name=found)
@@ -197,17 +197,22 @@ class SentenceActions(SettingPages):
         as a word. Without one, it is empty if there is a name `whole`, which is no contact, and else the first word.
 
         The end of a name is not certain if a shorter start is another contact, if the next word looks like a part of
-        the name, or if just one word of `whole` is behind it.
+        the name, or if just one word of `whole` is behind it. Neither is one that only `_contacts` finds without a word
+        of relation, which can be the recipient itself: "text mum Theo is here". If it is `whole`, that is no Chinese
+        name, a conjunction ends it.
         """
         ends = [word.end() for word in _PIECE.finditer(rest)][:MAX_NAME_WORDS]
         colon = next((end for end in ends if rest[:end].endswith(COLONS)), None)
         found = dict[int, list[str]]()  # the names of the contacts, by the end of a name
+        plain = set[int]()  # ends of names that have no word besides those of a contact
         for end in reversed([each for each in ends if colon is None or each <= colon]):
             name = rest[:end].strip(SEPARATORS)
             if NUMBER.fullmatch(name):
                 return name, rest[rest.find(name) + len(name) :].lstrip(), True
             if rows := (yield from self._contacts(name)):
                 found[end] = [row.text("name") for row in _exact(rows, name)]
+                if _words_of(name) <= _words_of(rows[0].text("name")):
+                    plain.add(end)
         if not found:
             first = "" if whole or not ends else rest[: ends[0]].strip(SEPARATORS)
             return first, rest[rest.find(first) + len(first) :].lstrip(), True
@@ -219,7 +224,8 @@ class SentenceActions(SettingPages):
             return name, behind, True
         is_part = _NAME_LIKE.match(behind) is not None or self._begins_with_relation(behind)
         is_short = whole.startswith(name) and len(whole[len(name) :].split()) == 1
-        return name, behind, not (is_other or is_part or is_short or colon is not None)
+        is_related = end not in plain and (name != whole or not name[:1].isascii())
+        return name, behind, not (is_other or is_part or is_short or is_related or colon is not None)
 
     def _begins_with_relation(self, text: str) -> bool:
         """Report whether a Chinese text begins with a word of relation, which can be a part of the name before it."""
@@ -253,13 +259,13 @@ class SentenceActions(SettingPages):
         rows = yield from self._contacts_with(name)
         relations = self.parser.words("relation")
         first = name.split(" ")[0]
-        if not rows and first.casefold()[:-1] in relations:
+        if not rows and first.endswith("n") and first.casefold()[:-1] in relations:
             rows = yield from self._contacts_with(first[:-1] + name[len(first) :])
         while not rows and (shorter := _without_relation(name, relations)):
             others = set(relations) - _words_of(name)
             name = shorter
             rows = yield from self._contacts_with(name)
-            rows = [row for row in rows if not others & set(_WORD.findall(row.text("name").casefold()))]
+            rows = [row for row in rows if not _names_any(row.text("name").casefold(), others)]
         return rows
 
     def _contacts_with(self, name: str) -> Flow[list[JsonObject]]:
@@ -348,6 +354,12 @@ class SentenceActions(SettingPages):
 def _exact(rows: list[JsonObject], name: str) -> list[JsonObject]:
     """Return the contacts that have exactly this name; without one, all of them."""
     return [row for row in rows if row.text("name").casefold() == name.casefold()] or rows
+
+
+def _names_any(name: str, words: set[str]) -> bool:
+    """Report whether a name has any of the words; a Chinese one also as a part of a longer word."""
+    parts = set(_WORD.findall(name))
+    return any(word in parts or (word.lower() == word.upper() and word in name) for word in words)
 
 
 def _without_relation(name: str, relations: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ WORDS = {
     "hotspot": ("hotspot",),
     "flashlight": ("flashlight",),
     "camera": ("camera",),
-    "relation": ("brother", "little", "uncle", "herr", "\u5988\u5988"),
+    "relation": ("brother", "little", "uncle", "herr", "se\u00f1or", "se\u00f1ora", "\u5988\u5988", "\u59d0\u59d0"),
     "bar_volume": ("media volume",),
     "bar_brightness": ("brightness",),
 }
@@ -337,6 +337,15 @@ def test_relation_before_the_name_of_a_contact(contacts: tuple[str, ...], name: 
         (("Theo A", "Theo B"), "call | name=brother Theo", "which_contact brother Theo Theo A, Theo B"),
         (("Uncle Theo",), "call | name=brother Theo", "no_contact brother Theo "),
         (("Theo",), "call | name=brother", "no_contact brother "),
+        (("Se\u00f1or Paz",), "call | name=se\u00f1ora Paz", "no_contact se\u00f1ora Paz "),
+        (("\u59d0\u59d0\u674e",), "call | name=\u5988\u5988\u674e", "no_contact \u5988\u5988\u674e "),
+        (("Theo",), "send_text | rest=uncle Theo is here", "which_split uncle Theo"),
+        (("\u674e",), "send_text | rest=\u5988\u5988\u674e\u6765\u4e86", "which_split \u5988\u5988\u674e"),
+        (
+            ("\u674e",),
+            "send_text | name=\u5988\u5988\u674e | message=\u6765\u4e86 | rest=\u5988\u5988\u674e\u8bf4\u6765\u4e86",
+            "which_split \u5988\u5988\u674e",
+        ),
         (("Will", "Will Smith"), "send_text | rest=Will Smith is here", "which_split Will Smith"),
         (("Ada Lee",), "send_text | rest=Ada Jones come home", "which_split Ada"),
         (("Ada Lee",), "send_text | rest=Ada jones: come home", "which_split Ada"),
@@ -363,6 +372,8 @@ def test_uncertain_contact_is_asked_for(contacts: tuple[str, ...], text: str, an
         (("Will", "Will Smith"), "rest=Will: Smith is here", "Smith is here"),
         (("Ada", "Ada B"), "rest=Ada come home", "come home"),
         (("Ada",), "rest=Ada I am OK", "I am OK"),
+        (("Theo",), "name=brother Theo | message=I sing | rest=brother Theo that I sing", "I sing"),
+        (("\u5988\u5988",), "rest=\u5988\u5988\u522b\u7b49\u6211", "\u522b\u7b49\u6211"),
     ],
 )
 def test_contacts_decide_where_a_message_begins(contacts: tuple[str, ...], text: str, body: str) -> None:
