@@ -17,7 +17,7 @@ export function screenOf(id, name) {
   let at = null; // time of the picture in epoch seconds
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const take = h("button", { type: "button", class: "main", onclick: () => look() }, icon("screen"), t("Take a picture"));
-  const image = h("img", { alt: t("Screen of {name}", { name }), draggable: "false", hidden: true, onerror: lost });
+  const image = h("img", { alt: t("Screen of {name}", { name }), draggable: "false", hidden: true, onload: shown, onerror: lost });
   const taken = ticking(h("p", { class: "sub" }), (each) => put(each, at ? t("Taken {when}", { when: ago(at) }) : ""));
   const app = h("p", { class: "sub" });
   const words = h("input", { "aria-label": t("Text for the phone"), placeholder: t("Type into the phone"), autocomplete: "off" });
@@ -28,6 +28,7 @@ export function screenOf(id, name) {
   const hint = h("p", { class: "sub" });
   const element = h("section", { class: "takeover", "aria-label": t("Screen of {name}", { name }) }, h("div", { class: "heading" }, h("h3", {}, t("Screen")), take), problem, hint,
     keyboardFrame(image, sizeOf, touch), app, taken, hands);
+  let size = { width: 0, height: 0 }; // of the last picture that was loaded: while the next one is, the image has none
   let able = false;
   let busy = false; // while a picture is taken
   let isOld = false; // the phone was touched since the picture that is taken was requested
@@ -35,7 +36,11 @@ export function screenOf(id, name) {
   let settling = 0; // timer to the next picture
 
   function sizeOf() {
-    return { width: image.naturalWidth, height: image.naturalHeight };
+    return size;
+  }
+
+  function shown() {
+    size = { width: image.naturalWidth, height: image.naturalHeight };
   }
 
   function touch({ kind, ...place }) {
@@ -44,6 +49,7 @@ export function screenOf(id, name) {
 
   function lost() {
     image.hidden = true;
+    size = { width: 0, height: 0 };
     if (isRequested) fail(t("The picture cannot be shown. Take another one."));
   }
 
@@ -54,9 +60,7 @@ export function screenOf(id, name) {
 
   async function send(what, body) {
     try {
-      const answer = await command(id, what, body, closing.signal);
-      problem.hidden = true;
-      return answer;
+      return await command(id, what, body, closing.signal);
     } catch (error) {
       if (!closing.signal.aborted) fail(error.message);
       return null;
@@ -73,6 +77,7 @@ export function screenOf(id, name) {
     isOld = false;
     take.disabled = true;
     const answer = await send("screenshot", {});
+    if (answer) problem.hidden = true; // before the picture is loaded: it may report a problem of its own
     const token = TOKEN.exec(`${answer?.media ?? ""}`)?.[1];
     if (token) {
       isRequested = true;
@@ -92,6 +97,7 @@ export function screenOf(id, name) {
     if (!able) return false;
     const answer = await send(what, body);
     if (answer) {
+      problem.hidden = true;
       clearTimeout(settling);
       settling = setTimeout(() => { if (!closing.signal.aborted) look(); }, SETTLED);
     }

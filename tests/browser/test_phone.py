@@ -173,6 +173,22 @@ def test_a_key_while_a_picture_is_taken(site: Site, visit: PageOpener) -> None:
     expect(again).to_be_enabled()
 
 
+def test_a_key_while_a_picture_is_loaded(site: Site, visit: PageOpener) -> None:
+    _, page = open_phone(site, visit)
+    screen = page.get_by_role("region", name="Screen of Pixel 8")
+    take = screen.get_by_role("button", name="Take a picture")
+    take.click()
+    expect(screen.get_by_text("In front: ")).to_be_visible()
+    expect(take).to_be_enabled()
+    held = list[Route]()
+    page.route("**/media/*", lambda route: held.append(route), times=1)
+    with page.expect_request("**/media/*"), page.expect_response("**/current_app"):
+        take.click()
+    with page.expect_response("**/tap"):
+        screen.get_by_role("application", name="Touch by the keyboard").press("Enter")
+    held[0].continue_()
+
+
 def test_a_picture_that_does_not_come(site: Site, visit: PageOpener) -> None:
     _, page = open_phone(site, visit)
     screen = page.get_by_role("region", name="Screen of Pixel 8")
@@ -180,8 +196,14 @@ def test_a_picture_that_does_not_come(site: Site, visit: PageOpener) -> None:
     page.route("**/screenshot", lambda route: route.fulfill(json={"ok": True}), times=1)
     take.click()
     expect(problem).to_have_text("The phone sent no picture. Take another one.")
+    held = list[Route]()
+    page.route("**/current_app", lambda route: held.append(route))
     page.route("**/media/*", lambda route: route.abort(), times=1)
     take.click()
+    expect(problem).to_have_text("The picture cannot be shown. Take another one.")
+    with page.expect_response("**/current_app"):
+        held[0].continue_()
+    expect(take).to_be_enabled()
     expect(problem).to_have_text("The picture cannot be shown. Take another one.")
     take.click()
     expect(screen.get_by_role("img")).to_be_visible()
