@@ -14,7 +14,7 @@ from attrs import frozen
 
 from runtimes.sentences.folding import TRIMMED, Folded, fold
 
-__all__ = ["ContentRules", "load_content"]
+__all__ = ["ContentRules", "load_content", "quoted_parts"]
 
 SLOTS: Mapping[str, str] = {
     "send_text": "message",
@@ -46,6 +46,7 @@ class ContentRules:
     first: re.Pattern[str]  # at the start of a folded text: it may belong to the request
     typed: re.Pattern[str]  # the same, for typed text only
     noted: re.Pattern[str]  # the same, for notes only
+    asked: re.Pattern[str]  # conjunctions of an indirect question, with which no search begins
     last: re.Pattern[str]  # at the end of a folded text: more words belong to it
     courtesy: re.Pattern[str]  # at an edge of a search: it is no part of it
     ending: re.Pattern[str]  # courtesy and thanks at the end of a search
@@ -70,12 +71,13 @@ class ContentRules:
             field = self.target.search(fold(value, self.code).text)
             if field is not None and field.start():  # what to type, and where
                 return None
-            if len(quoted := _QUOTED.findall(text[start:])) == 1:
+            if len(quoted := quoted_parts(text[start:])) == 1:
                 return {slot: quoted[0]}
             shorter = self._stripped(value, self.lead)
             return {**slots, slot: shorter} if shorter == value else {"long": value, **slots, slot: shorter}
         if slot in ("query", "destination"):
-            return None if self._ends_early(value, text) else {**slots, slot: value}
+            is_clause = slot == "query" and self.asked.match(fold(value, self.code).text) is not None
+            return None if is_clause or self._ends_early(value, text) else {**slots, slot: value}
         start, is_certain = self._start_of(text, start)
         value = value if text.startswith(value, start) else text[start : text.find(value, start) + len(value)]
         is_literal = _COLON.search(text[:start]) is not None or text[:start].rstrip()[-1:] in tuple(_OPENING)
@@ -168,6 +170,11 @@ class ContentRules:
         )
 
 
+def quoted_parts(text: str) -> list[str]:
+    """Return the parts of a text that are in quotation marks."""
+    return _QUOTED.findall(text)
+
+
 def load_content(code: str, table: Mapping[str, Sequence[str]]) -> ContentRules:
     """Return the rules of a language from the section `content` of its file."""
     word = "" if code == "zh" else r"(?![\w'])"
@@ -189,6 +196,7 @@ def load_content(code: str, table: Mapping[str, Sequence[str]]) -> ContentRules:
         first=words("first"),
         typed=words("typed"),
         noted=words("noted"),
+        asked=words("asked"),
         last=words("last"),
         courtesy=re.compile(rf"{start}(?:{any_of('courtesy')}){word}[ ,]*"),
         ending=re.compile(rf"{start}(?:{any_of('courtesy')}|{any_of('thanks')}){word}[ ,]*"),

@@ -24,7 +24,7 @@ from unicode_rbnf import RbnfEngine
 
 from runtimes.sentences.certainty import Certainty, load_certainty
 from runtimes.sentences.chinese import simplify
-from runtimes.sentences.content import ContentRules, load_content
+from runtimes.sentences.content import ContentRules, load_content, quoted_parts
 from runtimes.sentences.folding import OWN_WORDS, TRIMMED, Folded, fold, fold_sentence, fold_template, word_pattern
 from runtimes.sentences.refusal import ANSWERS, SentenceRefusal
 from runtimes.sentences.suggestions import TURNING, Suggestions, is_slip, template_words, words_of
@@ -39,7 +39,8 @@ WHOLE = OWN_WORDS | {"query", "destination"}  # slots of which no clause is left
 WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place", "destination")
 UNGUARDED = OWN_WORDS | {"label", "query"}  # slots whose words are no part of the request
 NAMING = ("open_app", "open_url", "help", "greeting", "list_apps", "current_app")  # intents whose words can name an app
-SUGGESTED: Mapping[str, str] = {"way_to": "navigate"}  # templates of sentences that are never performed
+# Templates of sentences that are not performed, unless a search is in quotation marks.
+SUGGESTED: Mapping[str, str] = {"way_to": "navigate", "look_if": "find_text"}
 FAR = ("far_down", "far_up")  # templates that scroll to an end
 ENDED: Mapping[str, tuple[str, ...]] = {"send_text": ("message", "rest"), "remember": ("text",), "type": ("text",)}
 SAYING = ("说", "讲")  # Chinese conjunctions between a name and a message
@@ -102,10 +103,11 @@ class Language:
         if best is None:
             return None
         result, candidate = best
-        score, name = _score(result, candidate), result.intent.name
-        if name in SUGGESTED:
-            return score, SUGGESTED[name], None
+        score, template = _score(result, candidate), result.intent.name
+        name = SUGGESTED.get(template, template)
         slots, unguarded, start = self._slots_of(result, candidate, text)
+        if template in SUGGESTED and quoted_parts(text) != [slots.get("query")]:
+            return score, name, None
         # A question about a setting may have the form of a statement, since its answer changes nothing.
         written = text[whole.places[0] :].lower()
         written = simplify(written) if self.code == "zh" else written

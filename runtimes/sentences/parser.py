@@ -29,6 +29,7 @@ ALIASES: Mapping[str, tuple[SentenceIntent, Mapping[str, str]]] = {
     "far_down": (SentenceIntent.SCROLL, {"direction": "down", "extent": "end"}),
     "far_up": (SentenceIntent.SCROLL, {"direction": "up", "extent": "end"}),
     "way_to": (SentenceIntent.NAVIGATE, {}),
+    "look_if": (SentenceIntent.FIND_TEXT, {}),
     "mute": (SentenceIntent.SET_LEVEL, {"bar": "volume", "percent": "0"}),
     "brightness_up": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "up"}),
     "brightness_down": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "down"}),
