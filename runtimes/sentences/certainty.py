@@ -35,6 +35,7 @@ DETERMINED: Mapping[str, tuple[str, ...]] = {
 _NUMBER = re.compile(r"\+?\d[\d ()./-]{4,}\d(?!\w)")  # at the start of a text message's free words
 _INNER_END = re.compile("[?!;\uff1f\uff01\uff1b](?=.*\\w)")  # the end of a sentence before another one
 _ARTICLE = re.compile(r"^(?:the|my|der|die|das|dem|den|le|la|les|mon|ma|el|los|las|mi) |^l'")  # in all languages
+_COMMA = re.compile("[,\uff0c]")  # no app has one in its name
 _LETTER = re.compile(r"\w")
 
 
@@ -99,7 +100,7 @@ class Certainty:
         match intent:
             case "open_app":
                 app = slots.get("app", "x")
-                return self._is_plain(app) and not self._is_of_other_intent(app)
+                return not _COMMA.search(app) and self._is_plain(app) and not self._is_of_other_intent(app)
             case "call":
                 return self._is_plain(slots["name"])
             case "navigate":

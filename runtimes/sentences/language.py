@@ -108,6 +108,8 @@ class Language:
         slots, unguarded, start = self._slots_of(result, candidate, text)
         if template in SUGGESTED and quoted_parts(text) != [slots.get("query")]:
             return score, name, None
+        if self._chooses_app(name, self._fold(text[candidate.places[-1] + 1 :])):
+            return score, name, None
         # A question about a setting may have the form of a statement, since its answer changes nothing.
         written = text[whole.places[0] :].lower()
         written = simplify(written) if self.code == "zh" else written
@@ -119,6 +121,15 @@ class Language:
         if is_question and _is_bare_setting(name, result, candidate.text):
             return score, "check_setting", {"setting": slots["setting"]}
         return score, name, self._with_rest(self.content.settled(name, slots, text, start), text)
+
+    def _chooses_app(self, intent: str, behind: Folded) -> bool:
+        """Report whether words behind a request to open or list apps may name the apps that are meant.
+
+        Behind a list, these are all words but the skipped ones, as in "my apps, the large ones".
+        """
+        if intent == "list_apps":
+            return bool(behind.without(self.patterns["skipped"]).text)
+        return intent == "open_app" and self.patterns["which"].search(behind.text) is not None
 
     def _with_rest(self, slots: dict[str, str] | None, text: str) -> dict[str, str] | None:
         """Return the slots; with `rest` if a conjunction stands between a name of several words and a message.
@@ -414,8 +425,9 @@ def load_language(code: str) -> Language:
         name: word_pattern(found["skip"][name], code) for name in ("polite", "small", "reason", "because", "asks")
     }
     patterns |= {name: word_pattern(found["refuse"][name], code) for name in ("several", "pronoun", "object", "joins")}
-    for name in ("guard", "when", "acts", "relative", "things", "screen", "web"):
+    for name in ("guard", "when", "acts", "relative", "things", "screen", "web", "which"):
         patterns[name] = re.compile("|".join(fold_template(each, code) for each in found["refuse"][name]) or "(?!)")
+    patterns["skipped"] = word_pattern([*found["skip"]["polite"], *found["skip"]["small"]], code)
     patterns["negation"] = re.compile(fold_template(found["refuse"]["guard"][0], code))
     patterns["other"] = re.compile("|".join(found["refuse"]["other"]))
     patterns["settings"] = word_pattern(every_setting, code)

@@ -118,6 +118,25 @@ def test_setting_and_state_are_a_question_with_a_question_mark(text: str, is_que
     assert (found.intent is SentenceIntent.CHECK_SETTING) is is_question
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "can you bring up my banking app, the Monzo one",
+        "ouvre mes mails, ceux de Proton",
+        "zeig mir meine Apps, die ich nie brauche",
+        "show me my apps, the ones that need an update",
+        "muéstrame las apps, las que ocupan más",
+        "Schau nach, ob da irgendwo Sendungsnummer steht",
+        "see if it says Refund anywhere",
+        "regarde si le colis est arrivé sur la page",
+        "mira si el pedido ha llegado en la pantalla",
+        "看看有没有退款",
+    ],
+)
+def test_no_clause_of_a_request_is_lost(text: str) -> None:
+    assert PARSER.parse(text) is None
+
+
 def _sample(sentences: list[str], full: bool) -> list[str]:
     """Return every fourth sentence, or all with `full`."""
     return sentences if full else sentences[::4]
