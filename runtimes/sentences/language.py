@@ -170,7 +170,7 @@ class Language:
             start, end = self._place_of(name, entity, candidate, text)
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(TRIMMED))
             if entity.name in LABELS or (name, entity.name) == ("tap", "text"):
-                region = _with_skipped(candidate, entity.text_span, len(text))
+                region = self._region_of(entity, candidate, text, end)
                 longer = slice(*self.certainty.with_label_words(text, (start, end), region))
                 if longer != slice(start, end):
                     slots |= {entity.name: text[longer].strip(TRIMMED), "short": slots[entity.name]}
@@ -190,6 +190,16 @@ class Language:
                 slots["name"], slots["message"] = split
             slots = self.certainty.with_channel_cut(slots)
         return slots, unguarded, first
+
+    def _region_of(self, entity: MatchEntity, candidate: Folded, text: str, end: int) -> tuple[int, int]:
+        """Return the place of a label with the skipped words beside it; `end` is where the label ends.
+
+        The words behind an app are no part of its name if a clause that gives a reason follows them.
+        """
+        assert entity.text_span is not None
+        region = _with_skipped(candidate, entity.text_span, len(text))
+        is_followed = bool(self._fold(text[end : region[1]]).without(self.patterns["skipped"]).text)
+        return (region[0], end) if entity.name in LABELS and is_followed else region
 
     def _place_of(self, intent: str, entity: MatchEntity, candidate: Folded, text: str) -> tuple[int, int]:
         """Return the place of a free text in the sentence, with the skipped words beside it that are a part of it."""
