@@ -46,6 +46,8 @@ class ContentRules:
     first: re.Pattern[str]  # at the start of a folded text: it may belong to the request
     typed: re.Pattern[str]  # the same, for typed text only
     noted: re.Pattern[str]  # the same, for notes only
+    timed: re.Pattern[str]  # the same, for messages only: it may be the time to send them
+    led: re.Pattern[str]  # at the end of a folded text: a message follows that may begin with a time
     asked: re.Pattern[str]  # conjunctions of an indirect question, with which no search begins
     last: re.Pattern[str]  # at the end of a folded text: more words belong to it
     courtesy: re.Pattern[str]  # at an edge of a search: it is no part of it
@@ -81,22 +83,25 @@ class ContentRules:
         start, is_certain = self._start_of(text, start)
         value = value if text.startswith(value, start) else text[start : text.find(value, start) + len(value)]
         is_literal = _COLON.search(text[:start]) is not None or text[:start].rstrip()[-1:] in tuple(_OPENING)
-        edged = self.content(intent, value, is_literal=is_literal) if is_certain else None
+        is_led = self.led.search(fold(text[:start], self.code).text) is not None
+        edged = self.content(intent, value, is_literal=is_literal, is_led=is_led) if is_certain else None
         is_whole = is_literal and _QUOTES.search(value) is None
         names_field = intent == "type" and not is_whole and self.target.search(fold(value, self.code).text)
         return None if edged is None or names_field or self._ends_early(edged, text) else {**slots, slot: edged}
 
-    def content(self, intent: str, value: str, *, is_literal: bool = False) -> str | None:
+    def content(self, intent: str, value: str, *, is_literal: bool = False, is_led: bool = False) -> str | None:
         """Return a message, note or typed text; None if its start is not certain, or nothing is left.
 
         A conjunction that certainly begins a message or note is cut. A literal text stands behind a colon or in
-        quotation marks, so that its words can belong to nothing else.
+        quotation marks, so that its words can belong to nothing else. If a word such as "that" leads to a message
+        (`is_led`), a time at its start is a part of it.
         """
         if self.kept.match(value):
             return value
         folded = fold(value, self.code)
         found = self.conjunction.match(folded.text)
         if found is not None and intent in REPORTED:
+            is_led = True
             if self.unsure.match(value):
                 return None
             value = value[folded.places[found.end()] :].strip(TRIMMED) if found.end() < len(folded.text) else ""
@@ -107,6 +112,8 @@ class ContentRules:
             return None
         more = {"remember": self.noted, "send_text": self.first}.get(intent, self.typed)
         begins_early = any(pattern.match(folded.text) for pattern in (self.first, more))
+        if intent == "send_text" and not is_led:
+            begins_early |= self.timed.match(fold(self._stripped(value, self.courtesy), self.code).text) is not None
         return None if found or begins_early or not value else value
 
     def _is_typed(self, rest: str) -> bool:
@@ -196,6 +203,8 @@ def load_content(code: str, table: Mapping[str, Sequence[str]]) -> ContentRules:
         first=words("first"),
         typed=words("typed"),
         noted=words("noted"),
+        timed=words("timed"),
+        led=re.compile(rf"{start}(?:{any_of('led')})$"),
         asked=words("asked"),
         last=words("last"),
         courtesy=re.compile(rf"{start}(?:{any_of('courtesy')}){word}[ ,]*"),
