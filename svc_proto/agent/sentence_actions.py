@@ -15,7 +15,7 @@ from urllib.parse import quote
 from attrs import evolve
 
 from svc_proto.agent.sentence_pages import SettingPages
-from svc_proto.agent.sentence_steps import FAILED, ToolRunner
+from svc_proto.agent.sentence_steps import ToolRunner
 from svc_proto.agent.sentences import Sentence, SentenceIntent
 from svc_proto.agent.tools.phone_touches import NOTHING
 from svc_proto.basics.errors import ToolError
@@ -328,8 +328,8 @@ class SentenceActions(SettingPages):
             return (yield from self._act(sentence, call, "phone_scroll", given))
         for count in range(MAX_SCROLLS):
             result = yield from call("phone_scroll", given)
-            if result.startswith(FAILED):
-                return self._reply(sentence, "failed", reason=result.removeprefix(FAILED).partition("\n")[0])
+            if problem := self._problem(sentence, result):
+                return problem
             if NOTHING in result:
                 return self._reply(sentence, "scrolled_end", count=str(count))
         return self._reply(sentence, "scrolled_on", count=str(MAX_SCROLLS))

@@ -40,7 +40,10 @@ class SentenceSteps:
 
     def _try(self, sentence: Sentence, call: ToolRunner, name: str, given: Mapping[str, object]) -> Flow[str]:
         """Run a tool; return a reply with the reason of its failure, or an empty text if it succeeded."""
-        result = yield from call(name, given)
+        return self._problem(sentence, (yield from call(name, given)))
+
+    def _problem(self, sentence: Sentence, result: str) -> str:
+        """Return a reply with the reason of a tool's failure, or an empty text for the result of a success."""
         if not result.startswith(FAILED):
             return ""
         return self._reply(sentence, "failed", reason=result.removeprefix(FAILED).partition("\n")[0])
