@@ -161,5 +161,5 @@ def test_a_request_that_a_fault_delays_may_find_the_events_of_its_run_dropped(de
     if delayed:
         watch.done(watch)
     else:
-        with pytest.raises(Violation, match="not there for the first"):
+        with pytest.raises(Violation, match="missing for its first reader"):
             watch.done(watch)

@@ -116,7 +116,7 @@ class RunWatchers:
             arrived = caller.began if self.world.is_unaffected(caller) else self.world.sim.now
             lost = self.world.outages != run.outages or arrived >= run.sent + UNREAD_TIMEOUT
             if not (others or lost):
-                violated(Invariant.STREAM, f"the events of {turn.text!r} are not there for the first who comes")
+                violated(Invariant.STREAM, f"the events of {turn.text!r} are missing for its first reader")
         if sum(each.head is not None and each.head.status == 200 for each in run.asked) > 1:
             violated(Invariant.STREAM, f"the events of {turn.text!r} were told twice")
 
