@@ -64,7 +64,7 @@ class ContentRules:
         """
         slot = SLOTS.get(intent, "")
         if slot not in slots:
-            return None if self._is_typed(slots.get("rest", "")) else dict(slots)
+            return None if self._ends_with_field(slots.get("rest", "")) else dict(slots)
         value = slots[slot]
         start = text.find(value, start)
         if start < 0 or not value:
@@ -116,7 +116,7 @@ class ContentRules:
             begins_early |= self.timed.match(fold(self._stripped(value, self.courtesy), self.code).text) is not None
         return None if found or begins_early or not value else value
 
-    def _is_typed(self, rest: str) -> bool:
+    def _ends_with_field(self, rest: str) -> bool:
         """Report whether a text of a few words is followed by the field that it is typed into."""
         folded = fold(rest, self.code).text
         return any(

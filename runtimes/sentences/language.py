@@ -27,7 +27,7 @@ from runtimes.sentences.chinese import simplify
 from runtimes.sentences.content import ContentRules, load_content, quoted_parts
 from runtimes.sentences.folding import OWN_WORDS, TRIMMED, Folded, fold, fold_sentence, fold_template, word_pattern
 from runtimes.sentences.refusal import ANSWERS, SentenceRefusal
-from runtimes.sentences.suggestions import TURNING, Suggestions, is_slip, template_words, words_of
+from runtimes.sentences.suggestions import ROTATION, Suggestions, is_slip, template_words, words_of
 from svc_proto.agent.sentences import PhoneSetting
 
 __all__ = ["Language", "Score", "load_language"]
@@ -73,7 +73,7 @@ class Language:
     digits: Mapping[str, str]  # by their words
     states: Mapping[str, re.Pattern[str]]  # see `Suggestions`
     heads: Mapping[str, re.Pattern[str]]  # requests about the calendar, and words that correct a request
-    turning: tuple[str, ...]  # words for the automatic rotation
+    rotation: tuple[str, ...]  # words for the automatic rotation
     certainty: Certainty
     content: ContentRules
     refusal: SentenceRefusal
@@ -284,9 +284,9 @@ class Language:
         """
         folded = self._fold(text).text
         correction = self.heads["one_request"].search(folded, 1)
-        parts = [folded[: correction.start()]] if correction is not None else []
-        clauses = list(filter(None, self.states["clause"].split(folded)))
-        if any(map(self._is_request, parts)) or sum(map(self._is_request, clauses)) > 1:
+        clauses = filter(None, self.states["clause"].split(folded))
+        is_corrected = correction is not None and self._is_request(folded[: correction.start()])
+        if is_corrected or sum(map(self._is_request, clauses)) > 1:
             return "one_request"
         return "calendar" if self.heads["calendar"].search(folded) else "nearest"
 
@@ -306,7 +306,7 @@ class Language:
             fold(word, self.code).text: each.value for each in PhoneSetting for word in self.words[each.value]
         }
         of_setting = {fold(word, self.code).text: "wifi" for word in self.network} | of_setting
-        of_setting |= {fold(word, self.code).text: TURNING for word in self.turning}
+        of_setting |= {fold(word, self.code).text: ROTATION for word in self.rotation}
         return Suggestions(
             code=self.code,
             examples=names,
@@ -477,7 +477,7 @@ def load_language(code: str) -> Language:
         setting_examples={setting: tuple(each) for setting, each in found["setting_examples"].items()},
         states={name: re.compile("|".join(each)) for name, each in found["states"].items()},
         heads={name: re.compile("|".join(each)) for name, each in found["heads"].items()},
-        turning=tuple(found["turning"]),
+        rotation=tuple(found["rotation"]),
         certainty=load_certainty(code, found["certain"], nouns),
         content=load_content(code, found["content"]),
         refusal=SentenceRefusal(

@@ -19,8 +19,8 @@ from runtimes.sentences.folding import fold, has_chinese, word_pattern
 
 __all__ = ["STATES", "Suggestions", "is_slip", "template_words", "words_of"]
 
-TURNING = "auto_rotate"  # the setting whose effect is often named by a negation: "the screen shall not turn"
-NAMED = 4.0  # weight of a setting that a text names
+ROTATION = "auto_rotate"  # the setting whose effect is often named by a negation: "the screen shall not turn"
+NAMED_WEIGHT = 4.0  # weight of a setting that a text names
 SIMILARITY = 0.8  # of a mistyped word and a known one, from 0 to 1
 SHORT = 4  # letters; a shorter word has no similar words
 SHOWN = 3  # examples that are shown
@@ -84,7 +84,7 @@ class Suggestions:
                 continue
             weight = self._common_weight(example, words & vocabulary)
             if group not in self.vocabulary:  # a setting that the text names
-                weight += NAMED
+                weight += NAMED_WEIGHT
             if first in vocabulary:
                 weight += self._weights[first]  # a request begins with its verb
             if group not in best or weight > best[group][0]:
@@ -120,10 +120,10 @@ class Suggestions:
                 yield setting, question, self.vocabulary["check_setting"]
 
     def _states_of(self, text: str, setting: str) -> tuple[str, ...]:
-        """Return the states that a text names; both for a negation, which for `TURNING` means off."""
+        """Return the states that a text names; both for a negation, which for `ROTATION` means off."""
         plain = self.states["idiom"].sub(" ", self._setting_pattern.sub("x ", text))
         if self.negation.search(plain):
-            return ("off",) if setting == TURNING else tuple(STATES)
+            return ("off",) if setting == ROTATION else tuple(STATES)
         return tuple(state for state in STATES if self.states[state].search(plain))
 
     def _corrected(self, word: str) -> str:
