@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from attrs import evolve
 
 from svc_proto.commands import Level, ReadConfig, WriteConfig
 from svc_proto.facts import Started, Stopping
@@ -12,13 +15,13 @@ from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.relay.harness import PEER, REMOTE, RelayHarness
 from tests.support.http_client import Response
 
-HOME = {"home": "/home/svc", "config_path": "/home/svc/config.yaml"}
+CONFIG = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml")
 PUBLIC = {"role": "public", "relay": {"url": "wss://home.example/relay"}}
 LAN = {"role": "lan", "relay": {"url": "ws://192.0.2.2:8767"}}
 
 
-def local_harness(**config: object) -> RelayHarness:
-    book = RelayHarness(RelayConfig(**HOME, **config))  # type: ignore[arg-type]  # members by name
+def local_harness(**config: Any) -> RelayHarness:
+    book = RelayHarness(evolve(CONFIG, **config))
     book.secrets |= {secret(book)} - {""}
     return book
 
@@ -49,7 +52,7 @@ def is_locked(book: RelayHarness) -> bool:
         ({"trusted_proxies": ("127.0.0.0/8",), "local_trust": LocalTrustPolicy.ADDRESS}, False),
     ],
 )
-def test_configurations_that_require_the_secret(config: dict[str, object], locked: bool) -> None:
+def test_configurations_that_require_the_secret(config: dict[str, Any], locked: bool) -> None:
     book = local_harness(**config)
     assert is_locked(book) is locked
     assert bool(secret(book)) is locked
@@ -118,17 +121,17 @@ def test_public_route_in_an_invite_requires_the_secret_permanently(path: str) ->
     again = book.request("POST", path, {"code": "Q7M2ZL", "endpoints": [PUBLIC]}, headers=[(HEADER, first.encode())])
     assert (again.status, secret(book)) == (200, first)
     assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
-    restarted = RelayHarness(RelayConfig(**HOME), files=book.files, entropy=lambda n: b"\x07" * n)  # type: ignore[arg-type]
+    restarted = RelayHarness(CONFIG, files=book.files, entropy=lambda n: b"\x07" * n)
     assert is_locked(restarted)
     assert secret(restarted) != first  # an old secret is worthless
-    told = RelayHarness(RelayConfig(local_trust=LocalTrustPolicy.ADDRESS, **HOME), files=book.files)  # type: ignore[arg-type]
+    told = RelayHarness(evolve(CONFIG, local_trust=LocalTrustPolicy.ADDRESS), files=book.files)
     assert not is_locked(told)
     assert told.request("POST", path, {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
     assert not is_locked(told)
 
 
 def test_unstored_secret_refuses_all_local_callers() -> None:
-    book = RelayHarness(RelayConfig(local_trust=LocalTrustPolicy.SECRET, **HOME), started=False)  # type: ignore[arg-type]
+    book = RelayHarness(evolve(CONFIG, local_trust=LocalTrustPolicy.SECRET), started=False)
     book.refuse = (WriteConfig,)
     book.feed(Started())
     assert book.ready
@@ -138,8 +141,8 @@ def test_unstored_secret_refuses_all_local_callers() -> None:
 
 
 @pytest.mark.parametrize("config", [{}, {"local_trust": LocalTrustPolicy.SECRET}])
-def test_secret_is_stored_when_the_disk_recovers(config: dict[str, object]) -> None:
-    book = RelayHarness(RelayConfig(**HOME, **config), started=False)  # type: ignore[arg-type]
+def test_secret_is_stored_when_the_disk_recovers(config: dict[str, Any]) -> None:
+    book = RelayHarness(evolve(CONFIG, **config), started=False)
     book.refuse = (ReadConfig, WriteConfig)
     book.feed(Started())
     book.after(2 * RETRY_INTERVAL)
@@ -159,7 +162,7 @@ def test_secret_is_stored_when_the_disk_recovers(config: dict[str, object]) -> N
 
 def test_unread_secret_is_read_when_it_is_there() -> None:
     first = local_harness(shares_home=True)
-    config = RelayConfig(shares_home=True, begins=False, **HOME)  # type: ignore[arg-type]
+    config = evolve(CONFIG, shares_home=True, begins=False)
     alone = RelayHarness(config, entropy=lambda n: b"\x07" * n)
     assert knock(alone, secret(first)).status == 403
     alone.host.disk.put(f"/home/svc/{LOCAL_SECRET}", secret(first).encode())
@@ -168,7 +171,7 @@ def test_unread_secret_is_read_when_it_is_there() -> None:
 
 
 def test_relay_that_stops_does_not_use_the_state_folder_again() -> None:
-    book = RelayHarness(RelayConfig(local_trust=LocalTrustPolicy.SECRET, **HOME), started=False)  # type: ignore[arg-type]
+    book = RelayHarness(evolve(CONFIG, local_trust=LocalTrustPolicy.SECRET), started=False)
     book.refuse = (WriteConfig,)
     book.feed(Started())
     book.refuse = ()
@@ -182,7 +185,7 @@ def test_relay_that_stops_does_not_use_the_state_folder_again() -> None:
 
 
 def test_unreadable_public_route_note_requires_the_secret() -> None:
-    book = RelayHarness(RelayConfig(**HOME), started=False)  # type: ignore[arg-type]
+    book = RelayHarness(CONFIG, started=False)
     book.refuse = (ReadConfig,)
     book.feed(Started())
     assert is_locked(book)
@@ -196,7 +199,7 @@ def test_unreadable_public_route_note_requires_the_secret() -> None:
 
 
 def test_public_route_that_is_registered_during_a_read_of_the_old_note_is_kept() -> None:
-    book = RelayHarness(RelayConfig(**HOME), started=False)  # type: ignore[arg-type]
+    book = RelayHarness(CONFIG, started=False)
     book.refuse = (ReadConfig,)
     book.feed(Started())
     book.refuse, book.hold = (), (ReadConfig,)
@@ -212,10 +215,10 @@ def test_public_route_that_is_registered_during_a_read_of_the_old_note_is_kept()
 def test_relays_that_share_a_home_share_the_secret() -> None:
     first = local_harness(shares_home=True)
     assert is_locked(first)
-    next_one = RelayHarness(RelayConfig(shares_home=True, begins=False, **HOME), files=first.files)  # type: ignore[arg-type]
+    next_one = RelayHarness(evolve(CONFIG, shares_home=True, begins=False), files=first.files)
     assert secret(next_one) == secret(first)
     assert knock(next_one, secret(first)).status == 200
-    alone = RelayHarness(RelayConfig(shares_home=True, begins=False, **HOME))  # type: ignore[arg-type]
+    alone = RelayHarness(evolve(CONFIG, shares_home=True, begins=False))
     assert alone.events(Level.ERROR) == ["local secret not read"]
     assert [knock(alone).status, knock(alone, "").status] == [403, 403]
     trusting = local_harness(shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
@@ -254,7 +257,7 @@ def test_a_public_route_is_reported_and_can_be_removed() -> None:
     book.refuse = ()
     assert state.items() <= book.request("PATCH", "/relay/security", remove, headers=shown).json.items()
     assert not is_locked(book)
-    assert not is_locked(RelayHarness(RelayConfig(**HOME), files=book.files))  # type: ignore[arg-type]
+    assert not is_locked(RelayHarness(CONFIG, files=book.files))
     forced = local_harness(local_trust=LocalTrustPolicy.SECRET)
     shown = [(HEADER, secret(forced).encode())]
     assert forced.request("PATCH", "/relay/security", remove, headers=shown).json["local_trust"] == "secret"
