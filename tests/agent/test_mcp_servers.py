@@ -14,7 +14,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, empty_response, json_response
 from tests.agent.harness import AgentHarness
-from tests.service_clients.test_mcp_http_transport import PORT, Server
+from tests.service_clients.mcp_http_harness import PORT, Server
 from tests.support.servers.mcp_program import McpProgram, install, tool
 
 A: dict[str, Any] = {"command": "/bin/a"}

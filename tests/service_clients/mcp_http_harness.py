@@ -1,0 +1,131 @@
+"""Scripted MCP server over HTTP, and conversations of the client with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from svc_proto.engine.body_streams import ResponseWriter
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
+from svc_proto.service_clients.mcp_client import McpClient, McpError
+from svc_proto.service_clients.mcp_http_transport import (
+    HttpParameters,
+    McpHttpTransport,
+)
+from svc_proto.wire.events import Headers
+from svc_proto.wire.sse import encode_event
+from tests.agent.harness import AgentHarness
+from tests.support.servers.scripted_service import ScriptedService, row
+
+PORT = 9300
+SHOP = HttpParameters(url=f"http://127.0.0.1:{PORT}/mcp", headers=((b"authorization", b"Bearer t-1"),))
+EVENTS = Headers([(b"content-type", b"text/event-stream")])
+Talk = Callable[[McpClient, Engine], Flow[Any]]
+Handler = Callable[[Request], Any]
+
+
+class Server(ScriptedService):
+    """Server that answers each POST by `post`; `seen` records messages and header fields."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, dict[str, Any], Headers]] = []
+        self.opened = 0
+        verbs = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
+        super().__init__(row(verb, "/mcp", does) for verb, does in verbs.items())
+
+    def _post(self, request: Request) -> Any:
+        message = json.loads(request.body)
+        self.seen.append((str(message.get("method")), message, request.headers))
+        return self.post(message, request)
+
+    def _get(self, request: Request) -> Any:
+        self.seen.append(("GET", {}, request.headers))
+        return self.get(request)
+
+    def _delete(self, request: Request) -> Response:
+        self.seen.append(("DELETE", {}, request.headers))
+        return empty_response(204)
+
+    @property
+    def methods(self) -> list[str]:
+        return [method for method, _, _ in self.seen]
+
+    def fields_of(self, method: str) -> Headers:
+        return next(headers for name, _, headers in self.seen if name == method)
+
+    # --- replaceable answers ---
+
+    noted: Any = empty_response(202)
+
+    def post(self, message: dict[str, Any], request: Request) -> Any:
+        match message.get("method"):
+            case "initialize":
+                self.opened += 1
+                session = ((b"mcp-session-id", b"s-%d" % self.opened),)
+                about = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+                return json_response(200, {"jsonrpc": "2.0", "id": message["id"], "result": about}, session)
+            case "tools/call":
+                return self.call(message)
+            case _:
+                return self.noted
+
+    def call(self, message: dict[str, Any]) -> Any:
+        return json_response(200, answer(message))
+
+    def get(self, request: Request) -> Any:
+        return empty_response(405)
+
+
+def answer(message: dict[str, Any], **result: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [], **result}}
+
+
+def moved(location: bytes, status: int = 302) -> Response:
+    return Response(status, Headers([(b"location", location)]))
+
+
+def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> StreamedResponse:
+    """Return a response that sends these events, each followed by `wait` seconds, and stays open for `then` seconds."""
+
+    def tell(writer: ResponseWriter, engine: Engine) -> Flow[None]:
+        for event in events:
+            writer.write(event)
+            yield from writer.drained()
+            yield from sleep(engine, wait)
+        yield from sleep(engine, then)
+
+    return StreamedResponse(200, EVENTS, lambda writer: tell(writer, writer._channel.engine))
+
+
+def said(message: dict[str, Any], **more: Any) -> bytes:
+    return encode_event(json.dumps(message), **more)
+
+
+def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, list[str]]:
+    """Run a conversation; return its result or failure, and the reasons of connections that ended."""
+    world = AgentHarness()
+    if server is not None:
+        world.serve(server, PORT)
+    ended: list[str] = []
+
+    def plan(parts: object, engine: Engine) -> Flow[object]:
+        client = McpClient(
+            engine, lambda client: McpHttpTransport(engine, place, client), on_over=lambda why: ended.append(str(why))
+        )
+        try:
+            result = yield from talk(client, engine)
+        except McpError as failed:
+            result = str(failed)
+        client.close()
+        yield from sleep(engine, 3.0)
+        return result
+
+    return world.run(plan), ended
+
+
+def call(client: McpClient, engine: Engine) -> Flow[Any]:
+    yield from client.open(10.0)
+    return (yield from client.request("tools/call", {"name": "echo", "arguments": {"word": "hi"}}, within=10.0))

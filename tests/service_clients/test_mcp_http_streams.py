@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, Response, empty_response
+from svc_proto.engine.router import Router
+from svc_proto.service_clients import mcp_http_transport
+from svc_proto.service_clients.mcp_client import McpClient
+from svc_proto.service_clients.mcp_http_transport import (
+    MAX_NOTES,
+    McpHttpTransport,
+)
+from tests.agent.harness import AgentHarness
+from tests.service_clients.mcp_http_harness import (
+    PORT,
+    SHOP,
+    Server,
+    answer,
+    call,
+    run,
+    said,
+    stream,
+)
+
+
+def test_endless_stream_ends_with_the_answer() -> None:
+    """Drop the connection after the answer, although the server's stream does not end."""
+
+    class Endless(Server):
+        def call(self, message: dict[str, Any]) -> Any:
+            note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": message["id"]}}
+            return stream(said(note), said(answer(message, a=1)), said(answer(message, a=2)), then=1e6)
+
+    server = Endless()
+    result, _ = run(server, call)
+    assert result == {"content": [], "a": 1}
+    assert all(channel.gone for channel in server.channels)
+
+
+def test_broken_stream_is_resumed() -> None:
+    class Broken(Server):
+        message: dict[str, Any]
+
+        def call(self, message: dict[str, Any]) -> Any:
+            self.message = message
+            return stream(b"id: e-1\nretry: 700\ndata:\n\n")
+
+        def get(self, request: Request) -> Any:
+            if request.headers.get(b"last-event-id") == b"e-1":
+                return stream(b"id: e-2\ndata:\n\n")
+            if request.headers.get(b"last-event-id") == b"e-2":
+                return stream(said(answer(self.message, late=True)))
+            return empty_response(405)
+
+    server = Broken()
+    assert run(server, call)[0] == {"content": [], "late": True}
+    assert server.methods.count("GET") == 3
+
+
+@pytest.mark.parametrize("last", [b"e 1", b"x" * 2_000, b""])
+def test_broken_stream_without_resumption(last: bytes) -> None:
+    class Broken(Server):
+        def call(self, message: dict[str, Any]) -> Any:
+            return stream(b"id: %s\ndata: x\n\n" % last)
+
+    server = Broken()
+    assert run(server, call)[0] == "its answer cannot be read: Expecting value at line 1, column 1"
+    assert server.methods.count("GET") == 1
+
+
+def test_resumptions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_http_transport, "MAX_RESUMED", 3)
+
+    class Broken(Server):
+        lost = False
+
+        def call(self, message: dict[str, Any]) -> Any:
+            return stream(b"id: e-1\nretry: 1\ndata:\n\n")
+
+        def get(self, request: Request) -> Any:
+            if request.headers.get(b"last-event-id") is None or self.lost:
+                return empty_response(405)
+            return stream(b"id: e-1\nretry: 1\ndata:\n\n")
+
+    class Late(Broken):
+        message: dict[str, Any]
+
+        def call(self, message: dict[str, Any]) -> Any:
+            self.message = message
+            return super().call(message)
+
+        def get(self, request: Request) -> Any:
+            is_last = self.methods.count("GET") == 4  # the first one listens for notifications
+            return stream(said(answer(self.message))) if is_last else super().get(request)
+
+    server = Broken()
+    assert run(server, call)[0] == "the connection ended before the answer"
+    assert server.methods.count("GET") == 4
+    assert run(Late(), call)[0] == {"content": []}
+    lost = Broken()
+    lost.lost = True
+    assert run(lost, call)[0] == "the connection ended before the answer"
+    assert lost.methods.count("GET") == 2
+
+
+def test_server_message_stream() -> None:
+    class Talkative(Server):
+        def get(self, request: Request) -> Any:
+            if self.methods.count("GET") > 2:
+                return empty_response(405)
+            changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+            asked = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
+            return stream(said(changed, id="9"), said(asked, id="10"))
+
+    server = Talkative()
+    changes: list[None] = []
+
+    def wait(client: McpClient, engine: Engine) -> Flow[Any]:
+        client._on_changed = lambda: changes.append(None)
+        yield from client.open(10.0)
+        yield from sleep(engine, 10.0)
+
+    run(server, wait)
+    assert len(changes) == 2
+    assert [headers.get(b"last-event-id") for name, _, headers in server.seen if name == "GET"] == [None, b"10", b"10"]
+    assert [message["result"] for name, message, _ in server.seen if name == "None"] == [{}, {}]
+
+
+def test_listening_begins_again_after_a_break() -> None:
+    times: list[float] = []
+
+    class Silent(Server):
+        def get(self, request: Request) -> Any:
+            times.append(self.engine.now.mono)
+            return stream(b": hi\n\n", then=100.0 if self.methods.count("GET") == 3 else 0.0)
+
+    server = Silent()
+
+    def wait(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from client.open(10.0)
+        yield from sleep(engine, 1.5)
+        server.router = Router(())  # unavailable for a moment
+        yield from sleep(engine, 0.1)
+
+    run(server, wait)
+    assert server.methods.count("GET") == 2
+    times.clear()
+    server = Silent()
+
+    def stay(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from client.open(10.0)
+        yield from sleep(engine, 105.0)
+
+    run(server, stay)
+    assert [after - before for before, after in pairwise(times)] == pytest.approx([1.0, 2.0, 100.0 + 1.0], abs=0.1)
+
+
+def test_temporarily_unavailable_server() -> None:
+    world = AgentHarness()
+    server = Server()
+    server.get = lambda request: stream(b": hi\n\n")  # type: ignore[method-assign]  # a stream that ends at once
+    process = world.serve(server, PORT)
+
+    def plan(parts: object, engine: Engine) -> Flow[None]:
+        client = McpClient(engine, lambda client: McpHttpTransport(engine, SHOP, client))
+        yield from client.open(10.0)
+        yield from sleep(engine, 0.5)
+        process.stop(0.0)
+        yield from sleep(engine, 4.0)
+        client._carrier.send(b"{}", None)  # a notification without a recipient
+        yield from sleep(engine, 4.0)
+        client.close()
+        yield from sleep(engine, 3.0)
+
+    world.run(plan)
+    assert server.methods.count("GET") == 1
+
+
+def test_server_requests_are_answered_a_few_at_a_time() -> None:
+    class Curious(Server):
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            if "method" in message:
+                return super().post(message, request)
+            return self._later()
+
+        def _later(self) -> Flow[Response]:
+            yield from sleep(self.engine, 100.0)
+            return empty_response(202)
+
+        def call(self, message: dict[str, Any]) -> Any:
+            asked = [said({"jsonrpc": "2.0", "id": number, "method": "ping"}) for number in range(200)]
+            return stream(*asked, said(answer(message)))
+
+    server = Curious()
+    assert run(server, call)[0] == {"content": []}
+    assert server.methods.count("None") == MAX_NOTES
+
+
+def test_a_flood_of_events_is_read_a_second_at_a_time() -> None:
+    class Flood(Server):
+        def call(self, message: dict[str, Any]) -> Any:
+            return stream(*[b'data: {"a": "%s"}\n\n' % (b"x" * 200) * 400] * 40)
+
+    seen: list[int] = []
+
+    def count(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from client.open(10.0)
+        try:
+            return (yield from client.request("tools/call", {"name": "a"}, within=3.0))
+        finally:
+            seen.append(client.ignored)
+
+    assert run(Flood(), count)[0] == "there was no answer in 3 s"
+    assert seen[0] < 40 * 400 // 2
+
+
+def test_an_event_may_be_as_long_as_a_message() -> None:
+    class Long(Server):
+        def call(self, message: dict[str, Any]) -> Any:
+            return stream(said(answer(message, long="x" * 2_000_000)))
+
+    assert len(run(Long(), call)[0]["long"]) == 2_000_000
