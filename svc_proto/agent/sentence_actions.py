@@ -197,9 +197,9 @@ class SentenceActions(SettingPages):
         as a word. Without one, it is empty if there is a name `whole`, which is no contact, and else the first word.
 
         The end of a name is not certain if a shorter start is another contact, if the next word looks like a part of
-        the name, or if just one word of `whole` is behind it. Neither is one that only `_contacts` finds without a word
-        of relation, which can be the recipient itself: "text mum Theo is here". If it is `whole`, that is no Chinese
-        name, a conjunction ends it.
+        the name, or if just one word of `whole` is behind it. It is not certain either if the contact is found only
+        without a word of relation, which can be the recipient: "text mum Theo is here". This holds for a Chinese name,
+        and for any that is not `whole`, as no conjunction ends it.
         """
         ends = [word.end() for word in _PIECE.finditer(rest)][:MAX_NAME_WORDS]
         colon = next((end for end in ends if rest[:end].endswith(COLONS)), None)
@@ -359,14 +359,14 @@ def _exact(rows: list[JsonObject], name: str) -> list[JsonObject]:
 def _names_any(name: str, words: set[str]) -> bool:
     """Report whether a name has any of the words; a Chinese one also as a part of a longer word."""
     parts = set(_WORD.findall(name))
-    return any(word in parts or (word.lower() == word.upper() and word in name) for word in words)
+    return any(word in parts or (not _has_case(word) and word in name) for word in words)
 
 
 def _without_relation(name: str, relations: Iterable[str]) -> str:
     """Return a name without a word of relation at its start, such as "brother"; "" if it has none, or nothing else."""
     plain = name.casefold()
     for word in sorted(relations, key=len, reverse=True):
-        if plain.startswith(f"{word} " if word.lower() != word.upper() else word):
+        if plain.startswith(f"{word} " if _has_case(word) else word):
             return name[len(word) :].strip(" .")
     return ""
 
@@ -374,7 +374,12 @@ def _without_relation(name: str, relations: Iterable[str]) -> str:
 def _words_of(name: str) -> set[str]:
     """Return the words of a name in lower case; of one word in a script without case, such as Chinese, its letters."""
     words = _WORD.findall(name.casefold())
-    return set(words if name.isascii() or len(words) > 1 or name.lower() != name.upper() else name)
+    return set(words if name.isascii() or len(words) > 1 or _has_case(name) else name)
+
+
+def _has_case(text: str) -> bool:
+    """Report whether a text has letters of a script with upper and lower case, which Chinese has not."""
+    return text.lower() != text.upper()
 
 
 def _similar(name: str, apps: Mapping[str, str]) -> list[str]:
