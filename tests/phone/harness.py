@@ -157,6 +157,14 @@ class PhoneHarness:
         payload = {"request_id": request_id, "method": "POST", "path": path, "params": {}, "body": {}, **more}
         self.message("bridge", "bridge.command", payload)
 
+    def ask(self, request_id: str = "r1", path: str = "/tap_text", **body: object) -> str:
+        """Deliver a command that waits for the user; return the id of its confirmation."""
+        self.command(path, request_id, body=body or {"text": "Send it"})
+        (asked,) = self.book.drain_commands()
+        assert isinstance(asked, Notify)
+        assert asked.event == "asked"
+        return str(asked.fields["confirmation"])
+
     def open_keyboard(self) -> None:
         """Connect the keyboard of the user."""
         self.book >> Accepted(KEYS, KEYBOARD, KEYBOARD) << []
@@ -237,6 +245,15 @@ def with_keyboard(safety: SafetySettings = ASKING, *, online: bool = True, **opt
     rig.open_keyboard()
     rig.new_notifications()
     return rig
+
+
+def notes(commands: Iterable[Command]) -> list[str]:
+    """Return the notes to the user among commands."""
+    return [str(tell.fields["text"]) for tell in commands if isinstance(tell, Notify) and tell.event == "note"]
+
+
+def connects(commands: Iterable[Command]) -> list[Connect]:
+    return [command for command in commands if isinstance(command, Connect)]
 
 
 def is_status(said: SentEnvelope) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from svc_proto.phone.arguments import CommandArguments, clamp, replace_lone_surrogates, utf16_length
-from svc_proto.phone.backend import CommandReply
 from svc_proto.phone.command_refused import CommandRefused
 
 
@@ -93,14 +92,6 @@ def test_refusals_name_the_field() -> None:
         assert refused.value.status == 400
     assert args.mapping("none") == {}
     assert args.array("none") == []
-
-
-def test_a_refusal_becomes_a_reply_with_its_code_twice_on_400() -> None:
-    assert CommandRefused(400, "no", "why", final=True).to_reply() == CommandReply(
-        400, {"error": "no", "error_code": "why", "code": "why", "final": True}
-    )
-    assert CommandRefused(503, "no", "why").to_reply() == CommandReply(503, {"error": "no", "error_code": "why"})
-    assert CommandRefused(404, "no").to_reply() == CommandReply(404, {"error": "no"})
 
 
 def test_small_helpers() -> None:

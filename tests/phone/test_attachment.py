@@ -4,14 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.machines.transitions import step
 from svc_proto.phone.attachment import (
     ATTACHMENT_TABLE,
     MAX_PATHS,
     Attachment,
     AttachmentState,
-    AttachmentTrigger,
     MediaCache,
     MediaMarker,
     find_markers,
@@ -35,16 +32,6 @@ TOKEN = MediaMarker(token="abc_-1")
 
 def test_the_table_is_the_specification() -> None:
     assert {(a.value, t.value, b.value) for (a, t), b in ATTACHMENT_TABLE.items()} == SPEC_ROWS | IMPLIED_ROWS
-
-
-@pytest.mark.parametrize("state", AttachmentState)
-@pytest.mark.parametrize("trigger", AttachmentTrigger)
-def test_every_state_with_every_trigger(state: AttachmentState, trigger: AttachmentTrigger) -> None:
-    if (state, trigger) in ATTACHMENT_TABLE:
-        assert step(ATTACHMENT_TABLE, state, trigger) is ATTACHMENT_TABLE[state, trigger]
-    else:
-        with pytest.raises(LocalProtocolError):
-            step(ATTACHMENT_TABLE, state, trigger)
 
 
 def test_attachment_is_fetched_at_once_on_wifi() -> None:

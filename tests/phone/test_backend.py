@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneBackend, PhoneCommand, UploadReply
+from svc_proto.phone.backend import CommandReply, PhoneBackend, PhoneCommand, UploadReply
 
 NOW = Moment(100.0, 1_795_310_560.0)
 
@@ -13,13 +13,4 @@ def test_emulator_is_a_backend() -> None:
         200, {"pong": True, "ts": 1_795_310_560_000}
     )
     assert isinstance(backend.execute(PhoneCommand("GET", "/screenshot", {}), NOW), UploadReply)
-    assert isinstance(
-        backend.execute(PhoneCommand("POST", "/wait", {"timeoutMs": 1000}), NOW), DelayedReply | CommandReply
-    )
-    assert backend.on_uploaded("abc", "svc-relay") == CommandReply(200, {"media": "MEDIA:svc-relay://abc"})
     assert isinstance(backend.status(NOW)["battery"], int)
-
-
-def test_values() -> None:
-    assert PhoneCommand("GET", "/ping", {}) == PhoneCommand("GET", "/ping", {}, "")
-    assert DelayedReply(1.0, CommandReply(200, {})) != DelayedReply(2.0, CommandReply(200, {}))

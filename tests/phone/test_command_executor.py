@@ -7,13 +7,10 @@ import pytest
 from svc_proto.commands import Exit, Notify
 from svc_proto.facts import Closed, Stopping
 from svc_proto.phone import command_executor
-from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneCommand, UploadReply
+from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneCommand
 from tests.phone.harness import PhoneHarness
+from tests.phone.safety.scripted_backend import OK
 from tests.support.playbook import SendMatcher
-
-PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
-OK = CommandReply(200, {"ok": True})
-
 
 # --- immediate answers --------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Abort, Notify
-from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Received, Stopping
+from svc_proto.facts import Accepted, Address, ChannelId, Received, Stopping
 from svc_proto.phone.keyboard_control import (
     KEYBOARD,
     ConfirmationAnswer,
@@ -95,16 +95,6 @@ def test_non_text_input() -> None:
     rig = with_keyboard()
     rig.book >> Received(KEYS, b"\xff\xfe\n")
     assert [type(command) for command in rig.book.drain_commands()] == [Notify]
-
-
-@pytest.mark.parametrize("end", [ReadClosed(KEYS), Closed(KEYS, "hang-up"), Received(KEYS, b"y" * 4097)])
-def test_phone_outlives_the_keyboard(end: ReadClosed | Closed | Received) -> None:
-    rig = with_keyboard()
-    rig.book >> end << ([] if isinstance(end, Closed) else [Abort(KEYS)])
-    if not isinstance(end, Closed):
-        rig.book >> Closed(KEYS) << []
-    rig.command("/ping")
-    assert [status for _, status, _ in rig.responses()] == [200]
 
 
 def test_stop_closes_the_keyboard() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from svc_proto.phone.preferences import MIB, Preferences
@@ -15,19 +17,16 @@ def test_the_defaults_are_the_specification() -> None:
     )
 
 
-@pytest.mark.parametrize(("given", "kept"), [(1, 5), (5, 5), (60, 60), (100, 100), (1000, 100)])
-def test_the_largest_attachment_is_clamped(given: int, kept: int) -> None:
-    assert Preferences(max_inbound_mb=given).max_inbound_mb == kept
-
-
-@pytest.mark.parametrize(("given", "kept"), [(-1, 0), (51, 50)])
-def test_the_threshold_is_clamped(given: int, kept: int) -> None:
-    assert Preferences(auto_fetch_threshold_mb=given).auto_fetch_threshold_mb == kept
-
-
-@pytest.mark.parametrize(("given", "kept"), [(49, 50), (501, 500)])
-def test_the_cache_is_clamped(given: int, kept: int) -> None:
-    assert Preferences(cache_cap_mb=given).cache_cap_mb == kept
+@pytest.mark.parametrize(
+    ("name", "given", "kept"),
+    [
+        *(("max_inbound_mb", given, kept) for given, kept in ((1, 5), (5, 5), (100, 100), (1000, 100))),
+        *(("auto_fetch_threshold_mb", given, kept) for given, kept in ((-1, 0), (51, 50))),
+        *(("cache_cap_mb", given, kept) for given, kept in ((49, 50), (501, 500))),
+    ],
+)
+def test_numbers_are_clamped(name: str, given: Any, kept: int) -> None:
+    assert getattr(Preferences(**{name: given}), name) == kept
 
 
 @pytest.mark.parametrize(

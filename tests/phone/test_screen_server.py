@@ -14,7 +14,6 @@ from svc_proto.phone.keyboard_control import KEYBOARD
 from svc_proto.phone.safety.settings import SafetySettings, Switch
 from svc_proto.phone.screen_server import PHONE_SESSION, PhoneScreenServer
 from svc_proto.phone.service import PhoneConfig
-from svc_proto.phone.terminal_channels import PAIR_ANEW
 from tests.loops.environment import bearer
 from tests.loops.phone_screen import PhoneScreen
 from tests.loops.simulated_environment import SimulatedEnvironment
@@ -160,18 +159,6 @@ def test_text_to_the_agent(virtual: SimulatedEnvironment) -> None:
         )  # the path of a page's text is not opened as a file
         assert note["text"].startswith(f"{channel}: ")
     assert seen.screen()["awaits"] is False
-
-
-def test_text_to_the_agent_without_the_grants(virtual: SimulatedEnvironment) -> None:
-    """Show the user a note to pair anew if the session lacks the grants for the agent's channels."""
-    seen = PhoneScreen(virtual, grants=dict.fromkeys(("terminal", "tui", "voice:realtime"), False))
-    for aloud, why in (
-        (False, "chat: tui grant expired or missing; {}; not sent: 1"),
-        (True, "voice: the relay makes no voice session: status 403; {}"),
-    ):
-        assert seen.request("POST", "/say", {"text": "Which app?", "aloud": aloud}).json == {"ok": True}
-        virtual.wait_until(lambda: seen.screen()["talk"][-1]["kind"] == "note")
-        assert seen.screen()["talk"][-1]["text"] == why.format(PAIR_ANEW)
 
 
 def test_the_toggle(virtual: SimulatedEnvironment) -> None:

@@ -31,6 +31,7 @@ from svc_proto.wire.events import (
 from tests.machines.specified_tables import check_table
 from tests.phone.harness import RELAY, STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status
 from tests.phone.safety.scripted_backend import ScriptedBackend
+from tests.schema.test_envelope import JSON
 from tests.support.playbook import Playbook, SendMatcher, counting_entropy
 
 S, T = PhoneState, PhoneTrigger
@@ -256,11 +257,6 @@ def test_full_connection_becomes_writable_again() -> None:
     rig.book >> Sent(rig.end.ch, len(data)) << []
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
-    max_leaves=8,
-)
 ENVELOPES = st.fixed_dictionaries(
     {
         "channel": st.sampled_from(["system", "bridge", "pairing", ""]) | JSON,

@@ -5,17 +5,14 @@ tests/service_clients/test_candidate_prober.py covers the selection itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from svc_proto.commands import Abort, Cancel, Command, Connect, Notify, Ready
 from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.phone.service import PhoneState
 from svc_proto.wire.events import CloseWebSocket, RequestHead
-from tests.phone.harness import STREAM, TOKEN, PhoneHarness
+from tests.phone.harness import STREAM, TOKEN, PhoneHarness, connects
 
 LAN = Candidate("lan", 0, "ws://lan.example:8767")
-LAN2 = Candidate("lan", 0, "ws://lan2.example:8767")
 PUBLIC = Candidate("public", 1, "wss://public.example:443")
 S = PhoneState
 
@@ -27,10 +24,6 @@ def rig_of(*routes: Candidate) -> tuple[PhoneHarness, list[Connect]]:
     ready, *probes = rig.book.drain_commands()
     assert ready == Ready()
     return rig, connects(probes)
-
-
-def connects(commands: Sequence[Command]) -> list[Connect]:
-    return [command for command in commands if isinstance(command, Connect)]
 
 
 def answer(rig: PhoneHarness, probe: Connect, status: int = 200, target: str = "/health") -> list[Command]:
@@ -49,10 +42,6 @@ def routes_told(rig: PhoneHarness) -> list[str]:
     return [str(tell.fields["role"]) for tell in rig.new_notifications() if tell.event == "route"]
 
 
-def host(order: Connect) -> str:
-    return order.host
-
-
 # --- selection ----------------------------------------------------------------------------------------------------
 
 
@@ -60,7 +49,7 @@ def test_best_answering_candidate_is_used() -> None:
     rig, (probe,) = rig_of(PUBLIC, LAN)
     assert (probe.host, probe.port, probe.tls) == ("lan.example", 8767, False)
     (order,) = connects(answer(rig, probe))
-    assert host(order) == "lan.example"
+    assert order.host == "lan.example"
     assert rig.new_notifications()[-1] == Notify("route", {"role": "lan", "url": LAN.url})
     rig.online(connect=order)
     assert rig.is_in(S.ONLINE)
@@ -76,7 +65,7 @@ def test_phone_backs_off_when_no_candidate_answers() -> None:
     problems = f"{LAN.url}: internal; {PUBLIC.url}: tls"
     assert rig.book.logs[-1].fields == {"problem": "no route answers", "detail": problems}
     assert 1.0 <= rig.pause() <= 1.25
-    assert host(rig.next_connect()) == "lan.example"
+    assert rig.next_connect().host == "lan.example"
 
 
 # --- reconnecting -------------------------------------------------------------------------------------------------
@@ -96,7 +85,7 @@ def test_selection_is_cached_for_a_minute() -> None:
     rig.vanish()
     probe = rig.next_connect()
     (order,) = connects(answer(rig, probe))
-    assert host(order) == "lan.example"
+    assert order.host == "lan.example"
 
 
 def test_unusable_candidate_is_probed_again() -> None:
@@ -107,7 +96,7 @@ def test_unusable_candidate_is_probed_again() -> None:
     rig.book.fail(probe)
     (fallback,) = connects(rig.book.drain_commands())
     (order,) = connects(answer(rig, fallback))
-    assert host(order) == "public.example"
+    assert order.host == "public.example"
     rig.online(connect=order)
     assert routes_told(rig)[-1] == "public"
 
@@ -137,7 +126,7 @@ def test_network_change_moves_the_phone_to_another_candidate() -> None:
     rig = online_on_the_lan()
     rig.type("cellular")
     (probe,) = connects(rig.book.drain_commands())
-    assert host(probe) == "lan.example"
+    assert probe.host == "lan.example"
     rig.book.fail(probe)
     (following,) = connects(rig.book.drain_commands())
     answer(rig, following)
@@ -148,7 +137,7 @@ def test_network_change_moves_the_phone_to_another_candidate() -> None:
         rig.book.drain_commands()
     rig.book.fail(rig.next_connect())  # the better tier is probed again; the result of the worse one is cached
     (order,) = connects(rig.book.drain_commands())
-    assert (host(order), order.tls) == ("public.example", True)
+    assert (order.host, order.tls) == ("public.example", True)
     rig.online(connect=order)
     assert routes_told(rig) == ["public"]
 
@@ -232,4 +221,4 @@ def test_attachments_use_the_selected_candidate() -> None:
     rig = online_on_the_lan()
     rig.type("show MEDIA:svc-relay://abc")
     (order,) = connects(rig.book.drain_commands())
-    assert host(order) == "lan.example"
+    assert order.host == "lan.example"

@@ -7,9 +7,8 @@ from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.phone.backend import UploadReply
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
 from tests.phone.harness import TOKEN, PhoneHarness, RelayEnd, request
+from tests.phone.safety.scripted_backend import PICTURE
 from tests.support.playbook import SendMatcher
-
-PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 
 
 def upload(rig: PhoneHarness) -> RelayEnd:

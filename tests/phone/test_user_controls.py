@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.commands import Abort, Command, Connect, Notify
+from svc_proto.commands import Abort, Connect, Notify
 from svc_proto.facts import Closed, ReadClosed, Received
 from svc_proto.phone.keyboard_control import HELP
 from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.safety.view import ACCESSIBILITY_HINT
-from tests.phone.harness import KEYS, PhoneHarness, with_keyboard
+from tests.phone.harness import KEYS, PhoneHarness, notes, with_keyboard
 from tests.phone.safety.scripted_backend import ScriptedBackend
 
 
@@ -17,32 +17,18 @@ def say(rig: PhoneHarness, line: str) -> list[str]:
     return notes(rig.book.drain_commands())
 
 
-def notes(commands: list[Command]) -> list[str]:
-    told = [command for command in commands if isinstance(command, Notify) and command.event == "note"]
-    return [str(tell.fields["text"]) for tell in told]
-
-
-def ask(rig: PhoneHarness, request_id: str, text: str = "Send") -> str:
-    """Send a command that needs a confirmation and return the id of the confirmation."""
-    rig.command("/tap_text", request_id, body={"text": text})
-    (asked,) = rig.book.drain_commands()
-    assert isinstance(asked, Notify)
-    assert asked.event == "asked"
-    return str(asked.fields["confirmation"])
-
-
 def test_yes_and_no_and_always() -> None:
     rig = with_keyboard()
-    ask(rig, "r1")
+    rig.ask("r1")
     rig.book >> Received(KEYS, b"y")
     rig.book >> Received(KEYS, b"\r\n")
     commands = rig.book.drain_commands()
     assert notes(commands) == ["c1 allowed"]
     assert [call.path for call in rig.backend.asked] == ["/tap_text"]
-    ask(rig, "r2")
+    rig.ask("r2")
     assert say(rig, "n") == ["c2 denied"]
     assert len(rig.backend.asked) == 1
-    ask(rig, "r3")
+    rig.ask("r3")
     assert say(rig, "a") == ["c3 allowed, not to be asked again"]
     rig.command("/tap_text", "r4", body={"text": "send"})
     assert rig.book.drain_commands()[0] == Notify("performed", {"method": "POST", "path": "/tap_text", "status": 200})
@@ -59,7 +45,7 @@ def test_an_answer_to_nothing() -> None:
 
 def test_several_confirmations_need_a_named_answer() -> None:
     rig = with_keyboard()
-    first, second = ask(rig, "r1"), ask(rig, "r2")
+    first, second = rig.ask("r1"), rig.ask("r2")
     assert say(rig, "y") == [f"several questions are open: say for example y {first}"]
     assert rig.backend.asked == []
     assert say(rig, f"y {second}") == [f"{second} allowed"]
@@ -69,9 +55,9 @@ def test_several_confirmations_need_a_named_answer() -> None:
 
 def test_yes_for_an_expired_confirmation() -> None:
     rig = with_keyboard()
-    first = ask(rig, "r1")
+    first = rig.ask("r1")
     rig.book.after(25.0).drain_commands()
-    second = ask(rig, "r2")
+    second = rig.ask("r2")
     rig.book.after(1.9).drain_commands()
     assert say(rig, "y") == [f"the question before this one has just lapsed: say y {second} if you mean this one"]
     assert rig.backend.asked == []
@@ -82,11 +68,13 @@ def test_yes_for_an_expired_confirmation() -> None:
 
 def test_a_yes_after_the_connection_was_lost() -> None:
     rig = with_keyboard()
-    ask(rig, "r1")
+    first = rig.ask("r1")
     rig.vanish()
     assert say(rig, "y") == ["there is no question open"]
+    assert say(rig, f"y {first}") == [f"there is no question {first}"]
+    assert rig.backend.asked == []
     rig.online(connect=rig.next_connect())
-    second = ask(rig, "r2")
+    second = rig.ask("r2")
     assert say(rig, "y") == [f"the question before this one has just lapsed: say y {second} if you mean this one"]
 
 
@@ -115,7 +103,7 @@ def test_a_store_build_has_nothing_to_turn_on() -> None:
 
 def test_off_denies_pending_confirmations() -> None:
     rig = with_keyboard()
-    ask(rig, "r1")
+    rig.ask("r1")
     rig.book >> Received(KEYS, b"off\n")
     rig.book.drain_commands()
     assert [tell.fields.get("status") for tell in rig.new_notifications() if tell.event == "performed"] == [403]
@@ -128,9 +116,9 @@ def test_off_denies_pending_confirmations() -> None:
 @pytest.mark.parametrize("end", [ReadClosed(KEYS), Closed(KEYS, "hang-up"), Received(KEYS, b"y" * 4097)])
 def test_no_keyboard_denies_confirmations(end: ReadClosed | Closed | Received) -> None:
     rig = with_keyboard()
-    ask(rig, "r1")
+    rig.ask("r1")
     rig.book >> end
-    rig.book.drain_commands()
+    assert (Abort(KEYS) in rig.book.drain_commands()) is not isinstance(end, Closed)
     rig.command("/tap_text", "r2", body={"text": "Send"})
     rig.book.drain_commands()
     assert [tell.fields["status"] for tell in rig.new_notifications() if tell.event == "performed"] == [403, 403]

@@ -29,16 +29,12 @@ from svc_proto.wire.events import (
     WebSocketClosed,
 )
 from svc_proto.wire.limits import MAX_TEXT
-from tests.phone.harness import ASKING, STREAM, TOKEN, PhoneHarness, RelayEnd, request
+from tests.phone.harness import ASKING, STREAM, TOKEN, PhoneHarness, RelayEnd, notes, request
 
 MADE = {"success": True, "websocket_path": "/voice/realtime-agent/v1"}
 READY = {"type": "voice.session.ready", "chat_session_id": None}
 DONE = {"type": "voice.response.done", "chat_session_id": "chat-7"}
 PCM = bytes(range(200))
-
-
-def notes(commands: list[Command]) -> list[str]:
-    return [str(tell.fields["text"]) for tell in commands if isinstance(tell, Notify) and tell.event == "note"]
 
 
 class Talk:
@@ -72,14 +68,18 @@ class Talk:
         self.rig.book >> self.end.answer(status, json.dumps(body).encode())
         return [] if status == 200 and body == MADE else self.rig.book.drain_commands()
 
-    def open(self, text: str = "What is on the screen?") -> None:
-        """Open a session; the phone sends the text once the session is ready."""
-        self.say(text)
-        self.answered()
+    def dial(self) -> None:
+        """Let the phone connect to the session and request its WebSocket."""
         self.end = self.rig.connected()
         head, *_ = self.end.receive(self.rig.book.drain_commands())
         assert isinstance(head, RequestHead)
         assert (head.target, head.websocket) == ("/voice/realtime-agent/v1", True)
+
+    def open(self, text: str = "What is on the screen?") -> None:
+        """Open a session; the phone sends the text once the session is ready."""
+        self.say(text)
+        self.answered()
+        self.dial()
         self.rig.book >> self.end.received_fact(AcceptWebSocket(STREAM)) << []
         assert self.hears(READY) == [{"type": "response.create", "text": text}]
 
@@ -158,8 +158,7 @@ def test_recording_is_sent_in_chunks() -> None:
     talk.end = talk.rig.connected()
     talk.end.receive(talk.rig.book.drain_commands())
     talk.answered()
-    talk.end = talk.rig.connected()
-    talk.end.receive(talk.rig.book.drain_commands())
+    talk.dial()
     talk.rig.book >> talk.end.received_fact(AcceptWebSocket(STREAM)) << []
     piece = {"sample_rate": HEARING_RATE, "audio_base64": b64encode(b"\1\2" * (CHUNK_SIZE // 2)).decode("ascii")}
     assert talk.hears(READY) == [
@@ -213,10 +212,7 @@ def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"type": "voice.error", "message": "no key"}, "no key"),
         ({"type": "voice.error"}, "no reason given"),
-        (
-            {"type": "hermes.run.promoted", "spoken_handoff": False},
-            "this takes longer: its answer will be in the chat",
-        ),
+        ({"type": "hermes.run.promoted", "spoken_handoff": False}, "this takes longer: its answer will be in the chat"),
     ],
 )
 def test_failed_turn(event: dict[str, Any], why: str) -> None:
@@ -252,8 +248,7 @@ def test_ready_timeout() -> None:
     talk = Talk()
     talk.say("Hi")
     talk.answered()
-    talk.end = talk.rig.connected()
-    talk.end.receive(talk.rig.book.drain_commands())
+    talk.dial()
     talk.rig.book >> talk.end.received_fact(AcceptWebSocket(STREAM)) << []
     assert notes(talk.rig.book.after(READY_TIMEOUT).drain_commands()) == ["voice: the agent did not answer in time"]
 
@@ -268,8 +263,7 @@ def test_refusals() -> None:
         assert notes(talk.answered(status, body)) == [f"voice: the relay makes no voice session: {why}"]
     talk.say("Hi")
     talk.answered()
-    talk.end = talk.rig.connected()
-    talk.end.receive(talk.rig.book.drain_commands())
+    talk.dial()
     assert notes(talk.answered(404, {})) == ["voice: the relay opens no voice session: status 404"]
     talk.rig.type("say Hi")
     connect = talk.rig.book.order(Connect)

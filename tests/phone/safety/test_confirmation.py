@@ -5,7 +5,6 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import PhoneCommand
-from svc_proto.phone.safety.bounds import DEFAULT_TIMEOUT
 from svc_proto.phone.safety.confirmation import (
     CONFIRMATION_TABLE,
     ConfirmationRequest,
@@ -56,10 +55,6 @@ def test_an_overlay_is_answered_once() -> None:
 @pytest.mark.parametrize(("asked", "kept"), [(0, 10), (9.9, 10), (10, 10), (25, 25), (60, 60), (61, 60)])
 def test_the_time_out_is_clamped(asked: float, kept: float) -> None:
     assert clamp_timeout(asked) == kept
-
-
-def test_default_timeout_ends_before_the_relays() -> None:
-    assert clamp_timeout(DEFAULT_TIMEOUT) == DEFAULT_TIMEOUT < 30
 
 
 def test_trust_is_by_verb_and_by_action() -> None:

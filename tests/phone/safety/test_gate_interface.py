@@ -3,7 +3,6 @@ from __future__ import annotations
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.phone.safety.gate import SafetyGate
-from svc_proto.phone.safety.gate_interface import GuardedBackend, TargetTextSource
 from tests.phone.safety.scripted_backend import (
     NOW,
     OK,
@@ -47,8 +46,3 @@ def test_emulator_can_be_guarded() -> None:
     assert not backend.gestures
     unattended = gate.status(NOW)["unattended"]
     assert unattended == {"supported": True, "enabled": True, "credential_lock_detected": True}
-
-
-def test_backend_that_does_not_name_pressed_texts() -> None:
-    backend: GuardedBackend = ScriptedBackend()
-    assert not isinstance(backend, TargetTextSource)

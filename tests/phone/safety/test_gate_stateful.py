@@ -37,16 +37,8 @@ CASES: list[tuple[str, dict[str, object]]] = [
 ]
 ASKABLE = ("/tap", "/tap_text", "/type", "/call", "/send_sms")
 LOSSES = [
-    "nothing",
-    "accessibility",
-    "master",
-    "foreground",
-    "text",
-    "keyguard",
-    "uncovered",
-    "connection",
-    "forget",
-    "overlay",
+    *("nothing", "accessibility", "master", "foreground", "app", "text"),
+    *("keyguard", "uncovered", "connection", "forget", "overlay"),
 ]
 ALWAYS_ASK = ("/call", "/send_sms", "/share_media")
 READING = ("/current_app", "/screen", "/screenshot")
@@ -148,10 +140,6 @@ class Gates(RuleBasedStateMachine):
     def granted(self) -> None:
         self.everything_is_granted()
 
-    @rule(case=st.sampled_from([case for case in CASES if case[1] and case[1].get("package") is None]))
-    def touch(self, case: tuple[str, dict[str, object]]) -> None:
-        self.command(case)
-
     @rule(loses=st.sampled_from(["nothing", "consent", "master", "idle", "process", "busy"]))
     def picture(self, loses: str) -> None:
         """Take a screenshot, perhaps after the capture consent has ended."""
@@ -183,10 +171,10 @@ class Gates(RuleBasedStateMachine):
                 self.accessibility(False)
             case "master":
                 self.master(False)
-            case "foreground":
-                self.other_app(BANK)
+            case "foreground" | "app":
+                self.other_app(BANK if loses == "foreground" else "com.example.other")
             case "text":
-                self.other_text("Send all")
+                self.other_text(data.draw(st.sampled_from(["Send all", "Cancel"])))
             case "keyguard":
                 self.unattended_access(True, False)
             case "uncovered":
@@ -272,24 +260,6 @@ class Gates(RuleBasedStateMachine):
         self.command(case)
         self.lock_in_front_of(None)
         self.other_app(MAIL)
-
-    @rule(change=st.sampled_from(["text", "app", "nothing"]), remember=st.booleans(), data=st.data())
-    def allow_something_else(self, change: str, remember: bool, data: st.DataObject) -> None:
-        """Allow a touch after its node, the foreground app or nothing has changed since the confirmation was shown."""
-        self.everything_is_granted()
-        self.unattended_access(False, True)
-        self.other_app(MAIL)
-        self.other_text("Send")
-        self.command(("/tap", {"nodeId": "w0:1"}))
-        match change:
-            case "text":
-                self.other_text("Cancel")
-            case "app":
-                self.other_app("com.example.other")
-        if self.waiting:
-            self.decide(data, True, remember)
-        self.other_app(MAIL)
-        self.other_text("Send")
 
     @rule(seconds=st.sampled_from([0.0, 1.0, 10.0, 24.0, 25.0, 299.0, 300.0]))
     def advance(self, seconds: float) -> None:

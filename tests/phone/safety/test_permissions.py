@@ -24,15 +24,6 @@ def test_a_screenshot_needs_consent() -> None:
     assert refused(gate, backend, command("/screenshot")) == CommandReply(500, told)
     gate.set_capture_consent(True)
     assert gate.execute(command("/screenshot"), NOW) == OK
-    gate.set_master(False, NOW)
-    gate.set_master(True, NOW)
-    assert gate.execute(command("/screenshot"), NOW) != OK
-
-
-def test_nothing_is_granted_at_first() -> None:
-    consents = SystemPermissions()
-    assert (consents.accessibility, consents.screen_capture, consents.overlay) == (False, False, False)
-    assert consents.notification_listener is None
 
 
 def test_only_capture_consent_ends_with_the_session() -> None:

@@ -58,18 +58,9 @@ def test_inspected_packages(path: str, body: dict[str, object], expected: tuple[
     assert route_rules.target_packages(command(path, **body)) == expected
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "text"),
-    [
-        ("/call", {"number": "+15550100"}, "+15550100"),
-        ("/send_sms", {"to": "+15550100", "body": "on my way"}, "+15550100\non my way"),
-        ("/send_mms", {"to": "+1", "text": "look", "media": "t1"}, "to +1\nmedia t1\ntext look"),
-        ("/share_media", {"paths": ["/c"], "package": "com.example"}, "app com.example\nfile /c"),
-    ],
-)
-def test_confirmation_shows_the_outgoing_data(path: str, body: dict[str, object], text: str) -> None:
-    question = route_rules.confirmation_request_of(command(path, **body))
-    assert (question.action, question.verb, question.text) == (path[1:], None, text)
+def test_confirmation_shows_the_outgoing_data() -> None:
+    question = route_rules.confirmation_request_of(command("/send_sms", to="+15550100", body="on my way"))
+    assert (question.action, question.verb, question.text) == ("send_sms", None, "+15550100\non my way")
 
 
 @pytest.mark.parametrize(
