@@ -22,12 +22,6 @@ def test_requests_that_open_no_session(web: McpHttpHarness) -> None:
     assert web.call("PUT", b"x").result.status == 405
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_unsupported_version_is_refused(web: McpHttpHarness, method: str) -> None:
-    answer = web.open().call(method, headers={"mcp-protocol-version": "2031-01-01"}).result
-    assert (answer.status, answer.json["code"]) == (400, "unsupported_version")
-
-
 def test_session_of_another_bearer_is_not_found(web: McpHttpHarness) -> None:
     session, other = web.open(), web.open(token=web.book.pair().token)
     assert session.identity in web.server.sessions

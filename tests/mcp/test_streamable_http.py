@@ -1,20 +1,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
 from svc_proto.facts import ReadClosed
 from svc_proto.mcp.pending_request import STATELESS_VERSION
-from svc_proto.mcp.streamable_http import MAX_PRINCIPALS, STREAM_AFTER
+from svc_proto.mcp.streamable_http import STREAM_AFTER
 from svc_proto.schema.mcp_messages import HANDSHAKE_VERSIONS
 from tests.mcp.http_harness import McpHttpHarness, message, status, stream_messages
 from tests.mcp.stdio_harness import ELICITS
 from tests.relay.harness import REMOTE
 
 PING = message("ping")
-PAY: dict[str, Any] = {"name": "pay", "arguments": {"word": "bread"}}
 
 
 @pytest.mark.parametrize(
@@ -70,13 +68,6 @@ def test_two_callers_with_the_same_id(web: McpHttpHarness) -> None:
     assert status(calls[1]) == 0
 
 
-def test_stateless_elicitation(web: McpHttpHarness) -> None:
-    asked = web.stateless("tools/call", elicits=True, **PAY).result.json["result"]
-    again: dict[str, Any] = {"inputResponses": {"confirm": {"action": "accept"}}, "requestState": asked["requestState"]}
-    assert web.stateless("tools/call", elicits=True, **PAY, **again).result.json["result"]["isError"] is False
-    assert web.shop.done == [{"word": "bread"}]
-
-
 def test_a_session(web: McpHttpHarness) -> None:
     session = web.open()
     assert len(session.identity) == 32
@@ -116,14 +107,6 @@ def test_elicitation_over_http(web: McpHttpHarness) -> None:
     # The end was sent and can be replayed.
     back = session.listen("1-1")
     assert stream_messages(back)[0]["id"] == 7
-
-
-def test_features_are_cached_for_recent_principals(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert MAX_PRINCIPALS > 1
-    monkeypatch.setattr("svc_proto.mcp.streamable_http.MAX_PRINCIPALS", 1)
-    web.open()
-    web.open(token=web.book.pair().token)
-    web.open()
 
 
 def test_revoked_principal_loses_sessions_and_calls(web: McpHttpHarness) -> None:
