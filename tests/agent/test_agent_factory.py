@@ -5,7 +5,6 @@ from svc_proto.agent.interface import Agent
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from tests.agent.harness import AgentHarness
-from tests.support.servers.model_server import plain
 
 
 def test_no_secret_shows() -> None:
@@ -20,10 +19,3 @@ def test_agent_is_idle_after_construction() -> None:
         return engine.flow_count
 
     assert AgentHarness().run(plan) == 1  # the flow of this plan
-
-
-def test_configured_model_answers() -> None:
-    world = AgentHarness(model=[plain("From the model")])
-    world.answer("Hi")
-    world.command("/echo Built in")
-    assert world.host.text == "From the modelBuilt in"

@@ -34,13 +34,7 @@ def nothing(arguments: Arguments) -> Flow[str]:
     return ""
 
 
-CALL = Tool(
-    name="phone_call",
-    description="",
-    parameters=schema(),
-    run=nothing,
-    needs_approval="Costs money.",
-)
+CALL = Tool(name="phone_call", description="", parameters=schema(), run=nothing, needs_approval="Costs money.")
 INTENT = Tool(name="phone_send_intent", description="", parameters=schema(), run=nothing)
 A_CALL = ToolCall(id="c", name="phone_call", args={"whatever": "the model wrote"})
 
@@ -169,29 +163,17 @@ def test_remembered_approvals_are_limited(monkeypatch: pytest.MonkeyPatch) -> No
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[bool]]:
         known = ApprovalMemory(engine)
         world.host.engine = engine
-        for session, number in (("a", 1), ("a", 2), ("a", 3), ("b", 1), ("c", 1)):
+        for session, number in (("a", 1), ("b", 1), ("c", 1), ("c", 2), ("c", 3)):
             yield from known.request(session, about(number=number), world.host)
         found = []
-        for session, number in (("a", 3), ("b", 1), ("c", 1)):
+        for session, number in (("a", 1), ("b", 1), ("c", 1), ("c", 2), ("c", 3)):
             found.append((yield from known.remembers(session, f"phone_call {number}")))
         yield from gather(engine, [known.request("d", about(number=number), world.host) for number in (7, 8, 9)])
         yield from known._write("phone_call 9")  # stored already
         return found
 
-    assert world.run(plan) == [False, True, True]
+    assert world.run(plan) == [False, True, False, True, True]
     assert json.loads(world.disk.get(PATH)) == {"always": ["phone_call 8", "phone_call 9"]}
-    sessions: list[dict[str, None]] = []
-
-    def again(parts: AgentParts, engine: Engine) -> Flow[None]:
-        known = ApprovalMemory(engine)
-        world.host.engine = engine
-        world.host.choices = ["session"] * 3
-        for number in (1, 2, 3):
-            yield from known.request("a", about(number=number), world.host)
-        sessions.extend(known._sessions.values())
-
-    world.run(again)
-    assert [list(patterns) for patterns in sessions] == [["phone_call 2", "phone_call 3"]]
 
 
 @pytest.mark.parametrize("text", [b"\xff", b"{", b"[]", b'{"always": 5}'])

@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from svc_proto.agent.avatar import MAX_AVATAR, Avatar, parse_avatar
+from svc_proto.agent.avatar import MAX_AVATAR, parse_avatar
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -24,7 +24,3 @@ def test_pictures(content: str, kind: str | None) -> None:
     found = parse_avatar(content)
     assert (None if found is None else found.kind) == kind
     assert found is None or parse_avatar(found.url) == found
-
-
-def test_the_url() -> None:
-    assert Avatar("image/png", b"abc").url == "data:image/png;base64,YWJj"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,12 +12,8 @@ WORD = {"type": "string"}
 
 
 def nothing(arguments: object) -> Flow[str]:
-    yield from _none()
+    yield from ()
     return ""
-
-
-def _none() -> Iterator[Any]:
-    return iter(())
 
 
 def tool(name: str, *required: str, **properties: Any) -> Tool:
@@ -102,10 +97,6 @@ def test_unknown_phone_action(line: str) -> None:
     plan = parse_command(line, TOOLS)
     assert plan.calls == ()
     assert "ACTION is one of ping, tap, tap_text, send_sms, share_media, wait" in plan.say
-
-
-def test_several_calls() -> None:
-    assert [name for name, _ in parse_command("/parallel", TOOLS).calls] == ["demo_wait", "demo_wait", "skills_list"]
 
 
 @pytest.mark.parametrize(

@@ -22,20 +22,15 @@ def fed(*data: str) -> CompletionAssembler:
     return assembly
 
 
-def fragment(
-    arguments: object = None, *, name: str | None = None, identity: str | None = None, index: int | None = None
-) -> str:
-    function: dict[str, object] = {}
-    if name is not None:
-        function["name"] = name
-    if arguments is not None:
-        function["arguments"] = arguments
-    call: dict[str, object] = {"function": function}
-    if identity is not None:
-        call["id"] = identity
-    if index is not None:
-        call["index"] = index
-    return delta(tool_calls=[call])
+def fragment(name: str = "", arguments: object = None, *, call: str | None = None, at: int | None = None) -> str:
+    """Return a chunk with a piece of the tool call with the id `call` and the index `at`."""
+    function = {"name": name or None, "arguments": arguments}
+    members = {
+        "id": call,
+        "index": at,
+        "function": {key: value for key, value in function.items() if value is not None},
+    }
+    return delta(tool_calls=[{key: value for key, value in members.items() if value is not None}])
 
 
 def texts(delta: Delta) -> str:
@@ -111,74 +106,63 @@ def test_usage_so_far_grows() -> None:
     [
         # one call in pieces, as most servers write it
         (
-            [fragment("", name="tap", identity="a", index=0), fragment('{"x"', index=0), fragment(":1}", index=0)],
+            [fragment("tap", "", call="a", at=0), fragment(arguments='{"x"', at=0), fragment(arguments=":1}", at=0)],
             [("a", "tap", '{"x":1}')],
         ),
         # two calls, their pieces mixed
         (
             [
-                fragment(name="tap", identity="a", index=0),
-                fragment(name="type", identity="b", index=1),
-                fragment("1", index=1),
-                fragment("0", index=0),
+                *(fragment("tap", call="a", at=0), fragment("type", call="b", at=1)),
+                *(fragment(arguments="1", at=1), fragment(arguments="0", at=0)),
             ],
             [("a", "tap", "0"), ("b", "type", "1")],
         ),
         # without ids
-        ([fragment("{}", name="tap", index=0), fragment("{}", name="tap", index=1)], [("", "tap", "{}")] * 2),
+        ([fragment("tap", "{}", at=0), fragment("tap", "{}", at=1)], [("", "tap", "{}")] * 2),
         # no index: whole calls, separated by their ids
-        (
-            [fragment("{}", name="tap", identity="a"), fragment("{}", name="tap", identity="b")],
-            [("a", "tap", "{}"), ("b", "tap", "{}")],
-        ),
+        ([fragment("tap", "{}", call="a"), fragment("tap", "{}", call="b")], [("a", "tap", "{}"), ("b", "tap", "{}")]),
         # neither index nor id: a name begins a call
-        ([fragment("{}", name="tap"), fragment("[]", name="type")], [("", "tap", "{}"), ("", "type", "[]")]),
+        ([fragment("tap", "{}"), fragment("type", "[]")], [("", "tap", "{}"), ("", "type", "[]")]),
         # neither, in pieces
-        ([fragment(name="tap"), fragment("{"), fragment("}")], [("", "tap", "{}")]),
+        ([fragment("tap"), fragment(arguments="{"), fragment(arguments="}")], [("", "tap", "{}")]),
         # an id that only comes with the second call
-        (
-            [fragment("{}", name="tap"), fragment("[]", name="type", identity="b")],
-            [("", "tap", "{}"), ("b", "type", "[]")],
-        ),
+        ([fragment("tap", "{}"), fragment("type", "[]", call="b")], [("", "tap", "{}"), ("b", "type", "[]")]),
         # all with the index 0, separated by their ids
         (
-            [fragment("{}", name="tap", identity="a", index=0), fragment("[]", name="type", identity="b", index=0)],
+            [fragment("tap", "{}", call="a", at=0), fragment("type", "[]", call="b", at=0)],
             [("a", "tap", "{}"), ("b", "type", "[]")],
         ),
         # the id, and also the name, repeated with each piece
-        (
-            [fragment("{", name="tap", identity="a"), fragment("}", name="tap", identity="a")],
-            [("a", "tap", "{}")],
-        ),
-        ([fragment(name="tap", index=0), fragment("{}", name="tap", index=0)], [("", "tap", "{}")]),
+        ([fragment("tap", "{", call="a"), fragment("tap", "}", call="a")], [("a", "tap", "{}")]),
+        ([fragment("tap", at=0), fragment("tap", "{}", at=0)], [("", "tap", "{}")]),
         # the id arrives late
-        ([fragment(name="tap", index=0), fragment("{}", identity="a", index=0)], [("a", "tap", "{}")]),
+        ([fragment("tap", at=0), fragment(arguments="{}", call="a", at=0)], [("a", "tap", "{}")]),
         # the name in pieces
-        ([fragment(name="phone", index=0), fragment("{}", name="_tap", index=0)], [("", "phone_tap", "{}")]),
+        ([fragment("phone", at=0), fragment("_tap", "{}", at=0)], [("", "phone_tap", "{}")]),
         # all with the index 0 and no or an empty id: arguments after whole ones begin a call
         (
-            [fragment('{"a":1}', name="tap", index=0), fragment('{"a":2}', name="tap", index=0, identity="")],
+            [fragment("tap", '{"a":1}', at=0), fragment("tap", '{"a":2}', at=0, call="")],
             [("", "tap", '{"a":1}'), ("", "tap", '{"a":2}')],
         ),
         # the same, in pieces, with the name repeated
         (
-            [fragment('{"a"', name="tap", index=0), fragment(":1}", name="tap", index=0), fragment("{", name="t")],
+            [fragment("tap", '{"a"', at=0), fragment("tap", ":1}", at=0), fragment("t", "{")],
             [("", "tap", '{"a":1}'), ("", "t", "{")],
         ),
         # cut-off arguments, then another tool
-        ([fragment('{"a"', name="tap"), fragment("{}", name="type")], [("", "tap", '{"a"'), ("", "type", "{}")]),
+        ([fragment("tap", '{"a"'), fragment("type", "{}")], [("", "tap", '{"a"'), ("", "type", "{}")]),
         # the whole call again at the end
-        ([fragment("{}", name="tap", identity="a", index=0)] * 2, [("a", "tap", "{}")]),
+        ([fragment("tap", "{}", call="a", at=0)] * 2, [("a", "tap", "{}")]),
         # one id for all calls
         (
-            [fragment("{}", name="tap", identity="a", index=0), fragment('{"a":2}', name="tap", identity="a", index=1)],
+            [fragment("tap", "{}", call="a", at=0), fragment("tap", '{"a":2}', call="a", at=1)],
             [("a", "tap", "{}"), ("a", "tap", '{"a":2}')],
         ),
         # the index counts fragments
-        ([fragment("{", name="tap", index=0), fragment("}", index=1)], [("", "tap", "{}")]),
+        ([fragment("tap", "{", at=0), fragment(arguments="}", at=1)], [("", "tap", "{}")]),
         # the id names an earlier call
         (
-            [fragment(name="tap", identity="a"), fragment(name="type", identity="b"), fragment("{}", identity="a")],
+            [fragment("tap", call="a"), fragment("type", call="b"), fragment(arguments="{}", call="a")],
             [("a", "tap", "{}"), ("b", "type", "")],
         ),
         # the form before `tool_calls`
@@ -187,10 +171,10 @@ def test_usage_so_far_grows() -> None:
             [("", "tap", "{}")],
         ),
         # arguments as an object
-        ([fragment({"x": 1}, name="tap", identity="a")], [("a", "tap", '{"x":1}')]),
+        ([fragment("tap", {"x": 1}, call="a")], [("a", "tap", '{"x":1}')]),
         # invalid input
         ([delta(tool_calls=[5, {"function": 6, "id": 7}])], [("", "", "")]),
-        ([fragment(8, name="tap")], [("", "tap", "")]),
+        ([fragment("tap", 8)], [("", "tap", "")]),
     ],
 )  # fmt: skip
 def test_calls(fragments: list[str], calls: list[tuple[str, str, str]]) -> None:
@@ -204,17 +188,17 @@ def test_a_whole_answer() -> None:
 
 
 def test_too_many_calls() -> None:
-    fragments = [fragment("{}", name="tap", index=place) for place in range(MAX_CALLS)]
+    fragments = [fragment("tap", "{}", at=place) for place in range(MAX_CALLS)]
     assert len(fed(*fragments).calls) == MAX_CALLS
     with pytest.raises(ModelResponseError, match=f"more than {MAX_CALLS} tools"):
-        fed(*fragments, fragment("{}", name="tap", index=MAX_CALLS))
+        fed(*fragments, fragment("tap", "{}", at=MAX_CALLS))
 
 
 def test_too_long_arguments() -> None:
     half = "x" * (MAX_TEXT // 2)
-    fed(fragment(half, name="tap", index=0), fragment(half, index=0))
+    fed(fragment("tap", half, at=0), fragment(arguments=half, at=0))
     with pytest.raises(ModelResponseError, match="characters of arguments"):
-        fed(fragment(half, name="tap", index=0), fragment(half, index=0), fragment("y", index=0))
+        fed(fragment("tap", half, at=0), fragment(arguments=half, at=0), fragment(arguments="y", at=0))
 
 
 @pytest.mark.parametrize("name", ["content", "reasoning"])
@@ -363,7 +347,6 @@ def closed(*data: str) -> CompletionAssembler:
     [
         (["<th", "ink>Hm.</thi", "nk>Hello."], "Hello.", "Hm."),
         (["Hello <thin"], "Hello <thin", ""),
-        (["<think>Hm.</thin"], "", "Hm.</thin"),
         (["</think>Hello."], "Hello.", ""),
         (["Hm.", "</think>", "Hello."], "Hello.", "Hm."),
     ],
@@ -406,7 +389,7 @@ def finish(reason: str | None = "stop", **members: object) -> str:
         ([delta(content="a"), finish(), delta(content="b")], False),
         ([delta(content="a"), finish(), delta(content="b"), finish()], False),
         ([delta(content="a"), finish("null"), finish("none")], False),
-        ([fragment("{}", name="tap"), finish("tool_calls")], True),
+        ([fragment("tap", "{}"), finish("tool_calls")], True),
     ],
 )
 def test_finish_reason_at_the_end(chunks: list[str], ending: bool) -> None:
@@ -414,12 +397,6 @@ def test_finish_reason_at_the_end(chunks: list[str], ending: bool) -> None:
 
 
 def test_unknown_members_are_kept() -> None:
-    chunks = [
-        delta(reasoning="hm"),
-        delta(signature="a", audio={"id": 1}),
-        delta(signature="b"),
-        fragment("{}", name="tap"),
-    ]
-    assembly = fed(*chunks)
-    assert assembly.extra == {"reasoning": "hm", "signature": "ab"}
-    assert fed(*chunks[:3]).extra == {"signature": "ab"}
+    chunks = [delta(reasoning="hm"), delta(signature="a", audio={"id": 1}), delta(signature="b")]
+    assert fed(*chunks, fragment("tap", "{}")).extra == {"reasoning": "hm", "signature": "ab"}
+    assert fed(*chunks).extra == {"signature": "ab"}

@@ -15,12 +15,19 @@ from tests.agent.harness import AgentHarness
 from tests.support.servers.model_server import calls
 
 
-def call(name: str = "phone_tap", **args: object) -> ToolCall:
+def call(name: str = "phone_tap", /, **args: object) -> ToolCall:
     return ToolCall(id="c", name=name, args=args, preview=json.dumps(args) if args else None)
 
 
 def screen(text: str) -> ScreenTree:
     return ScreenTree(package="p", nodes=(ScreenNode(text=text),))
+
+
+def act(guard: LoopGuard, shown: str, result: str = "ok", **args: object) -> str | None:
+    """Record an act on a screen with the text `shown`; return the notice to the model, if any."""
+    guard.trail.see(screen(shown))
+    guard.trail.act()
+    return guard.record(call(**args), result, is_act=True)
 
 
 def play(guard: LoopGuard, *names: str, is_act: bool = False) -> tuple[int | None, int | None]:
@@ -65,24 +72,16 @@ def test_different_calls_are_no_loop(numbers: list[int]) -> None:
 def test_equal_presses_on_a_changing_screen_are_no_loop() -> None:
     guard = LoopGuard()
     for number in range(20):
-        guard.trail.see(screen(str(number)))
-        guard.trail.act()
-        assert guard.record(call(), "ok", is_act=True) is None
+        assert act(guard, str(number)) is None
     guard.trail.see(screen("the last"))
     assert (guard.reason, guard.unfinished()) == (None, ())
 
 
 def test_acts_that_bring_up_nothing_new_end_the_turn() -> None:
     guard = LoopGuard()
-    notices: list[str | None] = []
-    for number in range(8):
-        guard.trail.see(screen(str(number % 2)))
-        guard.trail.act()
-        notices.append(guard.record(call(x=number), str(number), is_act=True))
+    notices = [act(guard, str(number % 2), str(number), x=number) for number in range(8)]
     assert [bool(notice) for notice in notices] == [False] * 6 + [True, True] or guard.trail.idle_acts < 8
-    guard.trail.see(screen("0"))
-    guard.trail.act()
-    guard.record(call(x=9), "9", is_act=True)
+    act(guard, "0", "9", x=9)
     assert guard.reason == "The agent was stopped: its last 8 acts brought up nothing new on the screen."
 
 
@@ -95,12 +94,8 @@ def test_the_report_of_a_turn() -> None:
     guard = LoopGuard()
     guard.record(call("memory"), "error: the argument is missing", is_act=False)  # no act
     for result in ("ok", "ok", "error: 403 user_denied: x", "error: no such node.\nLook again."):
-        guard.trail.see(screen("a"))
-        guard.trail.act()
-        guard.record(call(x=1), result, is_act=True)
-    guard.trail.see(screen("b"))
-    guard.trail.act()
-    guard.record(call(x=2), "ok", is_act=True)  # the last one: unknown
+        act(guard, "a", result, x=1)
+    act(guard, "b", x=2)  # the last one: unknown
     guard.record(call("mcp_pay"), "error: The user did not allow this call.", is_act=False)
     assert guard.unfinished() == (
         'phone_tap {"x": 1}: nothing changed on the screen',

@@ -58,15 +58,3 @@ def test_without_a_model_it_needs_no_slash(line: str) -> None:
 @pytest.mark.parametrize("line", ["mcp tools", "/mcpx", "/svc mcp", "tell me of /mcp"])
 def test_other_lines_are_not_the_command(line: str) -> None:
     assert NONE not in said(AgentHarness(), line)
-
-
-def test_nothing_is_configured_any_more() -> None:
-    world = AgentHarness()
-
-    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
-        parts.use_servers({"a": {}})
-        parts.use_servers({})
-        yield from world.turn(parts, ({"type": "text", "text": "/mcp"},), model=None)
-
-    world.run(plan)
-    assert world.host.text == NONE

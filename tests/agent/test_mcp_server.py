@@ -64,6 +64,17 @@ class Kept(AgentHarness):
         return {row["name"]: row["description"] for row in rows if row["name"].startswith("mcp_")}
 
 
+def slow(seconds: float) -> type[McpProgram]:
+    """Return an MCP server that answers `initialize` after this time."""
+
+    class Slow(McpProgram):
+        def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
+            result = {"protocolVersion": protocolVersion, "capabilities": {"tools": {}}}
+            self.child.after(seconds, lambda: self.send(id=1, result=result))
+
+    return Slow
+
+
 def echo(request: Any) -> Any:
     return plain(last_result(request))
 
@@ -267,12 +278,7 @@ def test_a_server_without_tools_and_one_with_too_many() -> None:
 
 
 def test_slow_server_is_waited_for_once() -> None:
-    class Slow(McpProgram):
-        def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
-            result = {"protocolVersion": protocolVersion, "capabilities": {"tools": {}}}
-            self.child.after(30.0, lambda: self.send(id=1, result=result))
-
-    world = Kept(Slow, model=[plain("Hello"), calls(("mcp_shop_read", {})), echo], **READING)
+    world = Kept(slow(30.0), model=[plain("Hello"), calls(("mcp_shop_read", {})), echo], **READING)
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
         parts.use_servers(world.found)
@@ -293,11 +299,7 @@ def test_slow_server_is_waited_for_once() -> None:
 
 
 def test_server_stopped_during_its_start_leaves_no_flow() -> None:
-    class Silent(McpProgram):
-        def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
-            """Never answer."""
-
-    world = Kept(Silent)
+    world = Kept(slow(1_000.0))
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[int]]:
         before = engine.flow_count
@@ -313,12 +315,7 @@ def test_server_stopped_during_its_start_leaves_no_flow() -> None:
 
 
 def test_call_waits_for_a_starting_server() -> None:
-    class Shop(McpProgram):
-        def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
-            result = {"protocolVersion": protocolVersion, "capabilities": {"tools": {}}}
-            self.child.after(3.0, lambda: self.send(id=1, result=result))
-
-    world = Kept(Shop)
+    world = Kept(slow(3.0))
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
         servers = yield from world.servers(parts)

@@ -68,11 +68,6 @@ def test_replacing_and_removing() -> None:
     assert with_memory(world, lambda memory: memory.entries("memory")) == ()
 
 
-def test_replacing_by_an_existing_entry_leaves_one() -> None:
-    world = world_with("a\n§\nb")
-    assert with_memory(world, lambda memory: memory.replace("memory", "a", "b")).body["entry_count"] == 1
-
-
 @pytest.mark.parametrize(
     ("plan", "body"),
     [
@@ -88,10 +83,7 @@ def test_replacing_by_an_existing_entry_leaves_one() -> None:
         ),
         (
             lambda memory: memory.remove("memory", "tea"),
-            {
-                "error": "several entries contain old_text: be more specific",
-                "matches": ["green tea", "black tea"],
-            },
+            {"error": "several entries contain old_text: be more specific", "matches": ["green tea", "black tea"]},
         ),
         (lambda memory: memory.add("moods", "x"), {"error": "target must be memory or user"}),
     ],

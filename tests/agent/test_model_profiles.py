@@ -14,7 +14,6 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.sync import gather
 from svc_proto.schema.model_profile import DEFAULT_PROFILE, PROFILES_FILE, ModelProfile
 from tests.agent.harness import HOME, AgentHarness
-from tests.support.servers.model_server import plain, refusal
 
 PATH = f"{HOME}/{PROFILES_FILE}"
 ENDPOINT = ModelEndpoint(base_url="http://a/v1", model="m")
@@ -78,19 +77,6 @@ def test_lessons_outlive_the_process_for_a_day() -> None:
     assert find(world) == evolve(LEARNED, density=1.0, probed=False)
     assert json.loads(world.disk.get(PATH))["profiles"][0]["learned_at"] == learned_at
     assert find(world, after=PROFILE_TTL) == DEFAULT_PROFILE
-
-
-def test_a_second_process_is_not_refused_again() -> None:
-    answers = [refusal(400, "this model does not support tools"), plain("Ok"), plain("Ok")]
-    world = AgentHarness(model=answers)
-
-    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
-        yield from world.turn(parts, "Hi")
-        yield from sleep(engine, 1.0)  # the file is written meanwhile
-
-    world.run(plan)
-    world.answer("Hi")
-    assert ["tools" in asked for asked in world.model.seen] == [True, False, False]
 
 
 def test_the_file_is_written_for_new_lessons_only() -> None:

@@ -143,10 +143,7 @@ def test_named_numbers_of_an_overflow() -> None:
 @pytest.mark.parametrize(
     ("text", "limit"),
     [
-        (
-            "Invalid 'tools': array too long. Expected an array with maximum length 128, but got length 165",
-            128,
-        ),
+        ("Invalid 'tools': array too long. Expected an array with maximum length 128, but got length 165", 128),
         ("too many tools", None),
         ("at most 64 tools", 64),
     ],

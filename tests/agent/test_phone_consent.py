@@ -155,8 +155,7 @@ def test_a_phone_with_verbs_asks_about_its_verbs(safety: dict[str, object], text
 
 
 @pytest.mark.parametrize(
-    ("safety", "private", "asked"),
-    [({}, False, 0), ({}, True, 1), ({"destructive_verbs_count": 12}, True, 0)],
+    ("safety", "private", "asked"), [({}, False, 0), ({}, True, 1), ({"destructive_verbs_count": 12}, True, 0)]
 )
 def test_a_share_asks_once_private_data_was_read(safety: dict[str, object], private: bool, asked: int) -> None:
     consent, _ = play(Link(DIALER, safety), ("/share_media", {"text": "x"}), private=private)

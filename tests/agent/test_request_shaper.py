@@ -311,22 +311,6 @@ def test_chat_outgrows_its_context(text: str, limit: int) -> None:
     assert len(world.model.seen) <= 8
 
 
-def alternating(asked: dict[str, Any]) -> Any:
-    roles = [row["role"] for row in asked["messages"] if row["role"] != "system"]
-    expected = [("user", "assistant")[place % 2] for place in range(len(roles))]
-    if roles != expected:
-        return refusal(500, "Conversation roles must alternate user/assistant/user/assistant/...")
-    return plain("Noted.")
-
-
-def test_failed_turn_does_not_break_a_server_that_wants_roles_to_alternate() -> None:
-    failed = ({"role": "user", "content": "One"}, {"role": "user", "content": "Two"})
-    script: list[Any] = [alternating, alternating]
-    world = AgentHarness(model=script)
-    assert world.answer("Three", history=failed) == TurnOutcome()
-    assert world.model.seen[1]["messages"][1:] == [{"role": "user", "content": "One\n\nTwo\n\nThree"}]
-
-
 def test_configured_context_is_respected_at_once() -> None:
     world = AgentHarness(model=[strict(4_096, "too long")])
     route = ModelEndpoint(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)

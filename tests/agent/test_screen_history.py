@@ -5,13 +5,7 @@ from itertools import pairwise
 import pytest
 
 from svc_proto.agent.context_window import Row
-from svc_proto.agent.screen_history import (
-    ALLOWANCE,
-    LARGEST_BUDGET,
-    SENT_PER_LOST,
-    screen_budget,
-    shorten_screens,
-)
+from svc_proto.agent.screen_history import ALLOWANCE, LARGEST_BUDGET, SENT_PER_LOST, screen_budget, shorten_screens
 
 SCREEN = 'screen {n} com.example.mail 1080x2400\n1 "Inbox"\n(window behind, com.a)\n2 button "Ada {n}"'
 

@@ -3,15 +3,17 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.agent.turn_consent import TurnConsent
-from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
 from svc_proto.schema.effects.command_effects import Effect
 from svc_proto.schema.effects.effect_kinds import EffectKind
 from svc_proto.schema.effects.screen_tree import ScreenTree
-from tests.agent.harness import AgentHarness
+from tests.engine.toy_service import open_book
 
 GRANTED = Effect(kind=EffectKind.INSTALL, place="store", label="Install", recipient="a")
 SEEN = ScreenTree.parse({"packageName": "store", "nodes": [{"nodeId": "w0:0", "text": "Install"}]})
+
+
+def turn() -> TurnConsent:
+    return TurnConsent.begin(open_book().engine)
 
 
 def screen(*labels: str) -> ScreenTree:
@@ -31,15 +33,10 @@ def screen(*labels: str) -> ScreenTree:
     ],
 )
 def test_an_approval_covers_what_completes_it(effect: Effect, expected: bool) -> None:
-    def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
-        yield from ()
-        turn = TurnConsent.begin(engine)
-        assert not turn.is_granted(effect, SEEN)
-        turn.grant(GRANTED, SEEN)
-        return [turn.is_granted(effect, SEEN) for _ in range(4)]
-
-    found = AgentHarness().run(plan)
-    assert found == [*[expected] * 3, False]
+    consent = turn()
+    assert not consent.is_granted(effect, SEEN)
+    consent.grant(GRANTED, SEEN)
+    assert [consent.is_granted(effect, SEEN) for _ in range(4)] == [*[expected] * 3, False]
 
 
 @pytest.mark.parametrize(
@@ -52,39 +49,25 @@ def test_an_approval_covers_what_completes_it(effect: Effect, expected: bool) ->
     ],
 )
 def test_a_dialog_with_a_way_out_may_repeat_the_label(labels: tuple[str, ...], expected: bool) -> None:
-    def plan(parts: object, engine: Engine) -> Flow[bool]:
-        yield from ()
-        turn = TurnConsent.begin(engine)
-        turn.grant(GRANTED, screen("Install", "Close"))
-        return turn.is_granted(GRANTED, screen(*labels))
-
-    assert AgentHarness().run(plan) is expected
+    consent = turn()
+    consent.grant(GRANTED, screen("Install", "Close"))
+    assert consent.is_granted(GRANTED, screen(*labels)) is expected
 
 
 def test_an_allowed_app_completes_no_other_effect() -> None:
-    def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
-        yield from ()
-        turn = TurnConsent.begin(engine)
-        order = Effect(kind=EffectKind.PURCHASE, place="shop", label="Order")
-        turn.grant(order, SEEN)
-        turn.grant(app := Effect(kind=EffectKind.ELSEWHERE, place="mail"), SEEN)
-        confirm = Effect(kind=EffectKind.CONFIRMATION, place="shop", label="Yes")
-        first = [turn.is_granted(each, SEEN) for each in (app, app, confirm)]
-        turn.leave_screen()
-        return [*first, turn.is_granted(confirm, SEEN), turn.is_granted(app, SEEN)]
-
-    assert AgentHarness().run(plan) == [True, True, True, False, True]
+    consent = turn()
+    consent.grant(Effect(kind=EffectKind.PURCHASE, place="shop", label="Order"), SEEN)
+    consent.grant(app := Effect(kind=EffectKind.ELSEWHERE, place="mail"), SEEN)
+    confirm = Effect(kind=EffectKind.CONFIRMATION, place="shop", label="Yes")
+    assert [consent.is_granted(each, SEEN) for each in (app, app, confirm)] == [True, True, True]
+    consent.leave_screen()
+    assert (consent.is_granted(confirm, SEEN), consent.is_granted(app, SEEN)) == (False, True)
 
 
 def test_a_setting_may_be_changed_back() -> None:
-    def plan(parts: object, engine: Engine) -> Flow[bool]:
-        yield from ()
-        turn = TurnConsent.begin(engine)
-        setting = Effect(kind=EffectKind.SETTING, place="settings", label="Wi-Fi")
-        turn.grant(setting, SEEN)
-        return turn.is_granted(setting, SEEN)
-
-    assert AgentHarness().run(plan)
+    consent, setting = turn(), Effect(kind=EffectKind.SETTING, place="settings", label="Wi-Fi")
+    consent.grant(setting, SEEN)
+    assert consent.is_granted(setting, SEEN)
 
 
 @pytest.mark.parametrize(
@@ -98,21 +81,13 @@ def test_a_setting_may_be_changed_back() -> None:
     ],
 )
 def test_what_a_denial_covers(effect: Effect, expected: bool) -> None:
-    def plan(parts: object, engine: Engine) -> Flow[bool]:
-        yield from ()
-        turn = TurnConsent.begin(engine)
-        turn.deny(Effect(kind=EffectKind.CALL, place="dialer", recipient="5550666"))
-        return turn.is_denied(effect)
-
-    assert AgentHarness().run(plan) is expected
+    consent = turn()
+    consent.deny(Effect(kind=EffectKind.CALL, place="dialer", recipient="5550666"))
+    assert consent.is_denied(effect) is expected
 
 
 @pytest.mark.parametrize(("host", "expected"), [("x.y", True), ("z.y", False)])
 def test_a_denied_host_does_not_cover_another(host: str, expected: bool) -> None:
-    def plan(parts: object, engine: Engine) -> Flow[bool]:
-        yield from ()
-        turn = TurnConsent.begin(engine)
-        turn.deny(Effect(kind=EffectKind.DISCLOSURE, recipient="x.y"))
-        return turn.is_denied(Effect(kind=EffectKind.DISCLOSURE, recipient=host))
-
-    assert AgentHarness().run(plan) is expected
+    consent = turn()
+    consent.deny(Effect(kind=EffectKind.DISCLOSURE, recipient="x.y"))
+    assert consent.is_denied(Effect(kind=EffectKind.DISCLOSURE, recipient=host)) is expected

@@ -13,6 +13,7 @@ from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from tests.agent.harness import AgentHarness
 from tests.agent.tools.phone_world import Step, StockPhone, act, backend_of, lines_of, screen_body
 from tests.agent.tools.test_phone_touches import APP, LOOK, OPEN, PHONES, chats, doing, put_above, world_of
+from tests.support.servers.model_server import calls, plain
 
 FORM = (text_field("first", "First name"), text_field("last", "Last name"), text_field("pin", "PIN", password=True))
 
@@ -309,8 +310,6 @@ def test_a_node_is_described_wherever_it_is(kind: type[EmulatedPhone]) -> None:
 
 
 def test_a_look_behind_acts_of_the_same_answer_shows_their_effect() -> None:
-    from tests.support.servers.model_server import calls, plain
-
     world = world_of(*chats())
     world.model.answers = [
         calls(OPEN, ("phone_tap_text", {"text": "Bo"}), LOOK, ("phone_current_app", {})),

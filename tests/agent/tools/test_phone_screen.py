@@ -38,29 +38,6 @@ def button(value: str) -> Node:
 # --- nodes and rows ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("node", "kind"),
-    [
-        (text("x"), ""),
-        (button("x"), "button"),
-        ({"longClickable": True}, "button"),
-        (FIELD, "field"),
-        ({**FIELD, "password": True}, "password"),
-        ({"scrollable": True, "className": "androidx.recyclerview.widget.RecyclerView"}, "scroll"),
-        ({"className": "androidx.appcompat.widget.SwitchCompat"}, "switch"),
-        ({"className": "com.google.android.material.switchmaterial.SwitchMaterial"}, "switch"),
-        ({"className": "androidx.appcompat.widget.AppCompatCheckBox"}, "checkbox"),
-        ({"className": "android.widget.RadioButton"}, "radio"),
-        ({"className": "android.widget.SeekBar"}, "slider"),
-        ({"className": "android.widget.Spinner", "clickable": True}, "choice"),
-        ({"className": "android.webkit.WebView"}, "web"),
-        ({"className": "android.view.View", "checkable": True, "checked": False}, "checkbox"),
-    ],
-)
-def test_kinds(node: Node, kind: str) -> None:
-    assert screen(node).nodes[0].kind == kind
-
-
 def test_invalid_nodes_are_dropped() -> None:
     body = screen_body(text("a"))
     body["nodes"] = [{"nodeId": "w0:0"}, {"bounds": {}}, 5, *screen_body(text("b"))["nodes"]]
@@ -185,11 +162,6 @@ def test_states_are_described_where_they_are_left_out() -> None:
     moved = parse_screen(body, {"w0:0": JsonObject(field)})  # the screen has changed in between
     assert moved.nodes[0].checked is None
     assert len(needs_description(screen(*[knob] * 40))) == MAX_DESCRIBED
-
-
-def test_an_empty_field_does_not_hold_its_hint() -> None:
-    assert screen({**FIELD, "text": "To", "hintText": "To"}).nodes[0].content == ""
-    assert screen({**FIELD, "text": "Ada", "hintText": "To"}).nodes[0].content == "Ada"
 
 
 # --- the same row on a later screen --------------------------------------------------------------------------------

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from svc_proto.agent.tools.phone_screen import TEXT_LIMIT, PhoneScreen, parse_screen
 from svc_proto.agent.tools.phone_screen_text import EMPTY, LOCKED, SCREEN_BLOCK, quote, screen_head, screen_lines
 from svc_proto.schema.json_object import JsonObject
-from tests.agent.tools.phone_world import screen_body
 from tests.agent.tools.test_phone_screen import BUTTON, FIELD, ROW, button, screen, text
-from tests.support.model_tokens import count_tokens
 
 
 def line(node: Mapping[str, object], *, bounds: bool = False) -> str:
@@ -109,27 +107,3 @@ def test_no_text_of_others_begins_a_line_and_all_are_there(rows: list[tuple[str,
     block = SCREEN_BLOCK.search(f"before\n{result}\nafter")
     assert block is not None
     assert (block[0], block[1]) == (result, "412")
-
-
-# --- what a screen costs -------------------------------------------------------------------------------------------
-
-
-def crowded() -> PhoneScreen:
-    """Return a screen with twenty entries of three texts and a button each, as chat and mail apps have them."""
-    nodes: list[Mapping[str, object]] = [{"scrollable": True, "viewId": "com.chat:id/list", "at": (0, 0, 1000, 2000)}]
-    for place in range(20):
-        top = place * 100
-        nodes.append({**ROW, "viewId": "com.chat:id/row", "at": (0, top, 1000, top + 100)})
-        for part, words in enumerate((f"Person {place}", "Shall we meet at noon at the harbour?", "12:40")):
-            view = {"viewId": f"com.chat:id/line{part}"}
-            nodes.append({**text(words), **view, "at": (0, top + 30 * part, 900, top + 30 * part + 30)})
-        nodes.append({**BUTTON, "contentDescription": "More options", "at": (900, top, 1000, top + 100)})
-    return parse_screen(JsonObject(screen_body(*nodes)))
-
-
-def test_cost_of_a_screen() -> None:
-    found = crowded()
-    assert len(found.nodes) == 101
-    assert count_tokens(whole(found)) < 700  # 3,600 as JSON
-    matches = "\n".join(screen_lines(found, rows=found.rows[1:21]))
-    assert count_tokens(matches) <= 20 * 15

@@ -19,6 +19,7 @@ from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
 from tests.agent.harness import AgentHarness
 from tests.agent.tools.phone_world import unfenced
+from tests.support.servers.model_server import calls, plain
 
 SMS = {"to": "+15550100", "body": "Hello"}
 
@@ -29,8 +30,6 @@ def world() -> AgentHarness:
 
 
 def call(world: AgentHarness, tool: str, /, **arguments: Any) -> str:
-    from tests.support.servers.model_server import calls, plain
-
     world.model.answers = [calls((tool, arguments)), plain("Ok")]
     world.host.events.clear()
     world.answer("Go")
@@ -144,9 +143,6 @@ def test_reading_tools(world: AgentHarness) -> None:
     assert re.fullmatch(r"screen \d+ com\.example\.launcher 1080x2400", head)
     assert lines[1] == '1 button "Mail"'
     assert call(world, "phone_screen", include_bounds=True).splitlines()[2] == '1 button "Mail" [0,240,1080,400]'
-    head, *lines = call(world, "phone_find_nodes", clickable=True, limit=2).splitlines()
-    assert (head.partition(" on ")[0], lines) == ("found", ['1 button "Mail"', '3 button "Messages"'])
-    assert call(world, "phone_get_apps").splitlines()[0] == 'com.example.mail "Mail"'
     assert json.loads(call(world, "phone_events", limit=5))["entries"] == []
 
 
@@ -180,21 +176,6 @@ def test_a_screenshot_is_shown_to_the_model(world: AgentHarness, monkeypatch: py
     assert world.host.pictures == (stored,)
 
 
-def test_acting_in_the_order_of_the_calls(world: AgentHarness) -> None:
-    from tests.support.servers.model_server import calls, plain
-
-    world.model.answers = [
-        calls(
-            ("phone_open_app", {"package": "com.example.mail"}), ("phone_current_app", {}), ("phone_wait", {"ms": 50})
-        ),
-        plain("Ok"),
-    ]  # fmt: skip
-    world.answer("Go")
-    assert [finished.error for finished in world.host.finished] == [None, None, None]
-    story = world.host.event_names
-    assert story.index("finished phone_open_app") < story.index("started phone_wait")
-
-
 @pytest.mark.parametrize("direction", ["up", "down", "left", "right"])
 @pytest.mark.parametrize("distance", ["short", "long"])
 def test_a_swipe_in_a_direction(world: AgentHarness, direction: str, distance: str) -> None:
@@ -226,18 +207,6 @@ def test_swipe_uses_the_screen_of_its_phone(world: AgentHarness, monkeypatch: py
     monkeypatch.setattr(RelayPhoneControl, "call", call_of)
     call(world, "phone_swipe", direction="up", device="the other")
     assert asked[0] == ("/screen", "the other")
-
-
-def test_swipe_without_a_screen(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert call(world, "phone_swipe", direction="up", device="absent").startswith("error: 404 unknown_device")
-
-    def blank(self: RelayPhoneControl, method: str, path: str, arguments: object) -> Flow[PhoneResponse]:
-        yield from ()
-        return PhoneResponse(statuses.pop(0), {})
-
-    statuses = [400, 400]
-    monkeypatch.setattr(RelayPhoneControl, "call", blank)
-    assert call(world, "phone_swipe", direction="up") == "error: 400: no reason given."
 
 
 @pytest.mark.parametrize(
@@ -322,14 +291,6 @@ def test_text_message_needs_approval(world: AgentHarness, monkeypatch: pytest.Mo
     assert asked.description == "A text message is sent from the phone and may cost money. To: +15550100."
     world.host.choices = ["session"]
     assert json.loads(call(world, "phone_send_sms", **SMS))["status"] == "sent"
-
-
-def test_refused_arguments(world: AgentHarness) -> None:
-    assert call(world, "phone_tap", x=1).startswith(
-        "error: give nodeId, the number of a node on the screen, or x and y"
-    )
-    assert call(world, "phone_clipboard_write", text=[]).startswith("error: the argument text must be a string")
-    assert call(world, "phone_media", action="stop").startswith("error: the argument action must be one of play")
 
 
 def test_by_the_built_in_agent(world: AgentHarness) -> None:
