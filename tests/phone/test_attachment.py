@@ -22,11 +22,7 @@ SPEC_ROWS = {  # the five rows of SPEC.md; the other rows follow from them
     ("LOADING", "sandbox violation", "unavailable card"),
     ("LOADING", "file not found", "unavailable card"),
 }
-IMPLIED_ROWS = {
-    ("LOADING", "tap", "LOADING"),
-    ("LOADING", "fetched", "READY"),
-    ("unavailable card", "tap", "LOADING"),
-}
+IMPLIED_ROWS = {("LOADING", "tap", "LOADING"), ("LOADING", "fetched", "READY"), ("unavailable card", "tap", "LOADING")}
 TOKEN = MediaMarker(token="abc_-1")
 
 
@@ -83,11 +79,7 @@ def test_retry_after_a_failure() -> None:
 
 def test_markers_of_both_brands_and_of_paths() -> None:
     text = "see MEDIA:svc-relay://abc-1 and MEDIA:hermes-relay://x_2, or MEDIA:/tmp/a.png"
-    assert find_markers(text) == [
-        MediaMarker(token="abc-1"),
-        MediaMarker(token="x_2"),
-        MediaMarker(path="/tmp/a.png"),
-    ]
+    assert find_markers(text) == [MediaMarker(token="abc-1"), MediaMarker(token="x_2"), MediaMarker(path="/tmp/a.png")]
     assert MediaMarker(token="abc").targets == ("/media/abc",)
     assert MediaMarker(path="/tmp/a b&c.png").targets == ("/media/by-path?path=%2Ftmp%2Fa%20b%26c.png",)
 

@@ -38,11 +38,7 @@ def test_the_url_form(brand: Brand) -> None:
 def test_routes_by_priority() -> None:
     endpoints = [candidate(MESH, "Mesh", priority=2), candidate(LAN, priority=1), candidate(RELAY["url"], "public")]
     invite = parse_phone_invite(payload(endpoints=endpoints), PLAIN)
-    assert invite.routes == (
-        Candidate("public", 0, RELAY["url"]),
-        Candidate("lan", 1, LAN),
-        Candidate("Mesh", 2, MESH),
-    )
+    assert invite.routes == (Candidate("public", 0, RELAY["url"]), Candidate("lan", 1, LAN), Candidate("Mesh", 2, MESH))
     assert invite.remote == RELAY["url"]
 
 

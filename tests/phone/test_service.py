@@ -10,24 +10,10 @@ from hypothesis import strategies as st
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Abort, Connect, Connected, Exit, Notify, Ready, Send
 from svc_proto.engine.core import Engine
-from svc_proto.facts import (
-    ChannelId,
-    Closed,
-    OperationId,
-    ReadClosed,
-    Received,
-    Sent,
-    Started,
-)
+from svc_proto.facts import ChannelId, Closed, OperationId, ReadClosed, Received, Sent, Started
 from svc_proto.phone.backend import CommandReply, DelayedReply, UploadReply
 from svc_proto.phone.service import PHONE_TABLE, Phone, PhoneConfig, PhoneState, PhoneTrigger
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    BinaryMessage,
-    CloseWebSocket,
-    TextMessage,
-    WebSocketClosed,
-)
+from svc_proto.wire.events import AcceptWebSocket, BinaryMessage, CloseWebSocket, TextMessage, WebSocketClosed
 from tests.machines.specified_tables import check_table
 from tests.phone.harness import RELAY, STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status
 from tests.phone.safety.scripted_backend import ScriptedBackend

@@ -4,20 +4,9 @@ import pytest
 
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Exit, Level, Notify, Ready
 from svc_proto.engine.core import Engine
-from svc_proto.facts import (
-    Accepted,
-    ChannelId,
-    Closed,
-    FailureKind,
-    ReadClosed,
-    Received,
-    Started,
-    Stopping,
-)
+from svc_proto.facts import Accepted, ChannelId, Closed, FailureKind, ReadClosed, Received, Started, Stopping
 from svc_proto.phone.service import Phone, PhoneConfig, PhoneState
-from svc_proto.wire.events import (
-    WebSocketClosed,
-)
+from svc_proto.wire.events import WebSocketClosed
 from tests.phone.harness import STREAM, PhoneHarness
 from tests.phone.safety.scripted_backend import ScriptedBackend
 from tests.support.playbook import LOCAL, PEER, Playbook, SendMatcher

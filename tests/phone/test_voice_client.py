@@ -103,11 +103,7 @@ class Talk:
 
 
 def sound(pcm: bytes = PCM, rate: object = 16_000) -> dict[str, Any]:
-    return {
-        "type": "voice.output_audio.delta",
-        "audio_base64": b64encode(pcm).decode("ascii"),
-        "sample_rate": rate,
-    }
+    return {"type": "voice.output_audio.delta", "audio_base64": b64encode(pcm).decode("ascii"), "sample_rate": rate}
 
 
 def test_whole_turn() -> None:

@@ -3,14 +3,7 @@ from __future__ import annotations
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.phone.safety.gate import SafetyGate
-from tests.phone.safety.scripted_backend import (
-    NOW,
-    OK,
-    ScriptedBackend,
-    check_gate,
-    command,
-    gate_of,
-)
+from tests.phone.safety.scripted_backend import NOW, OK, ScriptedBackend, check_gate, command, gate_of
 
 
 def test_backend_that_names_pressed_texts() -> None:

@@ -5,16 +5,7 @@ import pytest
 from svc_proto.phone.backend import CommandReply
 from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.permissions import SystemPermissions
-from tests.phone.safety.scripted_backend import (
-    NOW,
-    OK,
-    ScriptedBackend,
-    check_gate,
-    command,
-    gated,
-    later,
-    refused,
-)
+from tests.phone.safety.scripted_backend import NOW, OK, ScriptedBackend, check_gate, command, gated, later, refused
 
 
 def test_a_screenshot_needs_consent() -> None:

@@ -1,14 +1,7 @@
 from __future__ import annotations
 
 from svc_proto.phone.safety.gate import SafetyGate
-from tests.phone.safety.scripted_backend import (
-    NOW,
-    OK,
-    ScriptedBackend,
-    command,
-    gate_of,
-    later,
-)
+from tests.phone.safety.scripted_backend import NOW, OK, ScriptedBackend, command, gate_of, later
 
 
 def test_status() -> None:

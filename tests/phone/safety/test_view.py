@@ -5,14 +5,7 @@ import pytest
 from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.master_toggle import MasterState, MasterTrigger
 from svc_proto.phone.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, ConfirmationView, SafetyView, StatusChip
-from tests.phone.safety.scripted_backend import (
-    NOW,
-    ScriptedBackend,
-    check_gate,
-    command,
-    gate_of,
-    later,
-)
+from tests.phone.safety.scripted_backend import NOW, ScriptedBackend, check_gate, command, gate_of, later
 
 
 @pytest.mark.parametrize("master", [False, True])
