@@ -365,10 +365,6 @@ class Gates(RuleBasedStateMachine):
         done = [each.command.request_id for each in self.performances]
         assert len(done) == len(set(done))
 
-    @invariant()
-    def the_log_is_bounded(self) -> None:
-        assert len(self.gate.log) <= 100
-
 
 class Watched(ScriptedBackend):
     """Backend that records each performed command, with the objection of the model, before it answers."""

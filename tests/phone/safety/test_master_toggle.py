@@ -62,12 +62,6 @@ def test_only_a_command_resets_the_timer() -> None:
     assert master.next_deadline() == 500.0 + DEFAULT
 
 
-def test_a_command_does_not_arm() -> None:
-    master = MasterToggle()
-    master.command(NOW)
-    assert not master.is_armed
-
-
 def test_user_and_process_end_turn_the_toggle_off() -> None:
     master = armed()
     assert master.turn_off()
