@@ -20,7 +20,7 @@ from svc_proto.commands import Connect, Level
 from svc_proto.facts import Started, Stopping
 from svc_proto.settings import RedisAddress
 from tests.api.harness import KEY, ApiCall
-from tests.api.scripted_agent import ScriptedAgent, TurnHarness
+from tests.api.scripted_agent import ScriptedAgent, ScriptedTurn, TurnHarness
 from tests.support.channel_ends import CableEnd
 from tests.support.core_harness import REFUSED, HarnessNode
 from tests.support.playbook import counting_entropy
@@ -118,6 +118,14 @@ class ApiClusterHarness(TurnHarness):
     def end(self, n: int) -> None:
         """Send a node the signal to stop."""
         self.handle_on(self.members[n][0], Stopping(5.0))
+
+
+def chatting_nodes(message: str = "Hi") -> tuple[ApiClusterHarness, str, ApiCall, ScriptedTurn]:
+    """Start two nodes, and a turn at the first one; return the harness, the session, the stream and the turn."""
+    book = ApiClusterHarness()
+    session = book.session()
+    call = book.chat(session, {"message": message})
+    return book, session, call, book.hand
 
 
 def code(call: ApiCall) -> tuple[int, str]:

@@ -1,9 +1,6 @@
 """A client of the API's gateway in memory.
 
-book = TurnHarness()
-phone = open_gateway(book)
-session = phone.call("session.create")["session_id"]
-phone.call("prompt.submit", session_id=session, text="Hi")
+book, phone, session = open_chat("Hi")    # a new session, whose first turn has begun
 phone.kinds()                             # types of the events since the last call
 """
 
@@ -16,10 +13,11 @@ from attrs import define, field
 
 from svc_proto.wire.events import CloseWebSocket, Event, Headers, RequestHead, TextMessage, WebSocketAccepted
 from tests.api.harness import ApiHarness
+from tests.api.scripted_agent import TurnHarness
 from tests.support.http_harness import FIRST, HttpCall
 from tests.support.playbook import PEER
 
-__all__ = ["GatewayClient", "open_gateway", "open_socket"]
+__all__ = ["GatewayClient", "open_chat", "open_gateway", "open_socket"]
 
 Client = TypeVar("Client", bound="GatewayClient")
 
@@ -108,3 +106,13 @@ def open_socket(
     assert phone.is_open, phone.events
     assert phone.kinds() == ["gateway.ready"]
     return phone
+
+
+def open_chat(prompt: str = "", **options: Any) -> tuple[TurnHarness, GatewayClient, str]:
+    """Open a new session on a new API server; if `prompt` is given, start its first turn."""
+    book = TurnHarness(**options)
+    phone = open_gateway(book)
+    session = phone.new_session()
+    if prompt:
+        phone.call("prompt.submit", session_id=session, text=prompt)
+    return book, phone, session

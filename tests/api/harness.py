@@ -30,10 +30,15 @@ from tests.support.core_harness import HOME
 from tests.support.http_harness import HttpCall, HttpHarness
 from tests.support.playbook import PATIENT, PEER, START
 
-__all__ = ["CONFIG", "HOME", "KEY", "PEER", "START", "ApiHarness", "ApiCall"]
+__all__ = ["CONFIG", "HOME", "KEY", "PEER", "ROUTED", "START", "ApiHarness", "ApiCall"]
 
 CONFIG = f"{HOME}/config.yaml"
 KEY = "sk-api-7f3a9c2e"
+ROUTED = """
+agent: {system_prompt: Be kind.}
+model: {default: big, base_url: "http://127.0.0.1:9000/v1"}
+platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
+"""  # a configuration with a prompt, a model and an alias of another model
 
 
 class ApiCall(HttpCall):

@@ -19,6 +19,7 @@ from attrs import define, field
 from svc_proto.agent.interface import (
     NO_EXTRA,
     AgentHost,
+    ApprovalRequested,
     StoredPicture,
     TextDelta,
     ToolCall,
@@ -92,6 +93,16 @@ class ScriptedTurn:
 
     def store_result(self, call: ToolCall, output: str, *pictures: StoredPicture) -> None:
         self.do(lambda: self.host.store_result(call, output, pictures))
+
+    def respond(self, text: str) -> None:
+        """Emit a text and end the turn."""
+        self.emit(TextDelta(text))
+        self.finish()
+
+    def request_approval(self, call: ToolCall | None = None, **members: Any) -> list[str]:
+        """Let the agent request approval of a tool call without waiting; return the list that receives the answer."""
+        asked = {"call": call or call_of(), "command": "rm x", "description": "Remove", "pattern": "rm x", **members}
+        return self.node.book.spawn(self.host.request_approval(ApprovalRequested(**asked)))
 
     def finish(self, finish: str = "stop", **members: Any) -> None:
         """End the turn with this finish reason, once the flows of `do` have ended."""

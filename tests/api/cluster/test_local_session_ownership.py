@@ -6,7 +6,6 @@ import subprocess
 import sys
 from typing import Any
 
-from svc_proto.api.config import ApiConfig
 from tests.api.scripted_agent import TurnHarness
 
 
@@ -40,7 +39,3 @@ names = {"svc_proto.cluster.redis_client", "svc_proto.api.cluster.session_owners
 assert names <= sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
-
-
-def test_cluster_is_off_by_default() -> None:
-    assert ApiConfig().cluster is None

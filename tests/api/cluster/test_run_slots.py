@@ -259,7 +259,3 @@ def test_reservation_without_redis_is_refused() -> None:
     book.cut()
     for flow in (book.ownership.places.check_capacity(), book.ownership.reserve_slot("s", may_wait=True)):
         assert refusal(book, flow) == UNAVAILABLE
-
-
-def test_the_limits() -> None:
-    assert MAX_POLL_INTERVAL == 0.5

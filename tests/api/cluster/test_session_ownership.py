@@ -17,7 +17,7 @@ from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Connect
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.service_clients.local_secret import OPERATOR
-from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, code, lease, redis_key
+from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, chatting_nodes, code, lease, redis_key
 from tests.api.harness import ApiCall
 from tests.api.scripted_agent import call_of, names, streamed_text
 
@@ -25,10 +25,7 @@ from tests.api.scripted_agent import call_of, names, streamed_text
 
 
 def test_turn_is_queued_on_the_owning_node() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    first = book.chat(session, {"message": "one"})
-    hand = book.hand
+    book, session, first, hand = chatting_nodes("one")
     assert lease(book, session) == f"{book.ownership.node.id} http://127.0.0.1:8642"
     book.at(1)
     second = book.chat(session, {"message": "two"})
@@ -38,13 +35,10 @@ def test_turn_is_queued_on_the_owning_node() -> None:
     said = [name for name, _ in second.head.headers]
     assert len(said) == len(set(said))  # no header of the forwarded answer is doubled
     book.at(0)
-    hand.emit(TextDelta("1"))
-    hand.finish()
-    book.hand.emit(TextDelta("2"))
-    book.hand.finish()
+    hand.respond("1")
+    book.hand.respond("2")
     assert lease(book, session) != ""
-    book.hand.emit(TextDelta("3"))
-    book.hand.finish()
+    book.hand.respond("3")
     assert [streamed_text(first), streamed_text(second)] == ["1", "2"]
     assert names(second)[-1] == "done"
     assert blocking.result.json["message"]["content"] == "3"
@@ -94,10 +88,7 @@ def test_a_request_waits_for_the_heartbeat_of_the_owning_node(name: str) -> None
 
 
 def test_turn_of_other_protocols_is_queued_on_the_owning_node() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session, {"message": "one"})
-    hand = book.hand
+    book, session, _, hand = chatting_nodes("one")
     book.at(1)
     named = [(b"x-svc-session-id", session.encode())]
     streamed = book.call("POST", "/v1/chat/completions", {**COMPLETION, "stream": True}, headers=named)
@@ -105,8 +96,7 @@ def test_turn_of_other_protocols_is_queued_on_the_owning_node() -> None:
     assert (book.turns, streamed.head.status, run.result.status) == (1, 200, 202)
     book.at(0)
     for text in ("1", "2", "3"):
-        hand.emit(TextDelta(text))
-        hand.finish()
+        hand.respond(text)
         hand = book.hand
     assert "2" in "".join(event.data for event in streamed.stream())
     rows = [row["content"] for row in book.at(1).messages(session)]
@@ -128,18 +118,14 @@ def test_stored_rows_carry_a_rising_fencing_token() -> None:
 
 
 def test_intermediate_rows_carry_the_fencing_token() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session)
+    book, session, _, _ = chatting_nodes()
     book.hand.store_calls(call_of())
     fences = [query.fence for query in book.queries() if hasattr(query, "fence")]
     assert fences == [book.ownership.fence(session)] * 2
 
 
 def test_deleting_a_session_ends_its_turn_on_any_node() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    first = book.chat(session)
+    book, session, first, _ = chatting_nodes()
     book.at(1)
     assert book.request("DELETE", f"/api/sessions/{session}").status == 204
     assert names(first)[-1] == "done"
@@ -151,9 +137,7 @@ def test_deleting_a_session_ends_its_turn_on_any_node() -> None:
 
 
 def test_messages_are_removed_by_the_node_that_runs_the_turn() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session)
+    book, session, _, _ = chatting_nodes()
     assert book.at(1).request("DELETE", f"/api/sessions/{session}/messages?from_row=1").status == 204
     assert book.hand.cancelled
     assert book.request("GET", f"/api/sessions/{session}/messages").json["messages"] == []
@@ -174,10 +158,7 @@ def test_refused_turn_releases_the_session() -> None:
 
 
 def test_mcp_client_waits_for_a_session_of_another_node() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session)
-    hand = book.hand
+    book, session, _, hand = chatting_nodes()
     book.at(1)
     acquired = book.spawn(book.ownership.acquire(session))
     book.after(60.0)
@@ -257,17 +238,15 @@ def test_unknown_run_gives_404(run: str) -> None:
 
 
 def test_forwarded_run_request_is_not_forwarded_again() -> None:
-    book = ApiClusterHarness()
-    book.chat(book.session())
-    run = f"/v1/runs/{book.hand.turn.run_id}"
+    book, _, _, hand = chatting_nodes()
+    run = f"/v1/runs/{hand.turn.run_id}"
     assert book.at(1).request("GET", run, headers=VIA).status == 404
     assert book.request("GET", run).status == 200
 
 
 def test_silent_node_may_own_the_run_until_it_is_lost() -> None:
-    book = ApiClusterHarness()
-    book.chat(book.session())
-    run = f"/v1/runs/{book.hand.turn.run_id}"
+    book, _, _, hand = chatting_nodes()
+    run = f"/v1/runs/{hand.turn.run_id}"
     node, _ = book.members[0]
     node.alive = False  # the node hangs
     call = book.at(1).call("GET", run)
@@ -278,9 +257,7 @@ def test_silent_node_may_own_the_run_until_it_is_lost() -> None:
 
 
 def test_node_with_another_key_is_unavailable() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session)
+    book, session, _, _ = chatting_nodes()
     book.api.config = evolve(book.api.config, key="another key of that node")
     book.at(1)
     assert code(book.call("GET", f"/v1/runs/{book.hand.turn.run_id}")) == UNAVAILABLE
@@ -294,9 +271,7 @@ def passed(book: ApiClusterHarness) -> int:
 
 @pytest.mark.parametrize("key", ["", "wrong"])
 def test_requests_without_key_are_not_forwarded(key: str) -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session)
+    book, session, _, _ = chatting_nodes()
     run = f"/v1/runs/{book.hand.turn.run_id}"
     asked = passed(book)
     for n, headers in ((1, ()), (0, VIA)):  # nor does a client get access by claiming that the request was forwarded
@@ -316,10 +291,7 @@ def test_requests_without_key_are_not_forwarded(key: str) -> None:
 
 def test_forwarded_requests_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_ownership, "MAX_WAITING", 1)
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session)
-    hand = book.hand
+    book, session, _, hand = chatting_nodes()
     book.at(1)
     waiting = book.call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
     assert shown(book, "svc_cluster_passing") == 1
@@ -351,8 +323,7 @@ def test_cluster_metrics() -> None:
 def respond(book: ApiClusterHarness, text: str, **more: object) -> str:
     """Create a stored response and return its id."""
     call = book.call("POST", "/v1/responses", {"input": text, **more})
-    book.hand.emit(TextDelta(f"{text}!"))
-    book.hand.finish()
+    book.hand.respond(f"{text}!")
     return str(call.result.json["id"])
 
 
@@ -395,13 +366,6 @@ def test_response_outlives_its_node() -> None:
         assert book.request("DELETE", f"/v1/responses/{wanted}").status == 200
 
 
-def test_conversation_continues_on_any_node() -> None:
-    book = ApiClusterHarness(3)
-    for n, text in enumerate(("one", "two", "three")):
-        respond(book.at(n), text, conversation="c")
-    assert asked_with(book) == ["one", "one!", "two", "two!"]
-
-
 @pytest.mark.parametrize("wanted", [f"resp_{'0' * 28}", "resp_x", "x" * 1_000])
 def test_unknown_response_gives_404(wanted: str) -> None:
     book = ApiClusterHarness()
@@ -432,8 +396,7 @@ def test_idempotent_request_is_not_repeated_on_another_node(path: str) -> None:
     meanwhile = again(book.at(1), path)
     beside = again(book, path)
     book.at(0)
-    hand.emit(TextDelta("so"))
-    hand.finish()
+    hand.respond("so")
     later = again(book.at(2), path)
     bodies = [call.result.json for call in (first, meanwhile, beside, later)]
     assert all(body == bodies[0] for body in bodies)

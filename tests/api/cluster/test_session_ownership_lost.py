@@ -7,24 +7,19 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.interface import TextDelta
-from svc_proto.api.cluster import session_ownership
-from svc_proto.api.cluster.session_ownership import ACQUIRE_TIMEOUT, POLL_INTERVAL, START_TIMEOUT, WAIT_TIMEOUT
+from svc_proto.api.cluster.session_ownership import ACQUIRE_TIMEOUT, POLL_INTERVAL, START_TIMEOUT
 from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Ready
 from svc_proto.facts import Started
 from svc_proto.schema.json_object import JsonObject
 from tests.api.cluster.test_session_ownership import again
-from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, code, lease, redis_key
+from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, chatting_nodes, code, lease, redis_key
 from tests.api.scripted_agent import call_of, names, streamed_text
-
-# --- lost nodes ----------------------------------------------------------------------------------------------------
 
 
 def test_session_of_a_killed_node_is_taken_over_after_the_lease() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session, {"message": "one"})
+    book, session, _, _ = chatting_nodes("one")
     run = book.hand.turn.run_id
     hand = book.hand
     hand.store_calls(call_of())
@@ -47,9 +42,7 @@ def test_session_of_a_killed_node_is_taken_over_after_the_lease() -> None:
 
 
 def test_wait_for_a_hanging_node_ends_with_its_lease() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session)
+    book, session, _, _ = chatting_nodes()
     blocking = book.at(1).call("POST", f"/api/sessions/{session}/chat", {"message": "two"})
     book.members[0][0].alive = False
     book.after(NODE_LEASE + 0.5)
@@ -68,18 +61,14 @@ def test_session_with_a_stale_lease_is_unavailable() -> None:
 
 
 def test_forwarded_turn_is_not_forwarded_again() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session)
+    book, session, _, _ = chatting_nodes()
     call = book.at(1).chat(session, {"message": "two"}, headers=VIA)
     book.after(ACQUIRE_TIMEOUT + POLL_INTERVAL)
     assert (code(call), book.turns) == (UNAVAILABLE, 1)
 
 
 def test_stopping_node_stores_its_turns_and_leaves() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    call = book.chat(session)
+    book, session, call, _ = chatting_nodes()
     book.hand.emit(TextDelta("so far"))
     book.at(1).end(0)
     assert names(call)[-1] == "done"
@@ -87,9 +76,6 @@ def test_stopping_node_stores_its_turns_and_leaves() -> None:
     assert "node left" in book.events()
     book.chat(session)
     assert book.turns == 2  # a stopping node releases its ownership
-
-
-# --- Redis ---------------------------------------------------------------------------------------------------------
 
 
 def test_without_redis_turns_continue_and_none_begins() -> None:
@@ -120,8 +106,7 @@ def test_without_redis_turns_continue_and_none_begins() -> None:
     book.after(TAKEOVER_DELAY)
     assert lease(book, session).endswith(":8642")  # owned again
     book.at(0)
-    hand.emit(TextDelta("1"))
-    hand.finish()
+    hand.respond("1")
     assert streamed_text(call) == "1"
     book.hand.finish()
     assert blocking.result.status == 200
@@ -132,9 +117,7 @@ def test_without_redis_turns_continue_and_none_begins() -> None:
 
 
 def test_previous_owner_has_precedence_after_redis_returns() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    book.chat(session)
+    book, session, _, _ = chatting_nodes()
     book.cut()
     book.mend(1)
     book.at(1).after(0.3)
@@ -147,18 +130,14 @@ def test_previous_owner_has_precedence_after_redis_returns() -> None:
 
 
 def test_unaware_former_owner_stores_nothing() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    first = book.chat(session, {"message": "one"})
-    hand = book.hand
+    book, session, first, hand = chatting_nodes("one")
     hand.store_calls(call_of())
     book.cut(0)  # the others still reach Redis
     book.at(1).after(LEASE)
     second = book.chat(session, {"message": "two"})
     assert (names(second)[0], book.turns) == ("session.created", 2)
     book.at(0)
-    hand.emit(TextDelta("late"))
-    hand.finish()
+    hand.respond("late")
     assert first.named_events()[-2][1]["error"] == "session_db_unavailable"
     book.at(1).hand.emit(TextDelta("2"))
     book.hand.finish()
@@ -167,9 +146,7 @@ def test_unaware_former_owner_stores_nothing() -> None:
 
 
 def test_former_owner_stops_when_informed() -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    first = book.chat(session, {"message": "one"})
+    book, session, first, _ = chatting_nodes("one")
     waits = book.chat(session, {"message": "two"})
     hand = book.hand
     book.cut(0)
@@ -188,10 +165,7 @@ def test_former_owner_stops_when_informed() -> None:
 
 @pytest.mark.parametrize("overtaken", [False, True])
 def test_lapsed_owner_checks_the_store(overtaken: bool) -> None:
-    book = ApiClusterHarness()
-    session = book.session()
-    first = book.chat(session, {"message": "one"})
-    hand = book.hand
+    book, session, first, hand = chatting_nodes("one")
     book.cut(0)
     book.at(1).after(LEASE)
     if overtaken:
@@ -255,8 +229,3 @@ def test_cluster_messages_of_the_api() -> None:
     ownership.apply_state("b", nothing)
     ownership.on_message("b", "word", nothing)
     assert ownership.on_request("b", "other", nothing) == {}
-
-
-def test_limits() -> None:
-    assert (TAKEOVER_DELAY, START_TIMEOUT, ACQUIRE_TIMEOUT, WAIT_TIMEOUT, POLL_INTERVAL) == (1.0, 3.0, 6.0, 600.0, 0.5)
-    assert (session_ownership.MAX_WAITING, session_ownership.MAX_TURN_DURATION) == (1_000, 86_400.0)

@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.api.gateway import attachment_files, attachments, service
 from svc_proto.commands import CreateBlob, OpenFile
-from tests.api.gateway_client import GatewayClient, open_gateway
+from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness
 from tests.support.core_harness import HOME, SPOOL
 
@@ -14,20 +14,13 @@ PNG = b64encode(b"\x89PNG\r\n\x1a\n....").decode()
 OTHER = b64encode(b"\x89PNG\r\n\x1a\n::::").decode()
 
 
-@pytest.fixture
-def chat() -> tuple[TurnHarness, GatewayClient, str]:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    return book, phone, phone.new_session()
-
-
 def waiting_files(book: TurnHarness) -> int:
     """Return the number of files in the spool folder."""
     return len(book.disk.files(SPOOL))
 
 
-def test_images_wait_in_files(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
-    book, phone, session = chat
+def test_images_wait_in_files() -> None:
+    book, phone, session = open_chat()
     own = {"session_id": session}
     for content in (PNG, OTHER, PNG):
         phone.call("image.attach_bytes", content_base64=content, filename="a.png", **own)
@@ -44,8 +37,8 @@ def test_images_wait_in_files(chat: tuple[TurnHarness, GatewayClient, str]) -> N
     assert f"base64,{PNG}" in str(book.hand.turn.prompt)
 
 
-def test_an_image_that_is_sent_twice_at_once_is_one_file(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
-    book, phone, session = chat
+def test_an_image_that_is_sent_twice_at_once_is_one_file() -> None:
+    book, phone, session = open_chat()
     book.hold = (CreateBlob,)
     calls = [phone.begin("image.attach_bytes", session_id=session, content_base64=PNG) for _ in range(2)]
     book.hold = ()
@@ -54,10 +47,8 @@ def test_an_image_that_is_sent_twice_at_once_is_one_file(chat: tuple[TurnHarness
     assert waiting_files(book) == 1
 
 
-def test_images_that_are_stored_at_once_are_limited(
-    chat: tuple[TurnHarness, GatewayClient, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book, phone, session = chat
+def test_images_that_are_stored_at_once_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, phone, session = open_chat()
     monkeypatch.setattr(attachments, "MAX_ATTACHMENTS", 1)
     book.hold = (CreateBlob,)
     calls = [phone.begin("image.attach_bytes", session_id=session, content_base64=each) for each in (PNG, OTHER)]
@@ -68,8 +59,8 @@ def test_images_that_are_stored_at_once_are_limited(
     assert waiting_files(book) == 1
 
 
-def test_a_disk_that_fails(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
-    book, phone, session = chat
+def test_a_disk_that_fails() -> None:
+    book, phone, session = open_chat()
     own = {"session_id": session}
     book.refuse = (CreateBlob,)
     code, words = phone.refusal("image.attach_bytes", content_base64=PNG, **own)
@@ -91,9 +82,8 @@ def test_files_of_an_ended_process_are_deleted() -> None:
 
 
 def test_the_images_of_a_dropped_session_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    phone.call("image.attach_bytes", session_id=phone.new_session(), content_base64=PNG)
+    book, phone, session = open_chat()
+    phone.call("image.attach_bytes", session_id=session, content_base64=PNG)
     assert waiting_files(book) == 1
     phone.close()
     monkeypatch.setattr(service, "MAX_SESSIONS", 1)

@@ -11,7 +11,7 @@ from svc_proto.commands import Compute
 from svc_proto.facts import FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND
-from tests.api.gateway_client import GatewayClient, open_gateway
+from tests.api.gateway_client import GatewayClient, open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness
 
 PNG = b64encode(b"\x89PNG\r\n\x1a\n....").decode()
@@ -21,15 +21,8 @@ PDF = b64encode(b"%PDF-1.4\n").decode()
 NOTE = "data:text/plain;base64," + b64encode(b"\xef\xbb\xbfbuy tea").decode()
 
 
-@pytest.fixture
-def chat() -> tuple[TurnHarness, GatewayClient, str]:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    return book, phone, phone.new_session()
-
-
-def test_attachments_go_with_the_next_prompt(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
-    book, phone, session = chat
+def test_attachments_go_with_the_next_prompt() -> None:
+    book, phone, session = open_chat()
     own = {"session_id": session}
     assert phone.call("image.attach_bytes", content_base64=PNG, filename="a/b.jpg", **own)["path"] == "b.jpg"
     for _ in range(2):  # the second time it is sent again, as after a lost answer
@@ -99,8 +92,8 @@ def test_an_attachment_that_is_sent_again_while_its_old_socket_is_open_is_one(is
     assert not [path for path in book.files if "attachments" in path]
 
 
-def test_an_image_needs_no_text(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
-    book, phone, session = chat
+def test_an_image_needs_no_text() -> None:
+    book, phone, session = open_chat()
     phone.call("image.attach_bytes", session_id=session, content_base64=PNG)
     phone.call("prompt.submit", session_id=session, text="")
     assert [JsonObject.of(part).get("type") for part in book.hand.turn.prompt] == ["image_url"]
@@ -118,10 +111,8 @@ def test_an_image_needs_no_text(chat: tuple[TurnHarness, GatewayClient, str]) ->
         ({}, "png"),
     ],
 )
-def test_an_unknown_signature_has_the_kind_of_its_name(
-    chat: tuple[TurnHarness, GatewayClient, str], given: dict[str, object], kind: str
-) -> None:
-    book, phone, session = chat
+def test_an_unknown_signature_has_the_kind_of_its_name(given: dict[str, object], kind: str) -> None:
+    book, phone, session = open_chat()
     phone.call("image.attach_bytes", session_id=session, content_base64="AAAA", **given)
     phone.call("prompt.submit", session_id=session, text="Hi")
     assert f"data:image/{kind};" in str(book.hand.turn.prompt)
@@ -138,15 +129,13 @@ def test_an_unknown_signature_has_the_kind_of_its_name(
         ("file.attach", {"data_url": "data:x;base64,/w=="}, 4002),
     ],
 )
-def test_a_failure_is_reported(
-    chat: tuple[TurnHarness, GatewayClient, str], method: str, params: dict[str, object], code: int
-) -> None:
-    _, phone, session = chat
+def test_a_failure_is_reported(method: str, params: dict[str, object], code: int) -> None:
+    _, phone, session = open_chat()
     assert phone.refusal(method, session_id=session, **params)[0] == code
 
 
-def test_limits(chat: tuple[TurnHarness, GatewayClient, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    book, phone, session = chat
+def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, phone, session = open_chat()
     own = {"session_id": session}
     monkeypatch.setattr(attachments, "MAX_IMAGE", 30)
     assert phone.refusal("image.attach_bytes", content_base64="A" * 48, **own)[0] == INVALID_PARAMS
@@ -167,10 +156,9 @@ def test_limits(chat: tuple[TurnHarness, GatewayClient, str], monkeypatch: pytes
 
 def pdf_chat(answer: object) -> tuple[TurnHarness, GatewayClient, str]:
     """Return a chat on a host whose PDF reader gives `answer`."""
-    book = TurnHarness()
+    book, phone, session = open_chat()
     book.host.compute["pdf.text"] = lambda data: answer
-    phone = open_gateway(book)
-    return book, phone, phone.new_session()
+    return book, phone, session
 
 
 def test_the_text_of_a_pdf_file() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.interface import ApprovalRequested
-from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.authority import BRIDGE, MANAGE, authority_headers
 from tests.api.gateway_client import GatewayClient, open_gateway
-from tests.api.scripted_agent import TurnHarness, call_of
+from tests.api.scripted_agent import TurnHarness
 
 TABLET = authority_headers("Tablet", [MANAGE, BRIDGE])
 
@@ -61,14 +59,6 @@ def test_changed_settings_are_recorded() -> None:
 def test_an_approval_for_more_than_one_call_needs_a_right() -> None:
     book, phone, session = limited()
     phone.call("prompt.submit", session_id=session, text="Hi")
-    choices = ("once", "always", "deny")
-    asked = ApprovalRequested(call=call_of(), command="rm x", description="", pattern="rm x", choices=choices)
-    host, engine = book.hand.host, book.engine
-
-    def act() -> Flow[None]:
-        engine.spawn(host.request_approval(asked))
-        yield from ()
-
-    book.hand.do(act)
+    book.hand.request_approval(choices=("once", "always", "deny"))
     assert "manage" in phone.refusal("approval.respond", session_id=session, choice="always")[1]
     assert phone.call("approval.respond", session_id=session, choice="once") == {"resolved": 1}

@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.commands import ReadConfig
 from svc_proto.schema.json_rpc import METHOD_NOT_FOUND
-from tests.api.gateway_client import open_gateway
+from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.harness import HOME, ApiHarness
 from tests.api.scripted_agent import TurnHarness
 
@@ -61,10 +61,7 @@ def test_skills_are_commands() -> None:
 
 
 def test_an_unreadable_memory_and_a_running_turn() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
+    book, phone, session = open_chat("Hi")
     assert "a turn is under way" in phone.call("slash.exec", session_id=session, command="/status")["output"]
     book.refuse = (ReadConfig,)
     assert "cannot be read" in phone.call("slash.exec", session_id=session, command="/memory")["output"]

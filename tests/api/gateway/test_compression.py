@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ApprovalRequested, ReasoningDelta, TextDelta, TextRetracted
+from svc_proto.agent.interface import ReasoningDelta, TextDelta, TextRetracted
 from svc_proto.api.gateway.compression import KEPT, SHOWN
 from svc_proto.schema.gateway_rpc import UPSTREAM
 from tests.api.gateway.test_settings import configured
@@ -16,8 +16,7 @@ def talk(book: TurnHarness, phone: GatewayClient, session: str, turns: int = 2) 
     """Run turns in a session, each with one question and one answer; their events are consumed."""
     for number in range(turns):
         phone.call("prompt.submit", session_id=session, text=f"Question {number}")
-        book.hand.emit(TextDelta(f"Answer {number}"))
-        book.hand.finish()
+        book.hand.respond(f"Answer {number}")
     phone.take()
 
 
@@ -39,9 +38,7 @@ def test_a_summary_replaces_the_messages(topic: str) -> None:
     book.hand.store_calls(call_of())
     book.hand.store_result(call_of(), "x")
     book.hand.do(host.wait_drained)
-    asked = ApprovalRequested(call=call_of(), command="rm", description="", pattern="rm")
-    book.hand.do(lambda: host.request_approval(asked))
-    assert book.hand.answers[-1] == "deny"
+    assert book.hand.request_approval() == ["deny"]
     book.hand.emit(ReasoningDelta("Hm"), TextDelta("They had tea.???"), TextRetracted(3))
     book.hand.finish()
     result: dict[str, Any] = phone.answers[call]["result"]
@@ -93,8 +90,7 @@ def test_a_turn_that_began_meanwhile_wins() -> None:
     call = phone.begin("session.compress", session_id=session)
     summary = book.hand
     book.chat(session)
-    book.hand.emit(TextDelta("Other."))
-    book.hand.finish()
+    book.hand.respond("Other.")
     summary.emit(TextDelta("Short."))
     summary.finish()
     assert phone.answers[call]["error"]["code"] == 4090

@@ -6,7 +6,7 @@ from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.gateway.connection import MAX_CALLS
 from svc_proto.schema.json_rpc import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from svc_proto.wire.events import BinaryMessage, WebSocketClosed
-from tests.api.gateway_client import GatewayClient, open_gateway
+from tests.api.gateway_client import GatewayClient, open_chat, open_gateway
 from tests.api.harness import HOME
 from tests.api.scripted_agent import TurnHarness
 from tests.support.http_harness import FIRST
@@ -40,9 +40,7 @@ def test_binary_messages_close_the_connection() -> None:
 
 
 def test_concurrent_calls_are_limited() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
+    book, phone, session = open_chat()
     book.hold = (GetChat,)
     for _ in range(MAX_CALLS):
         phone.begin("session.resume", session_id=session)

@@ -3,14 +3,12 @@ from __future__ import annotations
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.gateway.live_session import MAX_MESSAGE_IDS
-from tests.api.gateway_client import open_gateway
+from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness
 
 
 def test_a_long_turn_gives_a_sign_of_life_every_minute() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    phone.call("prompt.submit", session_id=phone.new_session(), text="Hi")
+    book, phone, _ = open_chat("Hi")
     phone.take()
     for _ in range(3):
         book.after(60.0)
@@ -22,10 +20,7 @@ def test_a_long_turn_gives_a_sign_of_life_every_minute() -> None:
 
 
 def test_a_client_that_attaches_between_two_texts_misses_none_twice() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
+    book, _, session = open_chat("Hi")
     live = book.api.gateway.sessions[session]
     late = open_gateway(book)
 
@@ -40,9 +35,7 @@ def test_a_client_that_attaches_between_two_texts_misses_none_twice() -> None:
 
 
 def test_a_client_whose_socket_closes_during_its_call_is_not_kept() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
+    book, phone, session = open_chat()
     book.api.gateway.sessions.clear()
     book.hold = (GetChat,)
     phone.begin("session.resume", session_id=session)

@@ -11,8 +11,7 @@ from svc_proto.api.gateway.attachment_content import NO_DISK
 from svc_proto.commands import CreateBlob, FinishBlob, OpenFile, PauseReading, ResumeReading, WriteBlob
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from svc_proto.wire.events import TextFragment
-from tests.api.gateway_client import GatewayClient, open_gateway
-from tests.api.scripted_agent import TurnHarness
+from tests.api.gateway_client import open_chat, open_gateway
 from tests.support.core_harness import SPOOL
 from tests.support.http_harness import FIRST
 
@@ -26,9 +25,7 @@ class Chat:
     """Gateway client with a session; `send` and `call` send a message in fragments of `PART` characters."""
 
     def __init__(self) -> None:
-        self.book = TurnHarness()
-        self.phone: GatewayClient = open_gateway(self.book)
-        self.session = self.phone.new_session()
+        self.book, self.phone, self.session = open_chat()
 
     def message(self, method: str, **params: object) -> str:
         self.phone.calls += 1

@@ -9,19 +9,16 @@ from svc_proto.api.gateway.prompts import MAX_QUEUED
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Response
 from svc_proto.schema.json_rpc import INVALID_PARAMS
-from tests.api.gateway_client import GatewayClient, open_gateway
+from tests.api.gateway_client import GatewayClient, open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness
 
 
 def chatted(*texts: str) -> tuple[TurnHarness, GatewayClient, str]:
     """Return a session in which the prompts `texts` were answered."""
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
+    book, phone, session = open_chat()
     for text in texts:
         phone.call("prompt.submit", session_id=session, text=text)
-        book.hand.emit(TextDelta(f"answer to {text}"))
-        book.hand.finish()
+        book.hand.respond(f"answer to {text}")
     return book, phone, session
 
 
@@ -36,7 +33,7 @@ def chatted(*texts: str) -> tuple[TurnHarness, GatewayClient, str]:
 def test_the_first_message_gives_the_title(text: str, title: str) -> None:
     book, phone, session = chatted(text)
     assert phone.last("session.info")["title"] == title
-    assert (book.request("GET", f"/api/sessions/{session}").json["title"] or "") == title
+    assert book.request("GET", f"/api/sessions/{session}").json["title"] == title
 
 
 def test_a_failed_turn_reports_its_error_and_gives_no_title() -> None:
@@ -202,9 +199,8 @@ def test_a_prompt_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_texts_that_wait_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    own = {"session_id": phone.new_session()}
+    _, phone, session = open_chat()
+    own = {"session_id": session}
     phone.call("prompt.submit", text="Hi", **own)
     monkeypatch.setattr(service, "MAX_WAITING_TEXT", 5)
     assert phone.call("prompt.submit", text="four", **own)["queued"] is True

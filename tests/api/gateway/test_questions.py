@@ -5,40 +5,19 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.approval_memory import build_owner_question
-from svc_proto.agent.interface import ApprovalRequested
-from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_rpc import INVALID_PARAMS
-from tests.api.gateway_client import GatewayClient, open_gateway
+from tests.api.gateway_client import GatewayClient, open_chat, open_gateway
 from tests.api.harness import ApiHarness
 from tests.api.scripted_agent import TurnHarness, call_of
 
 ASKING = call_of("ask_user", "call_q")
 
 
-def request(book: TurnHarness, event: ApprovalRequested) -> list[str]:
-    """Let the agent request an approval without waiting for it; return the list that will receive the answer."""
-    answers: list[str] = []
-    host, engine = book.hand.host, book.engine
-
-    def ask() -> Flow[None]:
-        answers.append((yield from host.request_approval(event)))
-
-    def act() -> Flow[None]:
-        engine.spawn(ask())
-        yield from ()
-
-    book.hand.do(act)
-    return answers
-
-
 def begin() -> tuple[TurnHarness, GatewayClient, str, list[str]]:
     """Start a turn whose agent asks a question; return harness, client, session and the list for the answer."""
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
-    answers = request(book, build_owner_question("Take the 9:12?", ASKING))
-    return book, phone, session, answers
+    book, phone, session = open_chat("Hi")
+    question = build_owner_question("Take the 9:12?", ASKING)
+    return book, phone, session, book.spawn(book.hand.host.request_approval(question))
 
 
 def respond(phone: GatewayClient, answer: str) -> dict[str, Any]:
@@ -91,8 +70,7 @@ def test_a_question_of_the_agent_takes_a_choice_or_words(typed: str, answer: str
 
 def test_an_answer_to_an_approval_is_none_to_a_question() -> None:
     book, phone, session, answers = begin()
-    asked = ApprovalRequested(call=call_of(identity="c2"), command="rm", description="Remove", pattern="rm")
-    approvals = request(book, asked)
+    approvals = book.hand.request_approval(call_of(identity="c2"))
     for words in ({}, {"call_id": "call_q"}):
         assert phone.call("approval.respond", session_id=session, choice="once", **words)["resolved"] == 0
     assert respond(phone, "Yes")["status"] == "ok"
@@ -115,13 +93,8 @@ def test_a_question_is_shown_again_and_expires_before_the_end() -> None:
 
 @pytest.mark.parametrize(("choice", "recorded"), [("always", ["rm x"]), ("session", ["rm x"]), ("once", [])])
 def test_an_approval_for_more_than_one_call_is_recorded(choice: str, recorded: list[str]) -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
-    choices = ("once", "session", "always", "deny")
-    asked = ApprovalRequested(call=call_of(), command="rm x", description="", pattern="rm x", choices=choices)
-    answers = request(book, asked)
+    book, phone, session = open_chat("Hi")
+    answers = book.hand.request_approval(choices=("once", "session", "always", "deny"))
     assert phone.call("approval.respond", session_id=session, choice=choice) == {"resolved": 1}
     assert answers == [choice]
     book.after(1.0)

@@ -5,23 +5,14 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.agent.interface import (
-    ApprovalRequested,
     ReasoningDelta,
     TextDelta,
-    ToolCall,
     ToolCallFinished,
     ToolCallPending,
     ToolCallStarted,
 )
-from tests.api.gateway_client import open_gateway
+from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness, call_of, names
-
-
-def request_approval(book: TurnHarness, call: ToolCall) -> None:
-    """Let the agent request approval of a tool call, without waiting for the answer."""
-    asked = ApprovalRequested(call=call, command=f"rm {call.id}", description="Remove", pattern="rm")
-    book.spawn(book.hand.host.request_approval(asked))
-
 
 DONE = ["message.complete", "session.info"]
 CALL = call_of(command="ls")
@@ -46,10 +37,7 @@ def test_an_ordinary_turn_comes_in_order_and_titles_the_chat() -> None:
 
 
 def test_rapid_tools_and_interim_text_keep_their_order() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
+    book, phone, _ = open_chat("Hi")
     phone.take()
     hand = book.hand
     for number in range(3):
@@ -59,8 +47,7 @@ def test_rapid_tools_and_interim_text_keep_their_order() -> None:
         hand.emit(ToolCallStarted(call))
         hand.store_result(call, "fine")
         hand.emit(ToolCallFinished(call=call, output="fine", preview="fine", error="broken" if number else None))
-    hand.emit(TextDelta("All done"))
-    hand.finish()
+    hand.respond("All done")
     step = ["message.delta", "message.interim", "tool.start", "tool.complete"]
     assert phone.kinds() == [*step * 3, "message.delta", *DONE]
     interim = [event["payload"]["text"] for event in phone.happened if event["type"] == "message.interim"]
@@ -75,10 +62,7 @@ def test_rapid_tools_and_interim_text_keep_their_order() -> None:
 
 @pytest.mark.parametrize("declared", [{"queued": True}, {}])
 def test_a_follow_up_waits_for_the_end_of_the_turn(declared: dict[str, object]) -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="one")
+    book, phone, session = open_chat("one")
     assert phone.call("prompt.submit", session_id=session, text="two", **declared)["status"] == "queued"
     assert book.turns == 1
     assert phone.call("session.activate", session_id=session)["queued"] == {"user": "two"}
@@ -110,10 +94,7 @@ def test_events_reach_the_clients_of_their_session_only() -> None:
 
 
 def test_a_lost_socket_is_replaced_before_the_end_of_the_turn() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
+    book, phone, session = open_chat("Hi")
     book.hand.emit(TextDelta("Hel"))
     phone.vanish()
     book.hand.emit(TextDelta("l"))
@@ -122,21 +103,16 @@ def test_a_lost_socket_is_replaced_before_the_end_of_the_turn() -> None:
     assert snapshot["running"] is True
     assert snapshot["inflight"]["user"] == "Hi"
     assert snapshot["inflight"]["assistant"] == "Hell"
-    book.hand.emit(TextDelta("o"))
-    book.hand.finish()
+    book.hand.respond("o")
     assert again.kinds() == ["message.delta", *DONE]
     assert again.last("message.complete")["text"] == "Hello"
     assert [row["content"] for row in book.messages(session)] == ["Hi", "Hello"]
 
 
 def test_a_turn_that_ends_without_a_socket_is_settled_by_its_state() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
+    book, phone, session = open_chat("Hi")
     phone.vanish()
-    book.hand.emit(TextDelta("Hello"))
-    book.hand.finish()
+    book.hand.respond("Hello")
     again = open_gateway(book)
     snapshot = again.call("session.activate", session_id=session)
     assert (snapshot["running"], snapshot["inflight"], snapshot["info"]["running"]) == (False, None, False)
@@ -151,8 +127,7 @@ def test_a_turn_of_the_event_stream_is_seen_in_the_gateway() -> None:
     book.hand.emit(TextDelta("Hel"))
     phone = open_gateway(book)
     assert phone.call("session.resume", session_id=session)["inflight"]["assistant"] == "Hel"
-    book.hand.emit(TextDelta("lo"))
-    book.hand.finish()
+    book.hand.respond("lo")
     assert names(late)[-1] == "done"
     assert phone.kinds() == ["message.delta", *DONE]
     assert phone.last("message.complete")["text"] == "Hello"
@@ -171,9 +146,8 @@ def test_one_approval_is_shown_at_a_time_and_expires_before_the_end() -> None:
     other.call("session.activate", session_id=session)
     phone.call("prompt.submit", session_id=session, text="Hi")
     phone.take()
-    calls = [call_of(identity=f"c{number}") for number in range(3)]
-    for call in calls:
-        request_approval(book, call)
+    for name in ("c0", "c1", "c2"):
+        book.hand.request_approval(call_of(identity=name), command=f"rm {name}")
     assert phone.kinds() == ["tool.generating", "approval.request", "tool.generating", "tool.generating"]
     shown = phone.last("approval.request")
     assert (shown["command"], shown["timeout_seconds"], shown["allow_permanent"]) == ("rm c0", 60, True)
@@ -185,7 +159,7 @@ def test_one_approval_is_shown_at_a_time_and_expires_before_the_end() -> None:
     assert third.last("approval.request")["command"] == "rm c1"
     book.after(60.0)  # the others expire
     assert phone.call("approval.respond", session_id=session, choice="once") == {"resolved": 0, "status": "expired"}
-    request_approval(book, call_of(identity="c9"))
+    book.hand.request_approval(call_of(identity="c9"))
     phone.take()
     phone.call("session.interrupt", session_id=session)
     assert phone.kinds() == ["approval.expire", *DONE]
@@ -193,9 +167,7 @@ def test_one_approval_is_shown_at_a_time_and_expires_before_the_end() -> None:
 
 
 def test_pending_calls_are_announced_once() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    phone.call("prompt.submit", session_id=phone.new_session(), text="Hi")
+    book, phone, _ = open_chat("Hi")
     phone.take()
     book.hand.emit(TextDelta("a"), ToolCallPending(CALL), ToolCallPending(CALL))
     assert phone.kinds() == ["message.delta", "message.interim", "tool.generating"]

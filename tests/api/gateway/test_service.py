@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.api.chat.store_requests import CreateChat, GetChat
 from svc_proto.api.gateway import service
-from tests.api.gateway_client import open_gateway
+from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness
 
 
@@ -30,9 +30,7 @@ def test_a_live_session_outlives_a_restart() -> None:
 
 
 def test_a_failing_store_is_reported_with_a_code_that_clients_show() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
+    book, phone, session = open_chat()
     book.hold = (GetChat, CreateChat)
     number = phone.begin("prompt.submit", session_id=session, text="Hi")
     book.release(fail=True)

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.api.config import ApiConfig
 from svc_proto.schema.json_rpc import INVALID_PARAMS
-from tests.api.gateway_client import GatewayClient, open_gateway
-from tests.api.harness import CONFIG, KEY
+from tests.api.gateway_client import GatewayClient, open_chat
+from tests.api.harness import CONFIG
 from tests.api.scripted_agent import TurnHarness
 from tests.support.http_harness import as_json
 
@@ -17,10 +16,9 @@ platforms: {api_server: {extra: {model_routes: {fast: {model: tiny}}}}}
 
 
 def configured(text: str = FILE, status: int = 200) -> tuple[TurnHarness, GatewayClient, str]:
-    book = TurnHarness(ApiConfig(key=KEY), files={CONFIG: text})
+    book, phone, session = open_chat(files={CONFIG: text})
     book.http = lambda asked: as_json({"data": [{"id": "small"}, {"id": "large"}]}, status)
-    phone = open_gateway(book)
-    return book, phone, phone.new_session()
+    return book, phone, session
 
 
 def test_models_are_listed_by_provider() -> None:
@@ -46,9 +44,8 @@ def test_models_without_a_list_or_a_model() -> None:
 
 def test_a_model_is_chosen_for_a_session() -> None:
     book, phone, session = configured()
-    assert (
-        phone.call("config.set", session_id=session, key="model", value="large --provider local-ai")["value"] == "large"
-    )
+    chosen = phone.call("config.set", session_id=session, key="model", value="large --provider local-ai")
+    assert chosen["value"] == "large"
     phone.call("prompt.submit", session_id=session, text="Hi")
     assert book.hand.turn.model is not None
     assert book.hand.turn.model.model == "large"

@@ -5,36 +5,21 @@ import json
 import pytest
 
 from svc_proto.agent.interface import (
-    ApprovalRequested,
     EphemeralText,
     MemoryChange,
     MemoryChanged,
     ReasoningDelta,
     TextDelta,
     TextRetracted,
-    ToolCall,
     ToolCallStarted,
     TurnNotice,
 )
 from svc_proto.api.chat.store_requests import AddMessages
-from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_rpc import INVALID_PARAMS
-from tests.api.gateway_client import open_gateway
+from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness, call_of
 
 CALL = call_of()
-
-
-def ask(book: TurnHarness, call: ToolCall = CALL, choices: tuple[str, ...] = ("once", "deny")) -> None:
-    """Let the agent request approval of a tool call, and go on without its answer."""
-    asked = ApprovalRequested(call=call, command="rm", description="Remove", pattern="rm", choices=choices)
-    host, engine = book.hand.host, book.engine
-
-    def act() -> Flow[None]:
-        engine.spawn(host.request_approval(asked))
-        yield from ()
-
-    book.hand.do(act)
 
 
 @pytest.mark.parametrize(
@@ -45,17 +30,13 @@ def ask(book: TurnHarness, call: ToolCall = CALL, choices: tuple[str, ...] = ("o
     ],
 )
 def test_a_changed_note_is_a_status_line(change: MemoryChange, text: str) -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    phone.call("prompt.submit", session_id=phone.new_session(), text="Hi")
+    book, phone, _ = open_chat("Hi")
     book.hand.emit(MemoryChanged(CALL, change))
     assert phone.last("status.update") == {"kind": "memory", "text": text}
 
 
 def test_the_break_between_two_answers_is_not_part_of_the_second() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    phone.call("prompt.submit", session_id=phone.new_session(), text="Hi")
+    book, phone, _ = open_chat("Hi")
     hand = book.hand
     hand.emit(TextDelta("one"))
     hand.store_calls(CALL, text="one")
@@ -66,9 +47,7 @@ def test_the_break_between_two_answers_is_not_part_of_the_second() -> None:
 
 @pytest.mark.parametrize("kind", [ReasoningDelta, TurnNotice])
 def test_notices_about_the_turn_are_shown_as_reasoning(kind: type[ReasoningDelta]) -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    phone.call("prompt.submit", session_id=phone.new_session(), text="Hi")
+    book, phone, _ = open_chat("Hi")
     book.hand.emit(kind("the model is called again"))
     assert phone.last("reasoning.delta") == {"text": "the model is called again"}
     book.hand.finish()
@@ -76,18 +55,14 @@ def test_notices_about_the_turn_are_shown_as_reasoning(kind: type[ReasoningDelta
 
 
 def test_a_retracted_text_is_no_part_of_the_answer() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    phone.call("prompt.submit", session_id=phone.new_session(), text="Hi")
+    book, phone, _ = open_chat("Hi")
     book.hand.emit(TextDelta("It is late. "), TextDelta("late. late."), TextRetracted(11))
     book.hand.finish()
     assert phone.last("message.complete")["text"] == "It is late. "
 
 
 def test_a_turn_that_is_stopped_before_it_begins_has_a_start_and_an_end() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
+    book, phone, session = open_chat()
     book.chat(session)
     waiting = book.chat(session)  # waits for its slot, and is seen by the gateway
     phone.call("session.resume", session_id=session)
@@ -103,7 +78,7 @@ def test_a_question_is_shown_to_a_client_that_comes_later() -> None:
     book = TurnHarness()
     session = book.session()
     book.call("POST", f"/api/sessions/{session}/chat/stream", {"message": "Hi", "approvals": True})
-    ask(book)
+    book.hand.request_approval(choices=("once", "deny"))
     phone = open_gateway(book)
     phone.call("session.activate", session_id=session)
     shown = phone.last("approval.request")
@@ -113,12 +88,9 @@ def test_a_question_is_shown_to_a_client_that_comes_later() -> None:
 
 
 def test_an_answer_to_another_question_than_the_shown_one() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
-    ask(book)
-    ask(book, call_of(identity="second"))
+    book, phone, session = open_chat("Hi")
+    book.hand.request_approval()
+    book.hand.request_approval(call_of(identity="second"))
     phone.take()
     assert phone.call("approval.respond", session_id=session, choice="once", call_id="second")["resolved"] == 1
     assert phone.kinds() == []  # the first question is shown still
@@ -126,12 +98,9 @@ def test_an_answer_to_another_question_than_the_shown_one() -> None:
 
 
 def test_an_answer_to_a_turn_that_is_being_stopped_is_too_late() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
+    book, phone, session = open_chat("Hi")
     book.hand.emit(TextDelta("text"))
-    ask(book)
+    book.hand.request_approval()
     book.hold = (AddMessages,)
     phone.call("session.interrupt", session_id=session)
     again = phone.begin("session.interrupt", session_id=session)
@@ -142,11 +111,8 @@ def test_an_answer_to_a_turn_that_is_being_stopped_is_too_late() -> None:
 
 
 def test_one_question_takes_one_answer() -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    phone.call("prompt.submit", session_id=session, text="Hi")
-    ask(book)
+    book, phone, session = open_chat("Hi")
+    book.hand.request_approval()
     call = {"method": "approval.respond", "params": {"session_id": session, "choice": "once"}}
     phone.text("\n".join(json.dumps({"id": number, **call}) for number in ("a", "b")))
     assert [phone.answers[number]["result"]["resolved"] for number in ("a", "b")] == [1, 0]
