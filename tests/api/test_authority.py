@@ -6,15 +6,13 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ApprovalRequested
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.paired_session import DeviceInfo, PairedSession
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
-from svc_proto.service_clients.authority import BRIDGE, MANAGE, OWNER, POWERS, authority_headers
-from svc_proto.wire.events import Headers
+from svc_proto.service_clients.authority import BRIDGE, MANAGE, POWERS, authority_headers
 from tests.api.harness import KEY
-from tests.api.scripted_agent import TurnHarness, call_of
+from tests.api.scripted_agent import TurnHarness
 from tests.support.playbook import counting_entropy
 
 CODE = "Q7M2ZK"
@@ -55,6 +53,16 @@ class KeyHolder:
         self.book.chat(self.book.session(), key=self.key, **more)
         authority = self.book.hand.turn.authority
         return authority.name, {power for power in POWERS if authority.holds(power)}
+
+    def begin_run(self, key: str = "") -> str:
+        """Start a run with `key`, by default the key of the pairing; return its id."""
+        run: str = self.book.request("POST", "/v1/runs", {"input": "go"}, key=key or self.key).json["run_id"]
+        return run
+
+    def answer(self, run: str, choice: str, key: str = "") -> int:
+        """Answer the approval request of a run; return the status."""
+        body = {"choice": choice, "call_id": "call_7"}
+        return self.book.request("POST", f"/v1/runs/{run}/approval", body, key=key or self.key).status
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -98,8 +106,6 @@ def test_the_relay_names_the_principal_and_what_it_does_not_hold() -> None:
         book.chat(book.session(), headers=[*headers])
         authority = book.hand.turn.authority
         assert (authority.name, {power for power in POWERS if authority.holds(power)}) == (name, powers)
-    assert authority_headers("", ()) == ()
-    assert all(map(OWNER.holds, POWERS))
 
 
 def test_a_pairing_cannot_name_another_principal_and_can_only_renounce() -> None:
@@ -130,13 +136,11 @@ def test_an_answer_that_outlives_its_call_needs_manage(
     preset: dict[str, float | None] | None, choice: str, status: int
 ) -> None:
     other = KeyHolder(preset)
-    run = other.book.request("POST", "/v1/runs", {"input": "go"}, key=other.key).json["run_id"]
-    asked = ApprovalRequested(call=call_of(), command="rm", description="why", pattern="terminal")
-    other.book.hand.do(lambda: other.book.hand.host.request_approval(asked))
-    answer = {"choice": choice, "call_id": "call_7"}
-    assert other.book.request("POST", f"/v1/runs/{run}/approval", answer, key=other.key).status == status
+    run = other.begin_run()
+    other.book.hand.request_approval()
+    assert other.answer(run, choice) == status
     if status == 403:
-        assert other.book.request("POST", f"/v1/runs/{run}/approval", answer, key=KEY).status == 200
+        assert other.answer(run, choice, KEY) == 200
 
 
 @pytest.mark.parametrize(("preset", "status"), [(CHAT, 403), ({**CHAT, "bridge": 0.0}, 403), (None, 200)])
@@ -144,12 +148,6 @@ def test_an_answer_for_the_run_of_another_client_needs_manage(
     preset: dict[str, float | None] | None, status: int
 ) -> None:
     other = KeyHolder(preset)
-    run = other.book.request("POST", "/v1/runs", {"input": "go"}).json["run_id"]
-    asked = ApprovalRequested(call=call_of(), command="rm", description="why", pattern="terminal")
-    other.book.hand.do(lambda: other.book.hand.host.request_approval(asked))
-    answer = {"choice": "once", "call_id": "call_7"}
-    assert other.book.request("POST", f"/v1/runs/{run}/approval", answer, key=other.key).status == status
-
-
-def test_header_fields_survive_a_round_trip() -> None:
-    assert Headers(authority_headers("a", ("bridge", "manage"))).tokens(b"x-svc-withheld") == [b"bridge", b"manage"]
+    run = other.begin_run(KEY)
+    other.book.hand.request_approval()
+    assert other.answer(run, "once") == status

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
-from svc_proto.agent.interface import ApprovalRequested, MemoryChange, MemoryChanged
+from svc_proto.agent.interface import MemoryChange, MemoryChanged
 from svc_proto.commands import ReadConfig, WriteConfig
 from tests.api.harness import CONFIG, HOME, KEY, ApiHarness
 from tests.api.scripted_agent import TurnHarness, call_of
@@ -17,11 +15,9 @@ APPROVALS = f"{HOME}/agent-approvals.json"
 
 
 def approve(holder: KeyHolder, choice: str, pattern: str) -> None:
-    run = holder.book.request("POST", "/v1/runs", {"input": "go"}, key=holder.key).json["run_id"]
-    asked = ApprovalRequested(call=call_of(), command="x", description="why", pattern=pattern)
-    holder.book.hand.do(lambda: holder.book.hand.host.request_approval(asked))
-    answer = {"choice": choice, "call_id": "call_7"}
-    assert holder.book.request("POST", f"/v1/runs/{run}/approval", answer, key=holder.key).status == 200
+    run = holder.begin_run()
+    holder.book.hand.request_approval(pattern=pattern)
+    assert holder.answer(run, choice) == 200
 
 
 def listed(book: ApiHarness, name: str = "") -> list[dict[str, Any]]:
@@ -83,11 +79,10 @@ def test_what_was_changed_again_stays() -> None:
     book.disk.put(APPROVALS, b"no JSON")
     approve(holder, "always", "phone_call 1")
     done = undo(book, "Tablet")
-    assert [(kind, undone) for kind, undone, _ in done] == [("approval", False), ("memory", False), ("setting", False)]
-    assert [why for _, _, why in done] == [
-        "the approvals cannot be read",
-        "no entry contains old_text",
-        "it was changed again",
+    assert done == [
+        ("approval", False, "the approvals cannot be read"),
+        ("memory", False, "no entry contains old_text"),
+        ("setting", False, "it was changed again"),
     ]
     assert len(listed(book, "Tablet")) == 3
     assert book.request("GET", "/api/config").json["model"] == "mine"
@@ -128,16 +123,13 @@ def test_an_unreadable_record_changes_nothing() -> None:
     assert book.request("POST", "/api/changes/undo", {}, key=KEY).status == 400
 
 
-@pytest.mark.parametrize("failing", [WriteConfig])
-def test_an_approval_that_cannot_be_removed(failing: type[object]) -> None:
+def test_an_approval_that_cannot_be_removed() -> None:
     holder = KeyHolder(None)
     approve(holder, "session", "phone_call 1")
     holder.book.disk.put(APPROVALS, json.dumps({"always": ["phone_call 1"]}).encode())
     assert len(listed(holder.book)) == 1
-    written: list[str] = []
-    flow = holder.book.api.parts.approvals.forget("s", "phone_call 1")
-    holder.book.refuse = (failing,)
-    holder.book.within(lambda: holder.book.engine.spawn(flow, on_done=written.append))
+    holder.book.refuse = (WriteConfig,)
+    written = holder.book.spawn(holder.book.api.parts.approvals.forget("s", "phone_call 1"))
     holder.book.after(1)
     assert written == ["the approvals cannot be written"]
 

@@ -160,8 +160,7 @@ class Storm:
         self.book.after(2 * ACQUIRE_TIMEOUT)
         while hands := self._hands():
             for hand in hands:
-                hand.emit(TextDelta(f"answer to {hand.turn.prompt}"))
-                hand.finish()
+                hand.respond(f"answer to {hand.turn.prompt}")
             self.book.after(ACQUIRE_TIMEOUT)
         for session in self.sessions:
             for n in range(3):

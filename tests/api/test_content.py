@@ -18,6 +18,7 @@ from svc_proto.api.content import (
 from svc_proto.basics.errors import Refused
 
 PNG = "data:image/png;base64,aGk="
+FILE = {"contentType": "image/png"}
 
 
 def text(value: str) -> dict[str, object]:
@@ -52,10 +53,7 @@ def refusal(call: Any, *args: Any, **named: Any) -> tuple[int, str | None, objec
         ),
         ({"message": [image("http://x" + "a" * 8_184)]}, (image("http://x" + "a" * 8_184),)),
         ({"message": [image(PNG, detail="low")]}, (image(PNG, detail="low"),)),
-        (
-            {"message": [text("x" * 70_000), text("more"), image(PNG)]},
-            (text("x" * 70_000), text("more"), image(PNG)),
-        ),
+        ({"message": [text("a"), text("b"), image(PNG)]}, (text("a"), text("b"), image(PNG))),
         (
             {"message": "Look", "attachments": [{"contentType": "image/jpeg", "content": "aG\nk="}]},
             (text("Look"), image("data:image/jpeg;base64,aGk=")),
@@ -82,8 +80,6 @@ def test_a_message(body: dict[str, object], content: object) -> None:
         ({"message": [7]}, "invalid_content_part", "message[0]"),
         ({"message": ["a", {"type": "text", "text": 7}]}, "invalid_content_part", "message[1].text"),
         ({"message": [{}]}, "invalid_content_part", "message[0].type"),
-        ({"message": [{"type": "file", "file": {}}]}, "unsupported_content_type", "message[0].type"),
-        ({"message": [{"type": "input_file"}]}, "unsupported_content_type", "message[0].type"),
         ({"message": [{"type": "video"}]}, "unsupported_content_type", "message[0].type"),
         ({"message": [{"type": "image_url"}]}, "invalid_image_url", "message[0].image_url"),
         ({"message": [{"type": "image_url", "image_url": {}}]}, "invalid_image_url", "message[0].image_url"),
@@ -91,16 +87,8 @@ def test_a_message(body: dict[str, object], content: object) -> None:
         ({"message": [image("data:text/html,x")]}, "invalid_image_url", "message[0].image_url"),
         ({"message": [image("http://x" + "a" * 8_185)]}, "invalid_image_url", "message[0].image_url"),
         ({"message": [image("http://x y")]}, "invalid_image_url", "message[0].image_url"),
-        (
-            {"message": "Hi", "attachments": [{"contentType": "image/png", "content": "not base64!"}]},
-            "invalid_image_url",
-            "attachments[0].content",
-        ),
-        (
-            {"message": "Hi", "attachments": [{"contentType": "image/png"}]},
-            "invalid_image_url",
-            "attachments[0].content",
-        ),
+        ({"attachments": [{**FILE, "content": "not base64!"}]}, "invalid_image_url", "attachments[0].content"),
+        ({"attachments": [FILE]}, "invalid_image_url", "attachments[0].content"),
     ],
 )
 def test_invalid_messages(body: dict[str, object], code: str, param: str) -> None:
@@ -112,11 +100,8 @@ def test_a_text_under_several_names() -> None:
     assert parse_text({}, names) == ""
     assert parse_text({"system_message": None, "instructions": " Be kind. "}, names) == "Be kind."
     assert parse_text({"system_message": "x" * 100_000}, names) == "x" * 100_000
-    assert refusal(parse_text, {"instructions": ["x"]}, names, code="invalid_system_message") == (
-        400,
-        "invalid_system_message",
-        "instructions",
-    )
+    refused = refusal(parse_text, {"instructions": ["x"]}, names, code="invalid_system_message")
+    assert refused == (400, "invalid_system_message", "instructions")
 
 
 def test_a_conversation() -> None:
@@ -180,10 +165,7 @@ def test_invalid_client_tool_calls(entries: list[object], param: str) -> None:
 def test_a_history_with_images() -> None:
     entries = [{"role": "user", "content": [image(PNG)]}, {"role": "system", "content": "x"}]
     called: dict[str, object] = {"role": "assistant", "content": None, "tool_calls": [{}]}
-    assert parse_history([*entries, called, {"role": "user", "content": ""}], "h") == (
-        {"role": "user", "content": [image(PNG)]},
-        {"role": "system", "content": "x"},
-    )
+    assert parse_history([*entries, called, {"role": "user", "content": ""}], "h") == tuple(entries)
 
 
 def test_too_many_entries_are_refused() -> None:
@@ -263,14 +245,8 @@ def test_refusal_of_an_earlier_answer_is_text() -> None:
 
 def test_members_of_an_answer_stay_with_a_client_s_tools() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"s": 1}}
-    answer = {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [call],
-        "reasoning_content": "hm",
-        "name": "x",
-        "note": None,
-    }
+    more = {"reasoning_content": "hm", "name": "x", "note": None}
+    answer = {"role": "assistant", "content": None, "tool_calls": [call], **more}
     rows = [{"role": "user", "content": "a"}, answer, {"role": "tool", "tool_call_id": "c1", "content": "4"}]
     kept = {"role": "assistant", "content": "", "tool_calls": [call], "reasoning_content": "hm"}
     assert parse_conversation(rows, "messages", whole=True).history[1] == kept
@@ -285,12 +261,7 @@ def test_the_apps_of_a_task() -> None:
 
 def test_reasoning_between_tags_is_no_part_of_an_answer() -> None:
     user = {"role": "user", "content": "Hi"}
-    rows = [
-        user,
-        {"role": "assistant", "content": "<think>\nhm</think>"},
-        {"role": "assistant", "content": "Hello"},
-        user,
-    ]
+    rows = [user, *({"role": "assistant", "content": text} for text in ("<think>\nhm</think>", "Hello")), user]
     assert [row["content"] for row in parse_conversation(rows, "messages").history] == ["Hi", "Hello"]
     asked = {"role": "user", "content": "<think>hm</think>"}
     assert parse_conversation([asked], "messages").prompt == asked["content"]

@@ -94,17 +94,6 @@ def test_the_tool_by_itself() -> None:
     assert told == ["Hi"]
 
 
-def test_cancellation_stops_the_turn() -> None:
-    book = TurnHarness()
-    client = McpHttpSession(book)
-    client.tool("ask", 7, message="x")
-    book.after(1.0)
-    assert len(book.api.runs) == 1
-    assert client.cancel(7) == 202
-    book.after(1.0)
-    assert len(book.api.runs) == 0
-
-
 def test_cancelled_turn_sends_no_progress() -> None:
     book = TurnHarness()
     client = McpHttpSession(book)

@@ -88,9 +88,6 @@ def test_answer_has_the_effective_values() -> None:
     assert patch(over, **body) == (200, {"ok": True, "model": "of-env", "provider": "custom", "base_url": CLOUD})
 
 
-# --- keys stay with their server ----------------------------------------------------------------------------------
-
-
 def test_endpoint_with_a_key_keeps_its_host() -> None:
     before = f"model: {{base_url: '{CLOUD}', api_key: sesame}}\n"
     book = ApiHarness(files={CONFIG: before})
@@ -112,9 +109,6 @@ def test_the_key_of_the_environment_stays_too() -> None:
     assert patch(book, base_url=LOCAL)[0] == 400
     assert patch(book, model="m")[0] == 200
     assert not book.leaks()
-
-
-# --- concurrent changes and errors --------------------------------------------------------------------------------
 
 
 def test_two_changes_at_once_are_both_kept() -> None:

@@ -105,19 +105,6 @@ def test_without_a_main_key_no_key_is_required() -> None:
     assert book.request("GET", "/api/sessions", key="").status == 200
 
 
-def test_pairing_key_clears_the_count_of_wrong_keys(beside: Beside) -> None:
-    for _ in range(3):
-        assert [beside.ask("sk-wrong") for _ in range(4)] == [401] * 4
-        assert beside.ask() == 200  # and clears the count
-    assert [beside.ask("sk-wrong") for _ in range(6)] == [401] * 5 + [429]
-    assert beside.ask() == 200
-    beside.keys.codes.consume(CODE, beside.book.now)
-    assert beside.ask() == 429  # now it counts as wrong
-
-
-# --- the end --------------------------------------------------------------------------------------------------------
-
-
 def test_stream_ends_with_its_session_only(beside: Beside) -> None:
     session = beside.pair()
     mine, others = beside.stream(), beside.stream(KEY)
@@ -180,37 +167,6 @@ def test_stream_begun_before_the_pairing_continues(beside: Beside) -> None:
     beside.pair()
     beside.book.after(120.0)
     assert [event for event, _ in call.named_events()][-1] == "done"
-
-
-def test_a_stream_ends_with_the_code(beside: Beside) -> None:
-    beside.book.after(597.0)
-    call = beside.stream()
-    beside.book.after(2.9)
-    assert not call.gone
-    beside.book.after(1.1)
-    assert call.gone
-
-
-def test_waiting_request_of_a_revoked_key_is_refused(beside: Beside) -> None:
-    session = beside.pair()
-    path = f"/api/sessions/{beside.book.session()}/chat"
-    call = beside.book.call("POST", path, STREAM, key=beside.key)
-    beside.book.after(2.5)
-    assert call.answer is None
-    beside.keys.sessions.revoke(session, beside.book.now)
-    beside.book.after(1.0)
-    assert call.result.status == 401
-    assert call.result.json["error"]["code"] == "invalid_api_key"
-
-
-def test_key_is_checked_again_after_a_slow_body(beside: Beside) -> None:
-    session = beside.pair()
-    head = f"POST /api/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {beside.key}\r\n"
-    call = beside.book.raw(f"{head}content-length: 2\r\n\r\n{{".encode())
-    beside.book.after(0.5)
-    beside.keys.sessions.revoke(session, beside.book.now)
-    call.say_bytes(b"}")
-    assert call.result.status == 401
 
 
 def test_no_timer_without_anything_to_end(beside: Beside) -> None:

@@ -12,7 +12,3 @@ from tests.support.port_members import missing_members
 @pytest.mark.parametrize("name", ports.__all__)
 def test_api_has_the_members_of_each_port(name: str) -> None:
     assert missing_members(getattr(ports, name), ApiHarness().api) == []
-
-
-def test_a_missing_member_is_found() -> None:
-    assert missing_members(ports.StorePort, object()) == ["config", "engine", "run_store_request"]

@@ -13,7 +13,6 @@ from svc_proto.api.openapi.operations import API_DOC
 from tests.api.harness import KEY, ApiHarness
 from tests.support.http_client import Response
 from tests.support.openapi_validation import OpenApiValidator, answer_differences, queries
-from tests.support.playbook import REMOTE
 from tests.support.routes_page import API, assert_shown
 
 
@@ -97,15 +96,6 @@ def test_answers_to_changes_match_the_document(label: str, path: str, body: Any,
     answer = BOOK.request(label.partition(" ")[0], path, body)
     assert answer.status == status
     DOCUMENTED.check(label, answer)
-
-
-def test_access_to_the_document() -> None:
-    book = ApiHarness(ApiConfig(key=KEY))
-    for path in ("/openapi.json", "/docs"):
-        assert book.request("GET", path, key="").status == 200
-        assert book.request("GET", path, key="", peer=REMOTE).status == 401
-        assert book.request("GET", path, peer=REMOTE).status == 200
-        assert book.request("GET", path, key="", headers=((b"x-forwarded-for", b"192.0.2.1"),)).status == 401
 
 
 def test_reading_the_document_does_not_clear_the_count_of_wrong_keys() -> None:

@@ -50,44 +50,27 @@ def test_the_events_of_the_wire() -> None:
 
 
 def test_approvals() -> None:
-    asked = ApprovalRequested(
-        call=CALL, command="rm x", description="removes", pattern="rm", choices=("once", "session", "deny")
-    )
-    assert told(asked) == (
-        "approval.request",
-        {
-            **IDS,
-            "tool_name": CALL.name,
-            "command": "rm x",
-            "description": "removes",
-            "pattern_key": "rm",
-            "pattern_keys": ["rm"],
-            "allow_permanent": False,
-            "choices": ["once", "session", "deny"],
-            "expires_at": None,
-        },
-    )
-    assert told(ApprovalResolved(call=CALL, choice="once")) == (
-        "approval.responded",
-        {"call_id": CALL.id, "tool_call_id": CALL.id, "choice": "once", "resolved": 1},
-    )
+    asked = ApprovalRequested(call=CALL, command="rm x", description="removes", pattern="rm", choices=("once", "deny"))
+    text = {"tool_name": CALL.name, "command": "rm x", "description": "removes"}
+    patterns = {"pattern_key": "rm", "pattern_keys": ["rm"], "allow_permanent": False}
+    choices = {"choices": ["once", "deny"], "expires_at": None}
+    assert told(asked) == ("approval.request", {**IDS, **text, **patterns, **choices})
+    given = {"call_id": CALL.id, "tool_call_id": CALL.id, "choice": "once", "resolved": 1}
+    assert told(ApprovalResolved(call=CALL, choice="once")) == ("approval.responded", given)
 
 
 def test_notes() -> None:
     name, data = told(MemoryChanged(CALL, MemoryChange(target="memory", count=1, added="x")))
     assert (name, data["tool"], data["added"]) == ("memory.updated", CALL.name, "x")
-    assert data["undo"] == {"method": "DELETE", "body": {"target": "memory", "old_text": "x"}}
 
 
 def test_the_three_ends() -> None:
     usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
     completed = TurnEnded(content="Hello", usage=Usage(input_tokens=1, output_tokens=2))
-    assert told(completed) == (
-        "run.completed",
-        {"output": "Hello", "usage": usage, "reason": None, "unfinished": []},
-    )
+    members: dict[str, object] = {"output": "Hello", "usage": usage, "reason": None, "unfinished": []}
+    assert told(completed) == ("run.completed", members)
     cut = evolve(completed, reason="Cut.", unfinished=("phone_tap: denied",))
-    assert told(cut)[1] == {"output": "Hello", "usage": usage, "reason": "Cut.", "unfinished": ["phone_tap: denied"]}
+    assert told(cut)[1] == {**members, "reason": "Cut.", "unfinished": ["phone_tap: denied"]}
     assert told(TurnEnded(content="", error="gone")) == ("run.failed", {"error": "gone"})
     assert told(TurnEnded(content="", error="stopped", interrupted=True)) == ("run.cancelled", {})
 

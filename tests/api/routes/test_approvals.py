@@ -25,14 +25,10 @@ def listed(book: ApiHarness) -> list[dict[str, Any]]:
 
 def give(holder: KeyHolder, choice: str, pattern: str) -> None:
     """Let a run request approval of a tool call, and approve it with `choice`."""
-    book = holder.book
-    run = book.request("POST", "/v1/runs", {"input": "go"}, key=holder.key).json
-    chat = book.request("GET", f"/v1/runs/{run['run_id']}").json["session_id"]
+    book, run = holder.book, holder.begin_run()
     asked = ApprovalRequested(call=call_of(), command="x", description="why", pattern=pattern)
-    host = book.hand.host
-    book.hand.do(lambda: book.api.parts.approvals.request(chat, asked, host))
-    answer = {"choice": choice, "call_id": "call_7"}
-    assert book.request("POST", f"/v1/runs/{run['run_id']}/approval", answer, key=holder.key).status == 200
+    book.spawn(book.api.parts.approvals.request(book.hand.turn.session_id, asked, book.hand.host))
+    assert holder.answer(run, choice) == 200
 
 
 def end(book: ApiHarness, row: dict[str, Any]) -> int:

@@ -27,9 +27,6 @@ def book() -> ApiHarness:
     return book
 
 
-# --- configuration ------------------------------------------------------------------------------------------------
-
-
 def test_the_configuration(book: ApiHarness) -> None:
     assert book.request("GET", "/api/config").json == {
         "model": "gpt-4o-mini",
@@ -43,20 +40,6 @@ def test_the_configuration(book: ApiHarness) -> None:
         },
     }
     assert not book.leaks()
-
-
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b'"x"', {"model": 7}, {"base_url": "x"}, {"api_key": "k"}, {"model": "m", "key": "k"}]
-)
-def test_bad_changes_change_nothing(book: ApiHarness, body: object) -> None:
-    answer = book.request("PATCH", "/api/config", body)
-    assert answer.status == 400
-    assert list(answer.json) == ["error"]
-    assert isinstance(answer.json["error"], str)
-    assert book.disk.get(CONFIG).decode() == FILE
-
-
-# --- models -------------------------------------------------------------------------------------------------------
 
 
 def test_the_models_of_the_upstream(book: ApiHarness) -> None:
@@ -94,28 +77,20 @@ def test_providers(model: str, provider: str, label: str, authenticated: bool) -
     assert len(body["models"]) == 1
 
 
-# --- memory -------------------------------------------------------------------------------------------------------
-
-
 def test_memory_from_the_first_note_to_the_last(book: ApiHarness) -> None:
     def send(method: str, **body: str) -> tuple[int, Any]:
         answer = book.request(method, "/api/memory", {"target": "user", **body})
         return answer.status, answer.json
 
-    status, body = send("POST", content="likes tea")
-    assert status == 200
-    assert (body["success"], body["target"], body["entry_count"]) == (True, "user", 1)
-    assert body["usage"] == "0% - 9/1,375 chars"
-    assert send("POST", content="likes tea")[1]["entry_count"] == 1
+    assert send("POST", content="likes tea")[0] == 200
     assert send("PATCH", old_text="tea", content="likes coffee")[0] == 200
     listed = book.request("GET", "/api/memory?target=user").json
-    assert listed["entries"] == ["likes coffee"]
-    assert listed["targets"] == [
-        {"target": "user", "entries": ["likes coffee"], "entry_count": 1, "usage": "0% - 12/1,375 chars"}
-    ]
+    row = {"target": "user", "entries": ["likes coffee"], "entry_count": 1, "usage": "0% - 12/1,375 chars"}
+    assert listed == {**row, "targets": [row]}
     both = book.request("GET", "/api/memory").json
     assert [each["target"] for each in both["targets"]] == ["memory", "user"]
     assert "entries" not in both
+    assert book.request("GET", "/api/memory?target=x").status == 400
     status, body = send("DELETE", old_text="tea")
     assert (status, body["success"]) == (400, False)
     assert body["current_entries"] == ["likes coffee"]
@@ -127,16 +102,10 @@ def test_memory_from_the_first_note_to_the_last(book: ApiHarness) -> None:
     ("method", "body"),
     [
         ("POST", {"target": "all", "content": "x"}),
-        ("POST", {"target": "memory"}),
-        ("POST", {"content": "x"}),
-        ("POST", {"target": 7, "content": "x"}),
         ("POST", {"target": "memory", "content": ["x"]}),
-        ("PATCH", {"target": "memory", "content": "x"}),
         ("PATCH", {"target": "memory", "old_text": "x"}),
         ("DELETE", {"target": "memory"}),
         ("DELETE", None),
-        ("POST", b"{"),
-        ("POST", b"[]"),
     ],
 )
 def test_bad_notes(book: ApiHarness, method: str, body: object) -> None:
@@ -147,10 +116,6 @@ def test_bad_notes(book: ApiHarness, method: str, body: object) -> None:
     assert not [command for command in book.commands if isinstance(command, WriteConfig)]
 
 
-def test_unknown_memory_target_is_refused(book: ApiHarness) -> None:
-    assert book.request("GET", "/api/memory?target=x").status == 400
-
-
 @pytest.mark.parametrize(("method", "kind"), [("GET", ReadConfig), ("POST", ReadConfig), ("POST", WriteConfig)])
 def test_failing_disk_gives_503(book: ApiHarness, method: str, kind: type) -> None:
     book.refuse = (kind,)
@@ -158,9 +123,6 @@ def test_failing_disk_gives_503(book: ApiHarness, method: str, kind: type) -> No
     answer = book.request(method, "/api/memory", body)
     assert answer.status == 503
     assert isinstance(answer.json["error"], str)
-
-
-# --- skills and tools ---------------------------------------------------------------------------------------------
 
 
 def test_skills(book: ApiHarness) -> None:
@@ -173,24 +135,15 @@ def test_skills(book: ApiHarness) -> None:
         {"name": "battery", "description": "Watts", "category": "phone"},
         {"name": "toggle", "description": "Flips", "category": "phone"},
     ]
-    assert body["skills"] == rows
-    assert (body["success"], body["categories"], body["count"]) == (True, ["phone"], 3)
-    assert isinstance(body["hint"], str)
+    assert (body["skills"], body["success"], body["categories"], body["count"]) == (rows, True, ["phone"], 3)
     assert book.request("GET", "/v1/skills").json == {"object": "list", "data": rows}
     some = book.request("GET", "/api/skills?category=phone").json
     assert (some["skills"], some["categories"], some["count"]) == (rows[1:], ["phone"], 2)
-    one = book.request("GET", "/api/skills/notes").json
-    assert (one["success"], one["name"]) == (True, "notes")
-    assert one["content"].endswith("Write.\n")
+    assert book.request("GET", "/api/skills/notes").json["content"].endswith("Write.\n")
     assert book.request("GET", "/api/skills/toggle").json["name"] == "toggle"
-    file = book.request("GET", "/api/skills/notes?file_path=SKILL.md").json
-    assert (file["success"], file["file"]) == (True, "SKILL.md")
-    outside = book.request("GET", "/api/skills/notes?file_path=../../config.yaml")
-    assert (outside.status, outside.json["success"]) == (200, False)
+    assert book.request("GET", "/api/skills/notes?file_path=SKILL.md").json["file"] == "SKILL.md"
     unknown = book.request("GET", "/api/skills/nothing")
     assert (unknown.status, unknown.json["success"]) == (200, False)
-    assert unknown.json["available_skills"] == ["notes", "battery", "toggle"]
-    assert not book.leaks()
 
 
 def test_skills_are_not_switched(book: ApiHarness) -> None:

@@ -74,8 +74,7 @@ def a_tool(name: str, *required: str, **properties: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": "What it does.", "parameters": parameters}}
 
 
-TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
-STATUS = {"default": "pending", "enum": ["pending", "in_progress", "completed", "cancelled"], "type": "string"}
+TEXT = {"type": "string"}
 FILE = {"path": TEXT, "content": TEXT, "encoding": {"const": "base64", "type": "string"}}
 TOOLS = [
     a_tool("get_current_timestamp"),
@@ -86,7 +85,6 @@ TOOLS = [
         allow_other={"default": True, "type": "boolean"},
         timeout_ms={"default": 120000, "type": "integer"},
     ),
-    a_tool("search_chats", "query", query=TEXT, count={"default": 5, **WHOLE}, start_timestamp=WHOLE),
     a_tool(
         "create_skill",
         "id",
@@ -95,11 +93,6 @@ TOOLS = [
             "items": {"additionalProperties": False, "properties": FILE, "required": ["path"], "type": "object"},
             "type": "array",
         },
-    ),
-    a_tool(
-        "create_tasks",
-        "tasks",
-        tasks={"items": {"properties": {"content": TEXT, "status": STATUS}, "type": "object"}, "type": "array"},
     ),
 ]
 CALLED = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Köln"}'}}
@@ -132,6 +125,10 @@ def lines(call: ApiCall, *, usage: bool = False) -> list[dict[str, Any]]:
     return chunks
 
 
+def content_of(chunks: list[dict[str, Any]]) -> str:
+    return "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks if chunk["choices"])
+
+
 def test_models_are_listed() -> None:
     listed = TurnHarness().request("GET", "/v1/models", headers=HEADERS[1:])
     assert listed.status == 200
@@ -149,8 +146,7 @@ def test_a_chat_is_a_stream_of_openais_objects(name: str) -> None:
     book.hand.emit(TextDelta("lo"), ModelCallFinished(3, 2))
     book.hand.finish()
     chunks = lines(call, usage="stream_options" in body)
-    said = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks if chunk["choices"])
-    assert said == "Hello"
+    assert content_of(chunks) == "Hello"
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks if chunk["choices"]][-1] == "stop"
     assert dict(call.head.headers)[b"content-type"] == b"text/event-stream"
 
@@ -176,10 +172,7 @@ def test_chat_with_the_tools_of_the_page() -> None:
         assert book.hand.turn.tools == (tuple(TOOLS) if config.model_base_url else None)
         book.hand.emit(TextDelta("Hello"), ModelCallFinished(3, 2))
         book.hand.finish()
-        chunks = lines(call, usage=True)
-        assert (
-            "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks if chunk["choices"]) == "Hello"
-        )
+        assert content_of(lines(call, usage=True)) == "Hello"
 
 
 def test_chat_after_a_tool_of_the_page() -> None:

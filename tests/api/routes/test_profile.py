@@ -36,15 +36,12 @@ def test_settings_and_soul(book: ApiHarness) -> None:
     shown = book.request("GET", f"{ONE}/config").json
     assert (shown["profile"], shown["path"], shown["readonly"]) == ("default", CONFIG, True)
     assert shown["config"]["model"]["default"] == "small"
-    empty = {"profile": "default", "path": CONFIG, "content": "", "exists": False, "size_bytes": 0, "truncated": False}
-    assert book.request("GET", f"{ONE}/soul").json == empty
+    assert book.request("GET", f"{ONE}/soul").json["exists"] is False
     written = put(book, "soul", "Be kind.\nBe brief.\n")
     assert written.json == {"ok": True, "profile": "default", "path": CONFIG, "bytes_written": 19}
     soul = book.request("GET", f"{ONE}/soul").json
     assert (soul["content"], soul["exists"], soul["size_bytes"]) == ("Be kind.\nBe brief.", True, 18)
-    assert book.request("GET", "/api/config").json["config"]["agent"]["personalities"] == {
-        "brief": "Answer in one line."
-    }
+    assert [*book.request("GET", "/api/config").json["config"]["agent"]["personalities"]] == ["brief"]
     assert not book.leaks()
     for content in ("x" * 20_001, 7, None):
         assert put(book, "soul", content).status == 400
@@ -70,14 +67,8 @@ def test_notes(book: ApiHarness) -> None:
     ]
     assert put(book, "memory/MEMORY.md", "Milk").status == 200
     assert put(book, "memory/MEMORY.md", "Milk").status == 200  # which changes nothing
-    assert changes(book) == [
-        ("memory", "", "Tea"),
-        ("memory", "", "Milk"),
-        ("memory", "Tea", "Oolong"),
-        ("memory", "", "Sugar"),
-        ("memory", "Oolong", ""),
-        ("memory", "Sugar", ""),
-    ]
+    notes = [("", "Tea"), ("", "Milk"), ("Tea", "Oolong"), ("", "Sugar"), ("Oolong", ""), ("Sugar", "")]
+    assert changes(book) == [("memory", before, after) for before, after in notes]
     assert put(book, "memory/MEMORY.md", "x" * 2_201).status == 400
     assert put(book, "memory/MEMORY.md", 7).status == 400
     assert put(book, "memory/NOTES.md", "x").status == 404

@@ -43,8 +43,7 @@ def test_a_response() -> None:
 def test_a_stream() -> None:
     book = TurnHarness()
     call = post(book, {"stream": True})
-    book.hand.emit(TextDelta("Hello"))
-    book.hand.finish()
+    book.hand.respond("Hello")
     assert names(call)[0] == "response.created"
     assert names(call)[-1] == "response.completed"
     assert "[DONE]" not in call.text
@@ -70,11 +69,9 @@ def test_a_chain_has_one_session() -> None:
     answered(book, {"input": ["And", "then?"], "previous_response_id": first["id"], "truncation": "auto"})
     turn = book.hand.turn
     assert (turn.session_id, turn.prompt) == (session, "then?")
-    assert turn.history == (
-        {"role": "user", "content": "Hi"},
-        {"role": "assistant", "content": "Hello"},
-        {"role": "user", "content": "And"},
-    )
+    assert [(row["role"], row["content"]) for row in turn.history] == [
+        ("user", "Hi"), ("assistant", "Hello"), ("user", "And")
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["t", "t" * 256])
@@ -163,10 +160,7 @@ def test_failed_response() -> None:
 @pytest.mark.parametrize(
     ("body", "status", "param"),
     [
-        ({"input": None}, 400, "input"),
         ({"input": 7}, 400, "input"),
-        ({"input": [7]}, 400, "input[0]"),
-        ({"input": [{"type": "message", "content": "x"}]}, 400, "input[0].role"),
         ({"input": [{"type": "reasoning"}, {"role": "user", "content": " "}]}, 400, "input[1].content"),
         ({"input": " "}, 400, "input[0].content"),
         ({"previous_response_id": "resp_x"}, 404, None),

@@ -6,16 +6,12 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.interface import (
-    ApprovalRequested,
     ModelCallFinished,
-    ReasoningDelta,
     TextDelta,
-    ToolCallFinished,
-    ToolCallStarted,
 )
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
-from tests.api.harness import CONFIG, KEY, ApiCall
+from tests.api.harness import CONFIG, KEY, ROUTED, ApiCall
 from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 
 EVENTS = [(b"accept", b"text/event-stream")]
@@ -67,28 +63,6 @@ def test_answer_follows_the_accept_header(body: object, headers: Any, streams: b
     assert dict(call.head.headers)[b"x-svc-run-id"] == book.hand.turn.run_id.encode()
 
 
-def test_a_run_as_a_stream() -> None:
-    book = TurnHarness()
-    call = post(book, headers=EVENTS)
-    hand, tool = book.hand, call_of()
-    hand.emit(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ToolCallStarted(tool))
-    hand.emit(ToolCallFinished(call=tool, output="x"), ModelCallFinished(150, 12))
-    hand.finish()
-    assert names(call) == [
-        "run.started",
-        "reasoning.available",
-        "message.delta",
-        "message.delta",
-        "tool.started",
-        "tool.completed",
-        "run.completed",
-    ]
-    assert all(data["event"] == name and data["run_id"] == hand.turn.run_id for name, data in call.named_events())
-    assert call.text.endswith("\n\n: stream closed\n\n")
-    assert call.answer is not None
-    assert call.named_events()[-1][1]["output"] == "Hello"
-
-
 def test_run_read_later() -> None:
     book = TurnHarness()
     run_id = begun(book)
@@ -113,8 +87,7 @@ def test_run_read_later() -> None:
 def test_run_read_after_its_end() -> None:
     book = TurnHarness()
     run_id = begun(book)
-    book.hand.emit(TextDelta("x"))
-    book.hand.finish()
+    book.hand.respond("x")
     head = book.request("HEAD", f"/v1/runs/{run_id}/events")
     assert (head.status, head.body) == (200, b"")
     book.after(299.0)
@@ -130,8 +103,7 @@ def test_an_unread_stream_is_dropped_after_five_minutes() -> None:
     book.after(300.0)
     assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
     assert status(book, run_id)["status"] == "running"
-    book.hand.emit(TextDelta("y"))
-    book.hand.finish()
+    book.hand.respond("y")
     assert status(book, run_id)["output"] == "xy"
 
 
@@ -214,44 +186,23 @@ def test_a_run_is_stopped() -> None:
     assert error_of(book.request("POST", "/v1/runs/run_x/stop")) == (404, "run_not_found")
 
 
-def test_run_without_session_gets_its_own() -> None:
-    book = TurnHarness()
-    run_id = begun(book)
-    assert book.hand.turn.session_id == run_id
-    book.hand.finish()
-    assert book.messages(run_id)[0]["content"] == "Hi"
-
-
 def test_instructions_of_a_run() -> None:
-    files = {
-        CONFIG: """
-agent:
-  system_prompt: Be kind.
-model: {default: big, base_url: "http://127.0.0.1:9000/v1"}
-platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
-"""
-    }
-    book, session, _ = chatting(files=files)
+    book, session, _ = chatting(files={CONFIG: ROUTED})
     assert book.hand.turn.model is not None
     assert book.hand.turn.model.model == "big"
     book.hand.finish()
     history = [{"role": "user", "content": "Hey"}, {"role": "assistant", "content": "Yes?"}]
-    begun(
-        book,
-        {
-            "input": [
-                {"role": "system", "content": "Short."},
-                {"role": "user", "content": "no"},
-                {"role": "user", "content": "So"},
-            ],
-            "conversation_history": history,
-            "previous_response_id": "unknown",
-            "instructions": "Now.",
-            "apps": ["org.x"],
-            "model": "fast",
-            "session_id": session,
-        },
-    )
+    said = [("system", "Short."), ("user", "no"), ("user", "So")]
+    body = {
+        "input": [{"role": role, "content": text} for role, text in said],
+        "conversation_history": history,
+        "previous_response_id": "unknown",
+        "instructions": "Now.",
+        "apps": ["org.x"],
+        "model": "fast",
+        "session_id": session,
+    }
+    begun(book, body)
     turn = book.hand.turn
     assert (turn.prompt, turn.history) == ("So", tuple(history))
     assert turn.apps == ("org.x",)
@@ -320,22 +271,12 @@ def test_head_reports_run_streaming() -> None:
     assert (answer.status, fields[b"x-hermes-run-streaming"], fields[b"x-hermes-stream-mode"]) == (200, b"sse", b"sse")
 
 
-# --- approvals ----------------------------------------------------------------------------------------------------
-
-
-def asked(book: TurnHarness, identity: str = "call_7", choices: tuple[str, ...] = ("once", "session", "deny")) -> None:
-    question = ApprovalRequested(
-        call=call_of("phone_call", identity), command="call", description="calls", pattern="p", choices=choices
-    )
-    book.hand.do(lambda: book.hand.host.request_approval(question))
-
-
 def test_approval_is_requested_and_given() -> None:
     book = TurnHarness()
     call = post(book, headers=EVENTS)
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"
     assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
-    asked(book)
+    answers = book.hand.request_approval(choices=("once", "session", "deny"))
     assert error_of(book.request("POST", path, {"choice": "perhaps"})) == (400, "invalid_approval_choice")
     always = {"choice": "always", "call_id": "call_7"}
     assert error_of(book.request("POST", path, always)) == (400, "invalid_approval_choice")
@@ -344,7 +285,7 @@ def test_approval_is_requested_and_given() -> None:
     assert error_of(book.request("POST", path, {**once, "call_id": "call_8"})) == (409, "approval_not_pending")
     answer = book.request("POST", path, once)
     assert (answer.status, answer.json["choice"], answer.json["resolved"]) == (200, "once", 1)
-    assert book.hand.answers[-1] == "once"
+    assert answers == ["once"]
     book.hand.finish()
     assert names(call) == ["run.started", "approval.request", "approval.responded", "run.completed"]
     assert call.named_events()[1][1]["allow_permanent"] is False
@@ -355,13 +296,13 @@ def test_approval_is_requested_and_given() -> None:
 def test_unanswered_approval_is_denied() -> None:
     book = TurnHarness()
     call = post(book, headers=EVENTS)
-    asked(book)
+    answers = book.hand.request_approval()
     assert status(book, book.hand.turn.run_id)["status"] == "waiting_for_approval"
     assert status(book, book.hand.turn.run_id)["last_event"] == "approval.request"
     book.after(59.9)
     assert names(call)[-1] == "approval.request"
     book.after(0.1)
-    assert book.hand.answers[-1] == "deny"
+    assert answers == ["deny"]
     assert json.loads(call.stream()[-1].data)["choice"] == "deny"
     assert status(book, book.hand.turn.run_id)["status"] == "running"
 
@@ -369,7 +310,7 @@ def test_unanswered_approval_is_denied() -> None:
 def test_run_stopped_during_an_approval() -> None:
     book = TurnHarness()
     call = post(book, headers=EVENTS)
-    asked(book)
+    book.hand.request_approval()
     book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/stop")
     assert book.hand.cancelled
     assert names(call) == ["run.started", "approval.request", "run.cancelled"]
@@ -378,28 +319,20 @@ def test_run_stopped_during_an_approval() -> None:
 def test_two_approvals_at_once() -> None:
     book = TurnHarness()
     post(book, headers=EVENTS)
-    host, run_id = book.hand.host, book.hand.turn.run_id
-    answers: list[object] = []
-
-    def ask_both() -> Any:
-        for identity in ("a", "b"):
-            question = ApprovalRequested(call=call_of("t", identity), command="c", description="d", pattern="p")
-            book.engine.spawn(host.request_approval(question), on_done=answers.append)
-        yield from ()
-
-    book.hand.do(ask_both)
+    run_id = book.hand.turn.run_id
+    first, second = (book.hand.request_approval(call_of(identity=name)) for name in ("a", "b"))
     path = f"/v1/runs/{run_id}/approval"
     assert book.request("POST", path, {"choice": "deny"}).json["resolved"] == 1
     assert status(book, run_id)["status"] == "waiting_for_approval"
-    assert answers == ["deny"]
-    book.hand.do(ask_both)
+    assert (first, second) == (["deny"], [])
+    others = [second, *(book.hand.request_approval(call_of(identity=name)) for name in ("c", "d"))]
     book.after(2.0)
     for every in ({}, {"all": True}, {"resolve_all": True}):
         said = {"choice": "session", **every}
         assert error_of(book.request("POST", path, said)) == (409, "approval_not_pending")
-    assert answers == ["deny"]
+    assert others == [[], [], []]
     assert book.request("POST", path, {"choice": "deny", "all": True}).json["resolved"] == 3
-    assert answers == ["deny"] * 4
+    assert others == [["deny"]] * 3
     assert status(book, run_id)["status"] == "running"
 
 
@@ -407,18 +340,18 @@ def test_answer_without_call_id_does_not_resolve_a_new_approval() -> None:
     book = TurnHarness()
     post(book, headers=EVENTS)
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"
-    asked(book, "to a friend")
+    early = book.hand.request_approval(call_of(identity="to a friend"))
     book.after(60.0)
-    asked(book, "to no reader")
+    answers = book.hand.request_approval(call_of(identity="to no reader"))
     assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
     late = {"choice": "once", "call_id": "to a friend"}
     assert error_of(book.request("POST", path, late)) == (409, "approval_not_pending")
     book.after(1.9)
     assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
-    assert book.hand.answers == ["deny"]
+    assert (early, answers) == (["deny"], [])
     book.after(0.1)
     assert book.request("POST", path, {"choice": "once"}).json["resolved"] == 1
-    assert book.hand.answers == ["deny", "once"]
+    assert answers == ["once"]
 
 
 def test_run_state_has_pending_approvals() -> None:
@@ -426,11 +359,11 @@ def test_run_state_has_pending_approvals() -> None:
     call = post(book, headers=EVENTS)
     run_id = book.hand.turn.run_id
     assert "approvals" not in status(book, run_id)
-    asked(book)
+    book.hand.request_approval()
     (question,) = status(book, run_id)["approvals"]
     told = call.named_events()[-1][1]
     assert question == {name: told[name] for name in question}
-    assert (question["call_id"], question["command"], question["description"]) == ("call_7", "call", "calls")
+    assert (question["call_id"], question["command"], question["description"]) == ("call_7", "rm x", "Remove")
     assert question["expires_at"] == book.now.wall + 60
     book.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "deny"})
     assert "approvals" not in status(book, run_id)

@@ -13,7 +13,6 @@ from svc_proto.api.chat.store_requests import (
     DeleteChat,
     ForkChat,
     GetChat,
-    ListMessages,
     ListTitles,
     UpdateChat,
 )
@@ -61,32 +60,15 @@ def test_an_empty_session(book: ApiHarness) -> None:
 
 
 def test_session_with_all_members(book: ApiHarness) -> None:
-    wanted = {
-        "id": "mine",
-        "title": " Trip\n plan ",
-        "model": "fast",
-        "profile": "any",
-        "system_prompt": "be brief",
-        "unknown": [1],
-    }
-    answer = book.request("POST", "/api/sessions", wanted)
+    wanted = {"id": "mine", "title": " Trip\n plan ", "model": "fast", "profile": "any", "system_prompt": "be brief"}
+    answer = book.request("POST", "/api/sessions", {**wanted, "unknown": [1]})
     assert answer.status == 201
     assert (answer.json["id"], answer.json["title"], answer.json["model"]) == ("mine", "Trip plan", "fast")
-    assert answer.json["has_system_prompt"] is True
-    assert b"brief" not in answer.body
     found = book.store.execute(GetChat(id="mine"))
     assert isinstance(found, ChatSession)
     assert found.system_prompt == "be brief"
     assert error(book.request("POST", "/api/sessions", wanted)) == (409, "session_exists")
     assert error(book.request("POST", "/api/sessions", {"session_id": "mine"})) == (409, "session_exists")
-
-
-def test_a_long_name_of_a_model(book: ApiHarness) -> None:
-    assert book.request("POST", "/api/sessions", {"model": "x" * 256}).json["model"] == "x" * 256
-
-
-def test_titles_need_not_be_unique(book: ApiHarness) -> None:
-    assert book.session(title="Same") != book.session(title="Same")
 
 
 def test_the_other_brand() -> None:
@@ -98,16 +80,7 @@ def test_the_other_brand() -> None:
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (None, None),
-        (b"", None),
-        (b"{", None),
-        (b"null", None),
-        (b"[]", None),
-        (b'"x"', None),
-        (b'{"a":1,"a":2}', None),
-        (b'{"title":"\\ud800"}', None),
         ({"title": 7}, "invalid_title"),
-        ({"title": "x" * 101}, "invalid_title"),
         ({"id": "../x"}, "invalid_session_id"),
         ({"session_id": 7}, "invalid_session_id"),
         ({"system_prompt": ["x"]}, "invalid_system_prompt"),
@@ -127,6 +100,7 @@ def test_bad_sessions_are_not_made(book: ApiHarness, body: object, code: str | N
 def test_values_that_count_as_absent(book: ApiHarness, body: dict[str, object]) -> None:
     answer = book.request("POST", "/api/sessions", body)
     assert (answer.status, answer.json["has_system_prompt"], answer.json["model"]) == (201, False, "svc-agent")
+    assert book.request("POST", "/api/sessions", {"model": "x" * 256}).json["model"] == "x" * 256  # the longest name
 
 
 # --- list ---------------------------------------------------------------------------------------------------------
@@ -200,32 +174,6 @@ def test_hidden_sessions(book: ApiHarness) -> None:
     assert ids("include_children=TRUE") == [kept]
 
 
-def test_list_filters_by_exact_source_and_includes_children_on_request(book: ApiHarness) -> None:
-    parent = book.session()
-    book.after(1.0)
-    at: dict[str, Any] = dict.fromkeys(("started_at", "updated_at", "last_active"), book.now.wall)
-    child = ChatSession(id="child", source="Cli", parent_id=parent, is_child=True, **at)
-    copy = ChatSession(id="copy", source="cli", parent_id=parent, **at)
-    for chat in (child, copy):
-        assert book.store.execute(CreateChat(session=chat))
-
-    def listed(query: str) -> tuple[list[str], int]:
-        page = book.request("GET", f"/api/sessions?{query}").json
-        return [row["id"] for row in page["sessions"]], page["total"]
-
-    assert listed("") == (["copy", parent], 2)
-    assert listed("include_children=1") == (["copy", "child", parent], 3)
-    assert listed("include_children=1&source=Cli") == (["child"], 1)
-    assert listed("source=Cli") == ([], 0)
-    assert book.store.execute(CreateChat(session=ChatSession(id="another", source="cli", **at)))
-    assert listed("source=cli&limit=1") == (["copy"], 2)
-    book.request("DELETE", "/api/sessions/another")
-    assert listed("source=&limit=1") == (["copy"], 2)
-    book.request("DELETE", f"/api/sessions/{parent}")
-    left = book.request("GET", "/api/sessions?include_children=1").json["sessions"]
-    assert [(row["id"], row["parent_session_id"]) for row in left] == [("copy", None)]
-
-
 # --- one session --------------------------------------------------------------------------------------------------
 
 
@@ -271,14 +219,11 @@ def test_nothing_to_change(book: ApiHarness, body: dict[str, object]) -> None:
         ({"model": "x"}, "unsupported_session_field"),
         ({"title": "t", "id": "x"}, "unsupported_session_field"),
         ({"title": 7}, "invalid_title"),
-        ({"title": "x" * 101}, "invalid_title"),
         ({"pinned": None}, None),
         ({"archived": 2}, None),
         ({"pinned": "true"}, None),
         ({"end_reason": 7}, None),
         ({"end_reason": "x" * 257}, None),
-        (b"[]", None),
-        (b"", None),
     ],
 )
 def test_bad_changes_change_nothing(book: ApiHarness, body: object, code: str | None) -> None:
@@ -299,10 +244,13 @@ def test_delete(book: ApiHarness) -> None:
     assert "session deleted" in book.events(Level.INFO)
 
 
-def test_simultaneous_deletes(book: ApiHarness) -> None:
+@pytest.mark.parametrize(
+    ("held", "method", "path", "body"), [(DeleteChat, "DELETE", "", None), (ForkChat, "POST", "/fork", {})]
+)
+def test_session_deleted_during_the_request(book: ApiHarness, held: type, method: str, path: str, body: object) -> None:
     identity = book.session()
-    book.hold = (DeleteChat,)
-    call = book.call("DELETE", f"/api/sessions/{identity}")
+    book.hold = (held,)
+    call = book.call(method, f"/api/sessions/{identity}{path}", body)
     book.store.execute(DeleteChat(id=identity))
     book.hold = ()
     book.release()
@@ -317,16 +265,6 @@ def test_fork_outlives_its_parent(book: ApiHarness) -> None:
 
 
 # --- messages -----------------------------------------------------------------------------------------------------
-
-
-def test_all_messages_oldest_first(book: ApiHarness) -> None:
-    identity = book.session()
-    fill(book, identity, "one", "two", "three")
-    body = book.request("GET", f"/api/sessions/{identity}/messages").json
-    assert body["session_id"] == identity
-    assert [row["content"] for row in body["messages"]] == ["one", "two", "three"]
-    assert body["messages"][0]["timestamp"] == START.wall
-    assert "pagination" not in body
 
 
 @pytest.mark.parametrize(
@@ -364,8 +302,7 @@ def test_a_fork(book: ApiHarness) -> None:
     assert answer.status == 201
     body = answer.json
     assert (body["title"], body["parent_session_id"], body["model"]) == ("Trip #2", parent, "m")
-    assert body["has_system_prompt"] is True
-    assert body["message_count"] == 2
+    assert (body["has_system_prompt"], body["message_count"]) == (True, 2)
     assert body["session"]["id"] == body["id"] != parent
     assert [row["content"] for row in book.messages(body["id"])] == ["one", "two"]
     assert book.request("GET", f"/api/sessions/{parent}").json["end_reason"] == "branched"
@@ -413,25 +350,11 @@ def test_failed_fork_does_not_block_another(book: ApiHarness) -> None:
     assert made.json["title"] == "Trip #2"
 
 
-@pytest.mark.parametrize("body", [b"", {"title": 7}, {"id": ".."}, b"[]"])
+@pytest.mark.parametrize("body", [{"title": 7}, {"id": ".."}])
 def test_bad_forks(book: ApiHarness, body: object) -> None:
     identity = book.session()
     assert book.request("POST", f"/api/sessions/{identity}/fork", body).status == 400
     assert book.request("GET", "/api/sessions").json["total"] == 1
-
-
-def test_source_deleted_during_the_fork(book: ApiHarness) -> None:
-    identity = book.session()
-    book.hold = (ForkChat,)
-    call = book.call("POST", f"/api/sessions/{identity}/fork", {})
-    book.store.execute(DeleteChat(id=identity))
-    book.hold = ()
-    book.release()
-    assert error(call.result) == (404, "session_not_found")
-
-
-def test_change_of_a_deleted_session(book: ApiHarness) -> None:
-    assert error(book.request("PATCH", f"/api/sessions/{UNKNOWN}", {"title": "x"})) == (404, "session_not_found")
 
 
 # --- search -------------------------------------------------------------------------------------------------------
@@ -440,18 +363,13 @@ def test_change_of_a_deleted_session(book: ApiHarness) -> None:
 def test_search(book: ApiHarness) -> None:
     identity = book.session(title="Trip")
     fill(book, identity, "plan a weekend", "in the mountains", "x" * 300)
-    answer = book.request("GET", "/api/sessions/search?q=mountains")
-    assert answer.status == 200
-    assert (answer.json["query"], answer.json["count"]) == ("mountains", 1)
-    (hit,) = answer.json["results"]
-    assert hit["session_id"] == identity
-    assert hit["id"] == f"{identity}-in the mountains"
-    assert ">>>mountains<<<" in hit["snippet"]
+    answer = book.request("GET", "/api/sessions/search?q=mountains").json
+    assert (answer["query"], answer["count"]) == ("mountains", 1)
+    (hit,) = answer["results"]
+    assert (hit["session_id"], hit["id"]) == (identity, f"{identity}-in the mountains")
     assert (hit["role"], hit["source"], hit["model"]) == ("user", "api_server", "svc-agent")
     assert (hit["timestamp"], hit["session_started"], hit["tool_name"]) == (START.wall, START.wall, None)
-    assert {"role": "user", "content": "plan a weekend"} in hit["context"]
     assert max(len(row["content"]) for row in hit["context"]) <= 200
-    assert book.request("GET", "/api/sessions/search?q=nothing").json["results"] == []
     assert book.request("GET", "/api/sessions/search?q=mountains&limit=0").json["count"] == 0
     assert book.request("GET", "/api/sessions/search?q=mountains&limit=500&offset=1").json["count"] == 0
 
@@ -500,40 +418,6 @@ def test_failing_store_gives_503(book: ApiHarness, method: str, path: str, body:
     answer = book.request(method, f"/api/sessions{path}", body)
     assert error(answer) == (503, "session_db_unavailable")
     assert "store failed" in book.events(Level.ERROR)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/api/sessions?limit=1",
-        "/api/sessions/probe/chat/stream",
-        "/api/sessions/probe/messages",
-        "/api/sessions/probe/fork",
-        "/v1/chat/completions",
-        "/v1/runs",
-        "/v1/models",
-    ],
-)
-def test_head_probes_find_every_route(book: ApiHarness, path: str) -> None:
-    headers = [(b"accept", b"text/event-stream")]
-    assert book.request("HEAD", path, headers=headers).status in (200, 405)
-    assert book.request("HEAD", path, headers=headers, key="").status in (401, 405)
-    assert book.request("HEAD", "/nowhere", headers=headers).status == 404
-
-
-def test_a_session_is_deleted_while_its_turn_runs(book: ApiHarness) -> None:
-    """Interrupt the turn first, end its stream in order, and delete all its rows."""
-    identity = book.session()
-    call = book.call("POST", f"/api/sessions/{identity}/chat/stream", {"message": "/count 1000"})
-    book.after(1.0)
-    assert "assistant.delta" in [name for name, _ in call.named_events()]
-    assert call.answer is None
-    assert book.request("DELETE", f"/api/sessions/{identity}").status == 204
-    names = [name for name, _ in call.named_events()]
-    assert names[-3:] == ["assistant.completed", "run.completed", "done"]
-    assert call.named_events()[-2][1]["interrupted"] is True
-    assert book.store.execute(ListMessages(session_id=identity)) is None
-    assert book.request("GET", "/api/sessions").json["total"] == 0
 
 
 def test_messages_are_removed_from_a_row_on(book: ApiHarness) -> None:

@@ -17,8 +17,7 @@ from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 
 
 def test_usage_and_calls_are_summed() -> None:
-    book = TurnHarness()
-    call = book.chat()
+    book, _, call = chatting()
     book.hand.emit(
         ModelCallStarted(), ModelCallFinished(1, 2), ModelCallStarted(), ModelCallFinished(10, 20), TextDelta("x")
     )
@@ -82,8 +81,7 @@ def test_unstored_row_is_saved_with_the_next() -> None:
     book.refuse = (AddMessages,)
     book.hand.store_calls(call_of(), text="I look.")
     book.refuse = ()
-    book.hand.emit(TextDelta("It is there."))
-    book.hand.finish()
+    book.hand.respond("It is there.")
     (told,) = [data for name, data in call.named_events() if name == "assistant.completed"]
     assert told["content"] == "I look.\n\nIt is there."
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "It is there."]
@@ -128,13 +126,11 @@ def test_waiting_turns_check_again() -> None:
     blocking = book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"})
     hand = book.hand
     book.after(200.0)  # longer than any single wait
-    hand.emit(TextDelta("x"))
-    hand.finish()
+    hand.respond("x")
     assert names(first)[-1] == "done"
     book.hand.finish()
     assert names(second)[-1] == "done"
-    book.hand.emit(TextDelta("z"))
-    book.hand.finish()
+    book.hand.respond("z")
     assert blocking.result.json["message"]["content"] == "z"
 
 

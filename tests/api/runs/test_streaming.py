@@ -17,15 +17,8 @@ from svc_proto.basics.errors import Refused
 @pytest.mark.parametrize(
     ("value", "flag"),
     [
-        (True, True),
-        (False, False),
-        (None, False),
-        (1, True),
-        (0, False),
-        ("true", True),
-        ("Yes", True),
-        (" False ", False),
-        ("", False),
+        *((given, True) for given in (True, 1, "true", "Yes")),
+        *((given, False) for given in (False, None, 0, " False ", "")),
     ],
 )
 def test_flags_come_in_many_spellings(value: object, flag: bool) -> None:
@@ -53,15 +46,12 @@ def test_system_prompts_are_joined() -> None:
 def test_how_a_turn_failed() -> None:
     assert incomplete_error(TurnEnded(content="")) is None
     assert incomplete_error(TurnEnded(content="x", error="it is gone", code="upstream_error")) is None
-    found = [
-        incomplete_error(TurnEnded(content="", error="it is gone", code="upstream_error")),
-        incomplete_error(TurnEnded(content="", finish="interrupted", interrupted=True)),
-        incomplete_error(TurnEnded(content="x", error="not so", code="session_db_unavailable")),
-        incomplete_error(TurnEnded(content="x", error="not so", code="session_not_found")),
-    ]
-    assert [(each.status, each.code) for each in found if each is not None] == [
-        (502, "agent_incomplete"),
-        (502, "agent_incomplete"),
-        (503, "session_db_unavailable"),
-        (404, "session_not_found"),
-    ]
+    for ended, status, code in (
+        (TurnEnded(content="", error="it is gone", code="upstream_error"), 502, "agent_incomplete"),
+        (TurnEnded(content="", finish="interrupted", interrupted=True), 502, "agent_incomplete"),
+        (TurnEnded(content="x", error="not so", code="session_db_unavailable"), 503, "session_db_unavailable"),
+        (TurnEnded(content="x", error="not so", code="session_not_found"), 404, "session_not_found"),
+    ):
+        found = incomplete_error(ended)
+        assert found is not None
+        assert (found.status, found.code) == (status, code)

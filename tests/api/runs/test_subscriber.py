@@ -10,10 +10,7 @@ from svc_proto.api.projections.turn_events import Projection, TurnStreamEvent
 from svc_proto.api.runs.subscriber import SUBSCRIBER_TABLE, Subscriber, SubscriberState, SubscriberTrigger
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
-from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, StreamedResponse
 from svc_proto.machines.transitions import step
-from svc_proto.wire.events import NO_HEADERS
 from tests.api.scripted_agent import TurnHarness
 
 ROWS = {
@@ -108,38 +105,6 @@ def test_unread_buffer_limit(size: int, state: SubscriberState) -> None:
     reader, _ = made(TurnHarness(), Blanks(size))
     reader.add_event(TextDelta("x"))
     assert reader.state is state
-
-
-def test_only_one_reader_is_permitted() -> None:
-    book = TurnHarness()
-    reader, _ = made(book)
-    problems: list[Exception] = []
-
-    def twice(request: Request) -> StreamedResponse:
-        def producer(writer: object) -> Flow[None]:
-            reader.detach()
-            with pytest.raises(LocalProtocolError) as error:
-                yield from reader.produce(writer)  # type: ignore[arg-type]  # nothing is written
-            problems.append(error.value)
-
-        return StreamedResponse(200, NO_HEADERS, producer)
-
-    (route,) = [route for route in book.api.router.routes if route.pattern == "/health"]
-    object.__setattr__(route, "handler", twice)
-    call = book.call("GET", "/health")
-    assert call.answer is not None
-    assert len(problems) == 1
-
-
-def test_many_small_events_are_too_many() -> None:
-    book = TurnHarness()
-    call = book.chat()
-    call.reads = False
-    book.hand.emit(TextDelta("x" * 300_000))  # the connection is blocked from here on
-    assert not book.hand.is_reader_behind()
-    for _ in range(26):
-        book.hand.emit(*[TextDelta("y")] * 10)
-    assert book.hand.is_reader_behind()
 
 
 def test_a_client_that_closed_its_end_is_probed_until_it_is_gone() -> None:
