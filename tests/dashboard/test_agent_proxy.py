@@ -42,13 +42,8 @@ def test_the_calls_of_a_chat(virtual: SimulatedEnvironment) -> None:
     assert board.request("GET", f"{PREFIX}/sessions/s-1/messages").status == 200
     assert board.request("POST", f"{PREFIX}/runs/run_1/stop").status == 200
     assert board.request("POST", f"{PREFIX}/runs/run_1/approval", {"choice": "once"}).status == 200
-    assert [(method, path) for method, path, _ in api.seen] == [
-        ("POST", "/api/sessions"),
-        ("GET", "/api/sessions"),
-        ("POST", "/api/sessions/s-1/chat/stream"),
-        ("POST", "/v1/runs/run_1/stop"),
-        ("POST", "/v1/runs/run_1/approval"),
-    ]
+    chat = ["/api/sessions", "/api/sessions", "/api/sessions/s-1/chat/stream"]
+    assert [path for _, path, _ in api.seen] == [*chat, "/v1/runs/run_1/stop", "/v1/runs/run_1/approval"]
     assert api.seen[0][2] == {"title": "One"}
     assert KEY not in repr(board.server.logs)
 
@@ -73,38 +68,31 @@ def test_other_api_routes_are_not_proxied(virtual: SimulatedEnvironment, method:
 @pytest.mark.parametrize(
     ("method", "path", "target"),
     [
-        ("GET", "/sessions?archived=only&limit=1", b"/api/sessions?archived=only"),
-        ("GET", "/sessions?archived=x", b"/api/sessions"),
-        ("DELETE", "/sessions/a%2Fb/messages?from_row=7", b"/api/sessions/a%2Fb/messages?from_row=7"),
-        ("DELETE", "/sessions/s/messages", b"/api/sessions/s/messages?from_row="),
+        ("GET", "/sessions?archived=only&limit=1", "/api/sessions?archived=only"),
+        ("GET", "/sessions?archived=x", "/api/sessions"),
+        ("GET", "/sessions/search?q=a%26b%20c&limit=9", "/api/sessions/search?q=a%26b%20c"),
+        ("PATCH", "/sessions/s-1", "/api/sessions/s-1"),
+        ("DELETE", "/sessions/a%20b", "/api/sessions/a%20b"),
+        ("DELETE", "/sessions/a%2Fb/messages?from_row=7", "/api/sessions/a%2Fb/messages?from_row=7"),
+        ("DELETE", "/sessions/s/messages", "/api/sessions/s/messages?from_row="),
+        ("GET", "/approvals", "/api/approvals"),
+        ("GET", "/host", "/api/host"),
+        ("PATCH", "/host", "/api/host"),
+        ("POST", "/key/rotate", "/api/key/rotate"),
+        ("DELETE", "/approvals", "/api/approvals"),
+        ("PATCH", "/model", "/api/config"),
+        ("POST", "/model/probe", "/api/model/probe"),
+        ("GET", "/changes?principal=1c2d%20Desk%26x", "/api/changes?principal=1c2d%20Desk%26x"),
+        ("GET", "/changes", "/api/changes?principal="),
+        ("POST", "/changes/undo", "/api/changes/undo"),
     ],
 )
-def test_queries_of_the_chat(virtual: SimulatedEnvironment, method: str, path: str, target: bytes) -> None:
-    peer = CannedServer(http(200, b"{}"))
-    assert board_before(virtual, peer).request(method, PREFIX + path).status == 200
-    assert b"".join(peer.heard).startswith(b"%s %s HTTP/1.1" % (method.encode(), target))
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "forwarded"),
-    [
-        ("GET", "/approvals", "GET /api/approvals"),
-        ("GET", "/host", "GET /api/host"),
-        ("PATCH", "/host", "PATCH /api/host"),
-        ("POST", "/key/rotate", "POST /api/key/rotate"),
-        ("DELETE", "/approvals", "DELETE /api/approvals"),
-        ("PATCH", "/model", "PATCH /api/config"),
-        ("POST", "/model/probe", "POST /api/model/probe"),
-        ("GET", "/changes?principal=1c2d%20Desk%26x", "GET /api/changes?principal=1c2d%20Desk%26x"),
-        ("GET", "/changes", "GET /api/changes?principal="),
-        ("POST", "/changes/undo", "POST /api/changes/undo"),
-    ],
-)
-def test_approvals_and_changes(virtual: SimulatedEnvironment, method: str, path: str, forwarded: str) -> None:
-    peer = CannedServer(http(200, b"{}"))
+def test_forwarded_requests(virtual: SimulatedEnvironment, method: str, path: str, target: str) -> None:
+    peer = CannedServer(http(200, b'{"ok": true}'))
     body = None if method == "GET" else {"principal": "1c2d Desk"}
-    assert board_before(virtual, peer).request(method, PREFIX + path, body).status == 200
-    assert b"".join(peer.heard).startswith(f"{forwarded} HTTP/1.1".encode())
+    answer = board_before(virtual, peer).request(method, PREFIX + path, body)
+    assert (answer.status, answer.json) == (200, {"ok": True})
+    assert b"".join(peer.heard).startswith(f"{method} {target} HTTP/1.1".encode())
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
@@ -139,16 +127,6 @@ def test_no_model_without_chat(virtual: SimulatedEnvironment) -> None:
     assert DashboardServer(virtual).request("GET", f"{PREFIX}/model").json == {"chat": False, "model": None}
 
 
-def test_renaming_and_searching(virtual: SimulatedEnvironment) -> None:
-    peer = CannedServer(http(200, b'{"results": []}'))
-    board = board_before(virtual, peer)
-    assert board.request("PATCH", f"{PREFIX}/sessions/s-1", {"title": "Two"}).status == 200
-    assert b"".join(peer.heard).startswith(b"PATCH /api/sessions/s-1 HTTP/1.1")
-    peer.heard.clear()
-    assert board.request("GET", f"{PREFIX}/sessions/search?q=a%26b%20c&limit=9").json == {"results": []}
-    assert b"".join(peer.heard).startswith(b"GET /api/sessions/search?q=a%26b%20c HTTP/1.1")
-
-
 def test_a_message_with_pictures_may_be_large(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = board_before(virtual, peer)
@@ -162,12 +140,6 @@ def test_a_picture_of_a_chat(virtual: SimulatedEnvironment) -> None:
     answer = board_before(virtual, peer).request("GET", f"{PREFIX}/sessions/a%2Fb/pictures/t%2F")
     assert (answer.status, answer.body, answer.headers.get(b"content-type")) == (200, b"\x89PNG", b"image/png")
     assert b"".join(peer.heard).startswith(b"GET /api/sessions/a%2Fb/pictures/t%2F HTTP/1.1")
-
-
-def test_deleting(virtual: SimulatedEnvironment) -> None:
-    peer = CannedServer(http(204))
-    assert board_before(virtual, peer).request("DELETE", f"{PREFIX}/sessions/a%20b").status == 204
-    assert b"".join(peer.heard).startswith(b"DELETE /api/sessions/a%20b HTTP/1.1")
 
 
 def test_without_an_api_server(virtual: SimulatedEnvironment) -> None:

@@ -120,30 +120,22 @@ def test_without_an_address_on_a_network(virtual: SimulatedEnvironment) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "word"),
+    ("body", "word"),
     [
-        ({"mode": "carrier pigeon"}, 400, "auto, lan, mesh or public"),
-        ({"mode": "public"}, 400, "public_url"),
-        ({"mode": "public", "public_url": "ftp://relay.example"}, 400, "http:// or https://"),
-        ({"mode": "auto", "public_url": "not a url"}, 400, "http:// or https://"),
-        ({"mode": "mesh"}, 400, "no mesh VPN"),
-        ({"mode": "lan", "host": 7}, 422, "host"),
-        ({"mode": "lan", "port": "8642"}, 422, "port"),
-        ({"mode": "lan", "port": True}, 422, "port"),
-        ({"mode": "lan", "port": 0}, 422, "port"),
-        ({"mode": "lan", "port": 65_536}, 422, "port"),
-        ({"mode": "lan", "tls": "yes"}, 422, "tls"),
+        ({"mode": "carrier pigeon"}, "auto, lan, mesh or public"),
+        ({"mode": "public"}, "public_url"),
+        ({"mode": "public", "public_url": "ftp://relay.example"}, "http:// or https://"),
+        ({"mode": "auto", "public_url": "not a url"}, "http:// or https://"),
+        ({"mode": "mesh"}, "no mesh VPN"),
     ],
     ids=str,
 )
-def test_invalid_requests(virtual: SimulatedEnvironment, body: dict[str, object], status: int, word: str) -> None:
+def test_invalid_requests(virtual: SimulatedEnvironment, body: dict[str, object], word: str) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = DashboardServer(virtual, relay_url=virtual.peer(peer))
     answer = board.relay("POST", "/pairing", body)
-    assert answer.status == status
+    assert answer.status == 400
     assert word in json.dumps(board.detail(answer))
-    if status == 422:
-        assert board.detail(answer)[0]["loc"] == ["body", word]
     assert peer.heard == []
 
 

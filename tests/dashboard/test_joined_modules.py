@@ -35,12 +35,10 @@ def test_joined_file_has_one_scope_and_the_imports_of_modules_apart() -> None:
 
 def test_other_modules_import_from_the_joined_file() -> None:
     joined = join_modules(FILES)
-    assert (
-        joined["late.js"] == b'import { b } from "./app.js";\nimport { c } from "./other.js";\nimport("./one.json");\n'
-    )
-    assert {name: joined[name] for name in ("app.css", "i18n.js", "vendor/x.js")} == {
-        name: FILES[name] for name in ("app.css", "i18n.js", "vendor/x.js")
-    }
+    late = b'import { b } from "./app.js";\nimport { c } from "./other.js";\nimport("./one.json");\n'
+    assert joined["late.js"] == late
+    for name in ("app.css", "i18n.js", "vendor/x.js"):
+        assert joined[name] == FILES[name]
 
 
 def test_files_without_an_entry_are_unchanged() -> None:

@@ -137,11 +137,6 @@ def test_foreign_page_cannot_answer(virtual: SimulatedEnvironment, headers: dict
     assert peer.heard == []
 
 
-def test_page_requires_the_password(virtual: SimulatedEnvironment) -> None:
-    board = DashboardServer(virtual, password="correct horse")
-    assert (board.request("GET", "/allow").status, post(board, answer="allow").status) == (401, 401)
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_page_is_in_the_language_of_the_owner(virtual: SimulatedEnvironment, language: str) -> None:
     texts, spoken = PageTexts(language), {"accept-language": f"{language}-XX, fr;q=0.5"}

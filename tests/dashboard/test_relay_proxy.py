@@ -142,10 +142,8 @@ def test_a_picture_of_the_host(virtual: SimulatedEnvironment, name: str, kind: s
         "POST", "/media", {"path": f"/srv/{name}", "x": 1}
     )
     assert answer.json["token"] == "t0ken"
-    assert heard(peer) == (
-        "POST /media/register",
-        {"path": f"/srv/{name}", "content_type": kind, "file_name": name},
-    )
+    body = {"path": f"/srv/{name}", "content_type": kind, "file_name": name}
+    assert heard(peer) == ("POST /media/register", body)
 
 
 @pytest.mark.parametrize("path", [None, "", "/etc/passwd", "/srv/a.svg", "/srv/png"])

@@ -25,14 +25,9 @@ def test_every_answer_keeps_other_pages_out(virtual: SimulatedEnvironment) -> No
 
 def test_refusals_have_one_form(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual)
-    assert board.request("GET", "/nothing").json == {
-        "detail": "there is nothing at this path",
-        "code": "not_found",
-    }
+    assert board.request("GET", "/nothing").json == {"detail": "there is nothing at this path", "code": "not_found"}
     wrong = board.request("GET", "/", headers={"host": "rebound.example"})
-    assert wrong.status == 403
-    assert list(wrong.json) == ["detail", "code"]
-    assert wrong.json["code"] == "host_not_allowed"
+    assert (wrong.status, list(wrong.json), wrong.json["code"]) == (403, ["detail", "code"], "host_not_allowed")
 
 
 def test_missing_password_gives_a_basic_challenge(virtual: SimulatedEnvironment) -> None:
@@ -99,11 +94,7 @@ def test_ready_record_describes_the_server(virtual: SimulatedEnvironment) -> Non
 
 def test_monitoring_needs_no_dashboard_password(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual, password="correct horse")
-    assert [board.request("GET", path).status for path in ("/healthz", "/readyz", "/metrics", "/")] == [
-        200,
-        200,
-        200,
-        401,
-    ]
+    paths = ("/healthz", "/readyz", "/metrics", "/")
+    assert [board.request("GET", path).status for path in paths] == [200, 200, 200, 401]
     assert board.request("GET", "/readyz").json == {"status": "ready", "reasons": []}
     assert b"svc_store_failures_total 0.0" in board.request("GET", "/metrics").body

@@ -27,10 +27,9 @@ def send(book: AppHarness, password: str = PASSWORD, **form: str) -> Response:
 
 def test_a_browser_is_led_to_the_form_and_back() -> None:
     book = AppHarness()
-    assert (
-        place(book.request("GET", "/allow?code=X", headers=BROWSER, peer=REMOTE)) == "/login?next=%2Fallow%3Fcode%3DX"
-    )
-    page = book.request("GET", "/login?next=%2Fallow%3Fcode%3DX", peer=REMOTE)
+    form = place(book.request("GET", "/allow?code=X", headers=BROWSER, peer=REMOTE))
+    assert form == "/login?next=%2Fallow%3Fcode%3DX"
+    page = book.request("GET", form, peer=REMOTE)
     assert b'value="/allow?code=X"' in page.body
     assert b"form-action 'self'" in (page.headers.get(b"content-security-policy") or b"")
     answer = send(book, next="/allow?code=X")
@@ -49,15 +48,10 @@ def test_programs_get_a_challenge(path: str) -> None:
     assert book.request("POST", "/api/qr", b"x", headers=BROWSER, peer=REMOTE).status == 401
 
 
-def test_wrong_passwords_are_told_on_the_page_and_limited() -> None:
-    book = AppHarness()
-    statuses = []
-    for _ in range(6):
-        answer = send(book, "wrong-guess")
-        statuses.append(answer.status)
-        assert b'role="alert"' in answer.body
-        assert answer.headers.get(b"set-cookie") is None
-    assert statuses == [401] * 5 + [429]
+def test_wrong_password_is_told_on_the_page() -> None:
+    answer = send(AppHarness(), "wrong-guess")
+    assert (answer.status, answer.headers.get(b"set-cookie")) == (401, None)
+    assert b'role="alert"' in answer.body
 
 
 @pytest.mark.parametrize(
@@ -86,12 +80,6 @@ def test_without_a_password_there_is_no_form() -> None:
     assert place(book.request("GET", "/login")) == "/"
     answer = book.request("POST", "/login", b"password=")
     assert (place(answer), answer.headers.get(b"set-cookie")) == ("/", None)
-
-
-def test_another_site_can_not_send_the_form() -> None:
-    book = AppHarness()
-    origin = [(b"origin", b"https://evil.example")]
-    assert book.request("POST", "/login", b"password=x", headers=origin, peer=REMOTE).status == 403
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

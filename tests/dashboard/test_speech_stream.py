@@ -9,6 +9,7 @@ from attrs import define, field
 from svc_proto.basics import strict_json
 from svc_proto.dashboard import speech_stream
 from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.facts import Address
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, TextMessage, WebSocketClosed
@@ -57,9 +58,13 @@ def speaking(settings: str = SETTINGS) -> tuple[AppHarness, AppClient]:
 
 def listen(client: AppClient) -> Listener:
     """Request the WebSocket of `/api/audio/speak-stream` with a new ticket."""
-    listener = client.book.connect_http1(Listener, REMOTE)
-    path = f"/api/audio/speak-stream?ticket={client.ticket()}&profile=default"
-    listener.send_events(RequestHead(FIRST, "GET", path, Headers([(b"host", client.book.host_name)]), websocket=True))
+    return open_stream(client.book, client.ticket())
+
+
+def open_stream(book: AppHarness, ticket: str, peer: Address = REMOTE) -> Listener:
+    listener = book.connect_http1(Listener, peer)
+    path = f"/api/audio/speak-stream?ticket={ticket}&profile=default"
+    listener.send_events(RequestHead(FIRST, "GET", path, Headers([(b"host", book.host_name)]), websocket=True))
     return listener
 
 
@@ -216,9 +221,7 @@ def test_a_sound_of_another_rate_breaks_the_stream_off() -> None:
 def test_no_password_is_needed_on_this_host() -> None:
     book = AppHarness(password="")
     ticket = book.request("POST", "/api/auth/ws-ticket").json["ticket"]
-    listener = book.connect_http1(Listener, PEER)
-    path = f"/api/audio/speak-stream?ticket={ticket}"
-    listener.send_events(RequestHead(FIRST, "GET", path, Headers([(b"host", book.host_name)]), websocket=True))
+    listener = open_stream(book, ticket, PEER)
     listener.send(done=True)
     assert listener.types == ["end"]
 
@@ -226,13 +229,8 @@ def test_no_password_is_needed_on_this_host() -> None:
 def test_a_ticket_opens_one_stream() -> None:
     _, client = speaking()
     ticket = client.ticket()
-    path = f"/api/audio/speak-stream?ticket={ticket}"
-    for expected in (None, 401):
-        listener = client.book.connect_http1(Listener, REMOTE)
-        listener.send_events(
-            RequestHead(FIRST, "GET", path, Headers([(b"host", client.book.host_name)]), websocket=True)
-        )
-        assert (listener.answer is None) is (expected is None)
+    assert open_stream(client.book, ticket).answer is None
+    assert open_stream(client.book, ticket).result.status == 401
 
 
 def test_the_relay_is_not_read_while_the_client_reads_too_slowly(monkeypatch: pytest.MonkeyPatch) -> None:

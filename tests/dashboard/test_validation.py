@@ -21,6 +21,8 @@ from tests.loops.simulated_environment import SimulatedEnvironment
         ("POST", "/pairing", {"mode": 1}, "string_type", ["body", "mode"]),
         ("POST", "/pairing", {"public_url": "x" * 2049}, "string_type", ["body", "public_url"]),
         ("POST", "/pairing", {"mode": "lan", "host": 5}, "string_type", ["body", "host"]),
+        ("POST", "/pairing", {"mode": "lan", "port": "8642"}, "int_type", ["body", "port"]),
+        ("POST", "/pairing", {"mode": "lan", "port": True}, "int_type", ["body", "port"]),
         ("POST", "/pairing", {"mode": "lan", "port": 0}, "int_type", ["body", "port"]),
         ("POST", "/pairing", {"mode": "lan", "port": 65_536}, "int_type", ["body", "port"]),
         ("POST", "/pairing", {"mode": "lan", "tls": "yes"}, "bool_type", ["body", "tls"]),

@@ -79,23 +79,10 @@ def test_an_answer(outcome: bytes, result: dict[str, object], error: str | None)
 def test_meta_and_progress_token() -> None:
     assert meta_of(JsonObject(_meta={"a": 1}, name="x")) == {"a": 1}
     assert [meta_of(JsonObject(said)) for said in ({}, {"_meta": None}, {"_meta": ["a"]})] == [{}, {}, {}]
-    tokens = [7, "x", None, True, ["x"]]
-    assert [progress_token_of(JsonObject(_meta={"progressToken": token})) for token in tokens] == [
-        7,
-        "x",
-        None,
-        None,
-        None,
-    ]
-    assert (
-        progress_token_of(JsonObject()),
-        progress_token_of(JsonObject(_meta="x")),
-        progress_token_of(JsonObject(_meta={})),
-    ) == (
-        None,
-        None,
-        None,
-    )
+    for shown, token in ((7, 7), ("x", "x"), (None, None), (True, None), (["x"], None)):
+        assert progress_token_of(JsonObject(_meta={"progressToken": shown})) == token
+    assert progress_token_of(JsonObject()) is None
+    assert progress_token_of(JsonObject(_meta="x")) is progress_token_of(JsonObject(_meta={})) is None
 
 
 def test_params_that_are_null_count_as_none() -> None:

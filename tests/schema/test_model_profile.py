@@ -10,13 +10,11 @@ from svc_proto.schema.model_profile import DEFAULT_PROFILE, MAX_SIZE, ModelProfi
 def test_file_keeps_what_was_learned() -> None:
     key = ("http://a/v1", "m", 4096)
     profile = ModelProfile(context=2048, tools=False, output_member="max_completion_tokens", learned_at=5.0)
-    assert parse_profiles(encode_profiles({key: profile, ("http://b/v1", "m", None): DEFAULT_PROFILE})) == {
-        key: profile
-    }
+    stored = encode_profiles({key: profile, ("http://b/v1", "m", None): DEFAULT_PROFILE})
+    assert parse_profiles(stored) == {key: profile}
+    learned = profile.copy()
     profile.density, profile.probed = 2.0, True
-    assert parse_profiles(encode_profiles({key: profile}))[key] == ModelProfile(
-        context=2048, tools=False, output_member="max_completion_tokens", learned_at=5.0
-    )
+    assert parse_profiles(encode_profiles({key: profile})) == {key: learned}
 
 
 def test_copy_is_restored() -> None:

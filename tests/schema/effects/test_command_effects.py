@@ -198,9 +198,8 @@ def test_last_step_of_a_purchase_whatever_the_label(rows: tuple[Row, ...], text:
 
 
 def test_a_cart_without_a_button() -> None:
-    assert (
-        kind(shown(ANY_SHOP, *CART, foot=(button("Add to cart", "b1", DONE),)), "/tap_text", text="Add to cart") is None
-    )
+    tree = shown(ANY_SHOP, *CART, foot=(button("Add to cart", "b1", DONE),))
+    assert kind(tree, "/tap_text", text="Add to cart") is None
     assert kind(shown(ANY_SHOP, *CART), "/tap_text", text="Espresso machine") is None
 
 
@@ -236,10 +235,8 @@ def test_labels_of_a_button(text: str, expected: EffectKind | None) -> None:
 
 
 def test_a_link_to_a_number() -> None:
-    assert (
-        kind(shown("com.example.browser", entry("+1 555 0666", None, DONE)), "/tap_text", text="555") is EffectKind.CALL
-    )
-    assert kind(shown(ANY_APP, entry("+1 555 0666", None, DONE)), "/tap_text", text="555") is None
+    for package, expected in (("com.example.browser", EffectKind.CALL), (ANY_APP, None)):
+        assert kind(shown(package, entry("+1 555 0666", None, DONE)), "/tap_text", text="555") is expected
 
 
 def test_a_view_id_names_the_effect_of_an_icon() -> None:
@@ -400,9 +397,8 @@ def test_keys(package: str, path: str, body: dict[str, object], expected: Effect
 
 
 def test_a_tap_on_a_field_has_no_effect() -> None:
-    assert (
-        kind(shown("com.whatsapp", text_field("m", "Send to"), typed="12 or 345"), "/tap_text", text="Send to") is None
-    )
+    tree = shown("com.whatsapp", text_field("m", "Send to"), typed="12 or 345")
+    assert kind(tree, "/tap_text", text="Send to") is None
 
 
 def test_only_touches_and_keys_that_submit_need_the_screen() -> None:

@@ -21,12 +21,7 @@ TREE = ScreenTree.parse(
             {"nodeId": "w0:2", "className": "a.Switch", "checked": True, "bounds": bounds(80, 0, 100, 20)},
             {"nodeId": "w0:3", "text": "Wi-Fi calling", "clickable": True, "bounds": bounds(0, 20, 100, 40)},
             {"nodeId": "w0:4", "text": "Note", "editable": True, "bounds": bounds(0, 40, 100, 60)},
-            {
-                "nodeId": "w1:5",
-                "viewId": "com.android.settings:id/x",
-                "text": "Behind",
-                "bounds": bounds(0, 0, 100, 90),
-            },
+            {"nodeId": "w1:5", "viewId": "com.android.settings:id/x", "text": "B", "bounds": bounds(0, 0, 100, 90)},
             {"nodeId": "w2:6", "text": "Unknown"},
         ],
     }
