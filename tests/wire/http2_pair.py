@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import TypeVar
 
 import h2.events
 from h2.config import H2Configuration
@@ -15,15 +16,11 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.connection_pair import drain, feed, merged, seeded
 
+E = TypeVar("E", bound=h2.events.Event)
 SETTINGS = 4  # the type of a frame
 GET = [(b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/health?x=1"), (b":authority", b"a")]
 POST = [(b":method", b"POST"), *GET[1:]]
-CONNECT = [
-    (b":method", b"CONNECT"),
-    *GET[1:],
-    (b":protocol", b"websocket"),
-    (b"sec-websocket-version", b"13"),
-]
+CONNECT = [(b":method", b"CONNECT"), *GET[1:], (b":protocol", b"websocket"), (b"sec-websocket-version", b"13")]
 
 
 def frame(kind: int, payload: bytes = b"", *, flags: int = 0, stream: int = 0) -> bytes:
@@ -61,7 +58,7 @@ class Bare:
             events += drain(self.us)
         return merged(events)
 
-    def last(self, kind: type[h2.events.Event]) -> list[h2.events.Event]:
+    def last(self, kind: type[E]) -> list[E]:
         return [event for event in self.heard if isinstance(event, kind)]
 
 

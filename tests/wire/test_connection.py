@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fuzz.reference_parsers import ReferenceServerConnection
-from svc_proto.wire.connection import Connection, Role, ServerConnection
+from svc_proto.wire.connection import ServerConnection
 from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
-from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.wire.connection_pair import seeded
-
-
-@pytest.mark.parametrize("role", list(Role))
-def test_http1_is_a_connection(role: Role) -> None:
-    connection: Connection = Http1Connection(role, entropy=seeded())
-    assert connection.idle
-    assert [connection.must_close, connection.paused, connection.has_partial_head] == [False] * 3
-    assert connection.next_event() is None
-    assert connection.data_to_send() == b""
-    connection.receive_eof()
-    assert connection.next_event() is None
-    assert connection.must_close
 
 
 def test_a_connection_of_a_server_may_have_everything_event_by_event() -> None:

@@ -106,9 +106,7 @@ FIELDS = st.lists(st.sampled_from([*GET, *POST, *CONNECT, (b"a", b"b" * 5000), (
 
 
 @given(st.lists(st.tuples(FIELDS, st.sampled_from([None, 0, 60, 4096])), max_size=8))
-def test_cached_header_blocks_decode_like_hpack(
-    blocks: list[tuple[Fields, int | None]],
-) -> None:
+def test_cached_header_blocks_decode_like_hpack(blocks: list[tuple[Fields, int | None]]) -> None:
     encoder, ours, theirs = Encoder(), HeaderBlockDecoder(), Decoder()
     for fields, size in blocks:
         if size is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role
@@ -26,8 +25,8 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
-from tests.wire.chunking import Cuts, cut, cuts
-from tests.wire.connection_pair import HOST, ONE, TWO, WHOLE, drain, feed, outcome, seeded, send_events
+from tests.wire.chunking import Cuts, cuts
+from tests.wire.connection_pair import HOST, ONE, TWO, drain, feed, seeded, send_events
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 SMALL = Limits(max_head=300, max_fields=5)
@@ -35,6 +34,11 @@ SMALL = Limits(max_head=300, max_fields=5)
 
 def client(limits: Limits = SMALL, *, deflate: bool = False) -> Http1Connection:
     return Http1Connection(Role.CLIENT, limits=limits, entropy=seeded(), deflate=deflate)
+
+
+@pytest.fixture
+def connection() -> Http1Connection:
+    return client()
 
 
 def ask(connection: Http1Connection, stream: StreamId = ONE, method: str = "GET", *, websocket: bool = False) -> bytes:
@@ -56,8 +60,7 @@ def test_requests_one_after_another(sizes: Cuts) -> None:
         ]
 
 
-def test_interim_responses_without_end() -> None:
-    connection = client()
+def test_interim_responses_without_end(connection: Http1Connection) -> None:
     hint = b"HTTP/1.1 102 Processing\r\n\r\n"
     for stream in (ONE, TWO):
         ask(connection, stream)
@@ -68,8 +71,7 @@ def test_interim_responses_without_end() -> None:
     assert connection.must_close
 
 
-def test_a_request_with_a_body() -> None:
-    connection = client()
+def test_a_request_with_a_body(connection: Http1Connection) -> None:
     connection.send(RequestHead(ONE, "POST", "/", Headers((*HOST, (b"transfer-encoding", b"chunked")))))
     connection.send(RequestData(ONE, b""))
     connection.send(RequestData(ONE, b"hello"))
@@ -77,8 +79,7 @@ def test_a_request_with_a_body() -> None:
     assert connection.data_to_send().endswith(b"\r\n\r\n5\r\nhello\r\n0\r\nt: v\r\n\r\n")
 
 
-def test_an_answer_before_the_request_is_complete() -> None:
-    connection = client()
+def test_an_answer_before_the_request_is_complete(connection: Http1Connection) -> None:
     connection.send(RequestHead(ONE, "POST", "/", Headers((*HOST, (b"content-length", b"5")))))
     assert feed(connection, OK)[-1] == ResponseEnd(ONE)
     assert not connection.idle
@@ -97,8 +98,9 @@ def test_an_answer_before_the_request_is_complete() -> None:
         ("GET", OK + b"junk", True),
     ],
 )
-def test_which_responses_keep_the_connection(method: str, response: bytes, closes: bool) -> None:
-    connection = client()
+def test_which_responses_keep_the_connection(
+    connection: Http1Connection, method: str, response: bytes, closes: bool
+) -> None:
     ask(connection, method=method)
     assert isinstance(feed(connection, response)[-1], ResponseEnd)
     assert connection.must_close is closes
@@ -108,8 +110,7 @@ def test_which_responses_keep_the_connection(method: str, response: bytes, close
             ask(connection, TWO)
 
 
-def test_a_body_that_ends_with_the_connection() -> None:
-    connection = client()
+def test_a_body_that_ends_with_the_connection(connection: Http1Connection) -> None:
     ask(connection)
     assert feed(connection, b"HTTP/1.1 200 OK\r\n\r\nabc") == [ResponseHead(ONE, 200), ResponseData(ONE, b"abc")]
     connection.receive_eof()
@@ -120,8 +121,7 @@ def test_a_body_that_ends_with_the_connection() -> None:
 @pytest.mark.parametrize(
     "begun", [b"", b"HTTP/1.1 2", OK[:-1], b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"]
 )
-def test_the_end_before_the_response(begun: bytes) -> None:
-    connection = client()
+def test_the_end_before_the_response(connection: Http1Connection, begun: bytes) -> None:
     ask(connection)
     feed(connection, begun)
     connection.receive_eof()
@@ -131,8 +131,7 @@ def test_the_end_before_the_response(begun: bytes) -> None:
     assert connection.must_close
 
 
-def test_the_end_between_requests() -> None:
-    connection = client()
+def test_the_end_between_requests(connection: Http1Connection) -> None:
     ask(connection)
     feed(connection, OK)
     connection.receive_eof()
@@ -144,25 +143,12 @@ def test_the_end_between_requests() -> None:
 @pytest.mark.parametrize(
     "response",
     [
-        b"HTTP/2.0 200 OK\r\n\r\n",
-        b"HTTP/1.1 2000 OK\r\n\r\n",
-        b"ICY 200 OK\r\n\r\n",
-        b"\r\nHTTP/1.1 200 OK\r\n\r\n",
-        b"HTTP/1.1 200 OK\nX: y\n\n",
-        b"HTTP/1.1 200 OK\r\nX: y\r\n z\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: a\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 6 + b"\r\n",
-        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 400 + b"\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
         b"HTTP/1.1 099 What\r\n\r\n",
     ],
 )
-def test_bad_responses(response: bytes, sizes: Cuts) -> None:
-    connection = client()
+def test_a_refused_response_ends_the_connection(connection: Http1Connection, response: bytes, sizes: Cuts) -> None:
     ask(connection)
     with pytest.raises(RemoteProtocolError):
         feed(connection, response, sizes)
@@ -172,8 +158,7 @@ def test_bad_responses(response: bytes, sizes: Cuts) -> None:
         ask(connection)
 
 
-def test_a_response_to_nothing() -> None:
-    connection = client()
+def test_a_response_to_nothing(connection: Http1Connection) -> None:
     connection.receive_data(OK)
     with pytest.raises(RemoteProtocolError, match="no request"):
         connection.next_event()
@@ -194,8 +179,7 @@ def test_a_response_to_nothing() -> None:
         ResponseHead(ONE, 200),
     ],
 )
-def test_events_that_cannot_be_sent_first(event: Event) -> None:
-    connection = client()
+def test_events_that_cannot_be_sent_first(connection: Http1Connection, event: Event) -> None:
     with pytest.raises(LocalProtocolError) as caught:
         connection.send(event)
     assert "s3cret" not in str(caught.value)
@@ -205,8 +189,7 @@ def test_events_that_cannot_be_sent_first(event: Event) -> None:
 @pytest.mark.parametrize(
     "event", [RequestHead(ONE, "GET", "/", HOST), RequestData(ONE, b"x"), ResponseEnd(ONE), RequestEnd(TWO)]
 )
-def test_events_that_cannot_be_sent_during_a_request(event: Event) -> None:
-    connection = client()
+def test_events_that_cannot_be_sent_during_a_request(connection: Http1Connection, event: Event) -> None:
     connection.send(RequestHead(ONE, "GET", "/", HOST))
     with pytest.raises(LocalProtocolError):
         connection.send(event)
@@ -224,8 +207,7 @@ def switching(request: bytes, extra: bytes = b"") -> bytes:
     return server.data_to_send().replace(b"\r\n\r\n", b"\r\n" + extra + b"\r\n")
 
 
-def test_upgrade() -> None:
-    connection = client()
+def test_upgrade(connection: Http1Connection) -> None:
     request = ask(connection, websocket=True)
     assert b"\r\nsec-websocket-version: 13\r\n" in request
     assert b"extensions" not in request
@@ -239,8 +221,7 @@ def test_the_key_comes_from_the_entropy() -> None:
     assert ask(client(), websocket=True) == ask(client(), websocket=True)
 
 
-def test_a_declined_upgrade() -> None:
-    connection = client()
+def test_a_declined_upgrade(connection: Http1Connection) -> None:
     ask(connection, websocket=True)
     assert feed(connection, OK)[0] == ResponseHead(ONE, 200, Headers(((b"content-length", b"2"),)))
     assert connection.idle
@@ -258,23 +239,20 @@ def test_a_declined_upgrade() -> None:
         (b"\r\n\r\n", b"\r\nsec-websocket-extensions: permessage-deflate\r\n\r\n"),
     ],
 )
-def test_an_invalid_101_is_refused(old: bytes, new: bytes) -> None:
-    connection = client()
+def test_an_invalid_101_is_refused(connection: Http1Connection, old: bytes, new: bytes) -> None:
     answer = switching(ask(connection, websocket=True)).replace(old, new)
     with pytest.raises(RemoteProtocolError):
         feed(connection, answer)
     assert connection.must_close
 
 
-def test_a_101_for_another_upgrade_is_refused() -> None:
-    connection = client()
+def test_a_101_for_another_upgrade_is_refused(connection: Http1Connection) -> None:
     send_events(connection, RequestHead(ONE, "GET", "/", Headers((*HOST, (b"upgrade", b"h2c")))), RequestEnd(ONE))
     with pytest.raises(RemoteProtocolError, match="101"):
         feed(connection, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n")
 
 
-def test_subprotocol() -> None:
-    connection = client()
+def test_subprotocol(connection: Http1Connection) -> None:
     connection.send(
         RequestHead(ONE, "GET", "/", Headers((*HOST, (b"sec-websocket-protocol", b"a, Chat"))), websocket=True)
     )
@@ -289,18 +267,3 @@ def test_a_compression_that_was_not_offered(extension: bytes) -> None:
     request = ask(connection, websocket=True).replace(b"permessage", b"other")
     with pytest.raises(RemoteProtocolError, match="Extensions"):
         feed(connection, switching(request, b"sec-websocket-extensions: " + extension + b"\r\n"))
-
-
-# --- arbitrary input --------------------------------------------------------------------------------------------
-
-
-@given(st.binary(max_size=60) | st.binary(max_size=30).map(OK.__add__), st.booleans(), cuts())
-def test_nothing_but_remote_protocol_errors_escape(data: bytes, websocket: bool, sizes: Cuts) -> None:
-    outcomes = []
-    for way in (sizes, WHOLE):
-        connection = client()
-        ask(connection, websocket=websocket)
-        outcomes.append(outcome(connection, list(cut(data, way)), eof=True))
-        assert connection.must_close
-    # Whether bytes after a complete response arrive with it or later decides if they are an error.
-    assert outcomes[0].heard == outcomes[1].heard

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.wire.http1_responses import DelegatedBytes, build_informational, build_response
+from svc_proto.wire.http1_responses import build_informational, build_response
 
 CLOSE = (b"connection", b"close")
 
@@ -37,7 +37,3 @@ def test_malformed_fields_are_local_errors_without_quotes() -> None:
     assert "s3cret" not in str(caught.value)
     with pytest.raises(LocalProtocolError):
         build_informational(200, [])
-
-
-def test_delegated_bytes_have_a_length() -> None:
-    assert len(DelegatedBytes(7)) == 7

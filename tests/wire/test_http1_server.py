@@ -27,24 +27,12 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from tests.wire.chunking import Cuts, cuts
 from tests.wire.connection_pair import ONE, THREE, TWO, drain, feed, merged, seeded, send_events, signs
-from tests.wire.http1_server import (
-    CHUNKED,
-    EXPECTING,
-    GET,
-    GET_HEAD,
-    LENGTH_2,
-    POST,
-    TEXT_HI,
-    UPGRADE,
-    answer,
-    server,
-)
+from tests.wire.http1_server import CHUNKED, EXPECTING, GET, GET_HEAD, LENGTH_2, POST, TEXT_HI, UPGRADE, answer, server
 
 # --- requests and responses -------------------------------------------------------------------------------------
 
 
-def test_a_request_and_its_response() -> None:
-    connection = server()
+def test_a_request_and_its_response(connection: Http1Connection) -> None:
     assert signs(connection) == ["idle"]
     assert feed(connection, GET) == [GET_HEAD, RequestEnd(ONE)]
     assert signs(connection) == []
@@ -75,8 +63,7 @@ def test_cuts_do_not_matter(sizes: Cuts) -> None:
 
 
 @pytest.mark.parametrize("first", [GET, POST, CHUNKED])
-def test_pipelined_requests_wait_for_their_turn(first: bytes) -> None:
-    connection = server()
+def test_pipelined_requests_wait_for_their_turn(connection: Http1Connection, first: bytes) -> None:
     events = feed(connection, first + POST + GET)
     assert events[-1].stream == 1
     assert signs(connection) == ["paused"]
@@ -93,8 +80,7 @@ def test_pipelined_requests_wait_for_their_turn(first: bytes) -> None:
     assert connection.idle
 
 
-def test_an_incomplete_head_is_pending() -> None:
-    connection = server()
+def test_an_incomplete_head_is_pending(connection: Http1Connection) -> None:
     connection.receive_data(b"")
     assert feed(connection, GET[:-1]) == []
     assert connection.has_partial_head
@@ -108,24 +94,21 @@ def test_an_incomplete_head_is_pending() -> None:
     ("status", "head"),
     [(204, b"HTTP/1.1 204 No Content\r\n\r\n"), (304, b"HTTP/1.1 304 Not Modified\r\ncontent-length: 2\r\n\r\n")],
 )
-def test_some_responses_have_no_body(status: int, head: bytes) -> None:
-    connection = server()
+def test_some_responses_have_no_body(connection: Http1Connection, status: int, head: bytes) -> None:
     feed(connection, GET)
     send_events(connection, ResponseHead(ONE, status, LENGTH_2), ResponseData(ONE, b"ok"), ResponseEnd(ONE))
     assert connection.data_to_send() == head
     assert connection.idle
 
 
-def test_head_gets_the_head_alone() -> None:
-    connection = server()
+def test_head_gets_the_head_alone(connection: Http1Connection) -> None:
     feed(connection, b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
     assert answer(connection, ONE) == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
     feed(connection, GET)
     assert answer(connection, TWO).endswith(b"ok")
 
 
-def test_a_body_of_unknown_length_is_chunked() -> None:
-    connection = server()
+def test_a_body_of_unknown_length_is_chunked(connection: Http1Connection) -> None:
     feed(connection, GET)
     connection.send(ResponseHead(ONE, 299))
     connection.send(ResponseData(ONE, b""))
@@ -136,8 +119,7 @@ def test_a_body_of_unknown_length_is_chunked() -> None:
     assert connection.idle
 
 
-def test_http_1_0_ends_with_the_connection() -> None:
-    connection = server()
+def test_http_1_0_ends_with_the_connection(connection: Http1Connection) -> None:
     head = feed(connection, b"GET / HTTP/1.0\r\n\r\n")[0]
     assert isinstance(head, RequestHead)
     assert head.http_version == "1.0"
@@ -147,8 +129,7 @@ def test_http_1_0_ends_with_the_connection() -> None:
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_either_side_can_ask_to_close(asked: bool) -> None:
-    connection = server()
+def test_either_side_can_ask_to_close(connection: Http1Connection, asked: bool) -> None:
     feed(connection, GET.replace(b"X-A: 1", b"Connection: close") if asked else GET)
     close = Headers(((b"content-length", b"2"), (b"connection", b"close")))
     sent = answer(connection, ONE, headers=LENGTH_2 if asked else close)
@@ -164,8 +145,7 @@ def test_either_side_can_ask_to_close(asked: bool) -> None:
 # --- interim responses and early answers ------------------------------------------------------------------------
 
 
-def test_continue() -> None:
-    connection = server()
+def test_continue(connection: Http1Connection) -> None:
     head = feed(connection, EXPECTING[:-5])[0]
     assert isinstance(head, RequestHead)
     assert head.expects_continue
@@ -176,15 +156,13 @@ def test_continue() -> None:
     assert connection.idle
 
 
-def test_a_final_answer_instead_of_continue_closes() -> None:
-    connection = server()
+def test_a_final_answer_instead_of_continue_closes(connection: Http1Connection) -> None:
     feed(connection, EXPECTING[:-5])
     assert b"onnection: close" in answer(connection, ONE)
     assert connection.must_close
 
 
-def test_an_early_answer_lets_the_body_come() -> None:
-    connection = server()
+def test_an_early_answer_lets_the_body_come(connection: Http1Connection) -> None:
     feed(connection, POST[:-3])
     answer(connection, ONE)
     assert not connection.must_close
@@ -193,8 +171,7 @@ def test_an_early_answer_lets_the_body_come() -> None:
     assert connection.idle
 
 
-def test_an_answer_before_the_request_end_was_taken() -> None:
-    connection = server()
+def test_an_answer_before_the_request_end_was_taken(connection: Http1Connection) -> None:
     connection.receive_data(GET + GET)
     assert connection.next_event() == GET_HEAD
     answer(connection, ONE)
@@ -202,8 +179,7 @@ def test_an_answer_before_the_request_end_was_taken() -> None:
     assert [event.stream for event in drain(connection)] == [1, 2, 2]
 
 
-def test_an_early_answer_that_closes() -> None:
-    connection = server()
+def test_an_early_answer_that_closes(connection: Http1Connection) -> None:
     feed(connection, POST[:-3])
     answer(connection, ONE, headers=Headers(((b"content-length", b"2"), (b"connection", b"close"))))
     assert connection.must_close
@@ -213,8 +189,7 @@ def test_an_early_answer_that_closes() -> None:
 # --- ends of input ----------------------------------------------------------------------------------------------
 
 
-def test_end_between_requests() -> None:
-    connection = server()
+def test_end_between_requests(connection: Http1Connection) -> None:
     connection.receive_eof()
     assert connection.next_event() is None
     assert connection.must_close
@@ -223,8 +198,7 @@ def test_end_between_requests() -> None:
 
 
 @pytest.mark.parametrize("begun", [b"GET / HT", b"GET / HTTP/1.1\r\n"])
-def test_end_within_a_head(begun: bytes) -> None:
-    connection = server()
+def test_end_within_a_head(connection: Http1Connection, begun: bytes) -> None:
     feed(connection, begun)
     connection.receive_eof()
     assert connection.next_event() is None
@@ -232,8 +206,7 @@ def test_end_within_a_head(begun: bytes) -> None:
 
 
 @pytest.mark.parametrize("whole", [POST, CHUNKED])
-def test_end_within_a_body(whole: bytes) -> None:
-    connection = server()
+def test_end_within_a_body(connection: Http1Connection, whole: bytes) -> None:
     feed(connection, whole[:-4])
     connection.receive_eof()
     assert connection.next_event() == StreamReset(ONE, "the connection ended within a message")
@@ -243,8 +216,7 @@ def test_end_within_a_body(whole: bytes) -> None:
         connection.send(ResponseHead(ONE, 200))
 
 
-def test_a_half_closed_peer_still_gets_its_answers() -> None:
-    connection = server()
+def test_a_half_closed_peer_still_gets_its_answers(connection: Http1Connection) -> None:
     connection.receive_data(GET + GET)
     connection.receive_eof()
     drain(connection)
@@ -277,8 +249,7 @@ def test_a_half_closed_peer_still_gets_its_answers() -> None:
         TextMessage(ONE, "x"),
     ],
 )
-def test_events_that_cannot_be_sent(event: Event) -> None:
-    connection = server()
+def test_events_that_cannot_be_sent(connection: Http1Connection, event: Event) -> None:
     feed(connection, GET)
     with pytest.raises(LocalProtocolError) as caught:
         connection.send(event)
@@ -291,8 +262,7 @@ def test_nothing_can_be_accepted_without_a_request() -> None:
     server().send(Informational(StreamId(0), 100))  # there is no request
 
 
-def test_a_valid_head_may_follow_a_malformed_one() -> None:
-    connection = server()
+def test_a_valid_head_may_follow_a_malformed_one(connection: Http1Connection) -> None:
     feed(connection, GET)
     with pytest.raises(LocalProtocolError):
         connection.send(ResponseHead(ONE, 200, Headers(((b"x", b"\n"),))))
@@ -300,8 +270,7 @@ def test_a_valid_head_may_follow_a_malformed_one() -> None:
 
 
 @pytest.mark.parametrize("body", [b"o", b"okay"])
-def test_a_body_of_another_length_than_promised(body: bytes) -> None:
-    connection = server()
+def test_a_body_of_another_length_than_promised(connection: Http1Connection, body: bytes) -> None:
     feed(connection, GET)
     with pytest.raises(LocalProtocolError):
         answer(connection, ONE, body)
@@ -310,8 +279,7 @@ def test_a_body_of_another_length_than_promised(body: bytes) -> None:
 # --- the upgrade ------------------------------------------------------------------------------------------------
 
 
-def test_upgrade() -> None:
-    connection = server()
+def test_upgrade(connection: Http1Connection) -> None:
     head, end = feed(connection, UPGRADE)
     assert isinstance(head, RequestHead)
     assert head.websocket
@@ -330,8 +298,7 @@ def test_upgrade() -> None:
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_frames_right_after_the_handshake_are_kept(early: bool) -> None:
-    connection = server()
+def test_frames_right_after_the_handshake_are_kept(connection: Http1Connection, early: bool) -> None:
     connection.receive_data(UPGRADE + TEXT_HI[:4])
     if early:
         assert isinstance(connection.next_event(), RequestHead)
@@ -344,8 +311,7 @@ def test_frames_right_after_the_handshake_are_kept(early: bool) -> None:
     assert drain(connection) == [TextMessage(ONE, "hi")]
 
 
-def test_eof_right_after_the_handshake_is_kept() -> None:
-    connection = server()
+def test_eof_right_after_the_handshake_is_kept(connection: Http1Connection) -> None:
     feed(connection, UPGRADE + TEXT_HI)
     connection.receive_eof()
     connection.send(AcceptWebSocket(ONE))
@@ -356,8 +322,7 @@ def test_eof_right_after_the_handshake_is_kept() -> None:
     assert connection.must_close
 
 
-def test_the_end_of_an_open_socket() -> None:
-    connection = server()
+def test_the_end_of_an_open_socket(connection: Http1Connection) -> None:
     feed(connection, UPGRADE)
     connection.send(AcceptWebSocket(ONE))
     assert not connection.must_close
@@ -367,8 +332,7 @@ def test_the_end_of_an_open_socket() -> None:
     assert connection.must_close
 
 
-def test_an_upgrade_can_be_declined() -> None:
-    connection = server()
+def test_an_upgrade_can_be_declined(connection: Http1Connection) -> None:
     feed(connection, UPGRADE)
     answer(connection, ONE)
     assert connection.idle
@@ -383,8 +347,7 @@ def test_an_upgrade_can_be_declined() -> None:
         UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 00"),
     ],
 )
-def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
-    connection = server()
+def test_other_upgrades_are_ordinary_requests(connection: Http1Connection, request_bytes: bytes) -> None:
     head, end = feed(connection, request_bytes)
     assert isinstance(head, RequestHead)
     assert not head.websocket
@@ -395,8 +358,7 @@ def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
     assert connection.idle
 
 
-def test_a_handshake_may_have_content_length_0() -> None:
-    connection = server()
+def test_a_handshake_may_have_content_length_0(connection: Http1Connection) -> None:
     head = feed(connection, UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 0"))[0]
     assert isinstance(head, RequestHead)
     assert head.websocket
@@ -404,8 +366,7 @@ def test_a_handshake_may_have_content_length_0() -> None:
     assert connection.data_to_send().startswith(b"HTTP/1.1 101 ")
 
 
-def test_a_subprotocol_must_have_been_offered() -> None:
-    connection = server()
+def test_a_subprotocol_must_have_been_offered(connection: Http1Connection) -> None:
     feed(connection, UPGRADE.replace(b"Host: a", b"Host: a\r\nSec-WebSocket-Protocol: One, two"))
     with pytest.raises(LocalProtocolError, match="subprotocol"):
         connection.send(AcceptWebSocket(ONE, subprotocol="one"))
@@ -416,8 +377,7 @@ def test_a_subprotocol_must_have_been_offered() -> None:
 # --- a body that is written elsewhere ---
 
 
-def test_delegated_bodies_are_counted_and_not_written() -> None:
-    connection = server()
+def test_delegated_bodies_are_counted_and_not_written(connection: Http1Connection) -> None:
     feed(connection, GET + GET)
     connection.send(ResponseHead(ONE, 200, Headers(((b"content-length", b"7"),))))
     connection.send(ResponseBodyDelegated(ONE, 3))
@@ -431,8 +391,7 @@ def test_delegated_bodies_are_counted_and_not_written() -> None:
     assert drain(connection)[0] == RequestHead(TWO, "GET", "/health?x=1", GET_HEAD.headers)
 
 
-def test_delegated_bodies_may_exceed_memory() -> None:
-    connection = server()
+def test_delegated_bodies_may_exceed_memory(connection: Http1Connection) -> None:
     feed(connection, GET)
     connection.send(ResponseHead(ONE, 200, Headers(((b"content-length", b"9000000000000000000"),))))
     connection.send(ResponseBodyDelegated(ONE, 9_000_000_000_000_000_000))
@@ -440,8 +399,7 @@ def test_delegated_bodies_may_exceed_memory() -> None:
     assert not connection.must_close
 
 
-def test_head_requests_have_no_delegated_body() -> None:
-    connection = server()
+def test_head_requests_have_no_delegated_body(connection: Http1Connection) -> None:
     feed(connection, GET.replace(b"GET", b"HEAD"))
     send_events(connection, ResponseHead(ONE, 200, LENGTH_2), ResponseBodyDelegated(ONE, 2), ResponseEnd(ONE))
     assert connection.data_to_send() == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
@@ -449,8 +407,7 @@ def test_head_requests_have_no_delegated_body() -> None:
 
 
 @pytest.mark.parametrize("headers", [LENGTH_2, Headers()], ids=["too long", "no length"])
-def test_delegated_bodies_must_fit_the_head(headers: Headers) -> None:
-    connection = server()
+def test_delegated_bodies_must_fit_the_head(connection: Http1Connection, headers: Headers) -> None:
     feed(connection, GET)
     connection.send(ResponseHead(ONE, 200, headers))
     with pytest.raises(LocalProtocolError):

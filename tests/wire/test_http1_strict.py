@@ -111,7 +111,7 @@ REFUSED_HEADS = [
     (b"GE\xe9 / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
     (b"GET: / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed"),
     (b"GET /" + PAD + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414, "first line"),
-    # section 3.2: Host
+    # section 3.2: Host; its other forms are in `test_authority`
     (b"GET / HTTP/1.1\r\n\r\n", 400, "Host is missing"),
     (b"GET / HTTP/1.1\r\nX-Host: a\r\n\r\n", 400, "Host is missing"),
     (b"GET / HTTP/1.1\r\nHost:\r\n\r\n", 400, "Host is malformed"),
@@ -120,23 +120,8 @@ REFUSED_HEADS = [
     (TOP + b"hOsT: b\r\n\r\n", 400, "Host is given twice"),
     (b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400, "Host is given twice"),
     (b"GET / HTTP/1.0\r\nHost:\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: a,b\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "Host is malformed"),
     (b"GET / HTTP/1.1\r\nHost: user@a\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: user:secret@a\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: a?b\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: a#b\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: http://a\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: a:80:80\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: a:b\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: [::1]x\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: \xe9\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: a%zz\r\n\r\n", 400, "Host is malformed"),
     (b"GET / HTTP/1.1\r\nHost: a:65536\r\n\r\n", 400, "Host is malformed"),
-    (b"GET / HTTP/1.1\r\nHost: [1.2.3.4]\r\n\r\n", 400, "Host is malformed"),
     (b"GET / HTTP/1.1\r\nHost: [:::]:80\r\n\r\n", 400, "Host is malformed"),
     # section 3.2.1 to 3.2.4: the four forms of a target
     (b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400, "OPTIONS"),
@@ -149,9 +134,7 @@ REFUSED_HEADS = [
     (b"GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
     (b"GET http:a HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
     (b"GET http://user@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
-    (b"GET http://a,b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
     (b"GET http://a#f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
-    (b"GET http://a:65536/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
     (b"GET http://[:::]/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target"),
     (b"GET http://a/ HTTP/1.1\r\n\r\n", 400, "Host is missing"),
     (b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 501, "CONNECT"),
@@ -230,8 +213,7 @@ def test_a_head_is_refused(data: bytes, status: int, text: str) -> None:
     assert text in refused.text
 
 
-def test_both_lengths_close_the_connection() -> None:
-    connection = server()
+def test_both_lengths_close_the_connection(connection: Http1Connection) -> None:
     attack = (
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + EMBEDDED
     )
@@ -290,29 +272,6 @@ def test_values_that_are_allowed(value: bytes) -> None:
     head = as_server(TOP + b"X: " + value + b" \t\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.headers.get(b"x") == value
-
-
-def test_upgrade_is_ignored_with_http_1_0() -> None:
-    handshake = (
-        b"GET /ws HTTP/1.0\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-    )
-    head = as_server(handshake).heard[0]
-    assert isinstance(head, RequestHead)
-    assert not head.websocket
-    head = as_server(handshake.replace(b"HTTP/1.0", b"HTTP/1.1")).heard[0]
-    assert isinstance(head, RequestHead)
-    assert head.websocket
-
-
-def test_every_response_has_a_reason_phrase() -> None:
-    for status in range(200, 600):
-        connection = server()
-        connection.send(ResponseHead(StreamId(0), status))
-        line, _, _ = connection.data_to_send().partition(b"\r\n")
-        version, code, phrase = line.split(b" ", 2)
-        assert (version, code) == (b"HTTP/1.1", b"%d" % status)
-        assert phrase
 
 
 # --- bodies in chunks ---------------------------------------------------------------------------------------------
@@ -452,12 +411,8 @@ def test_a_body_that_breaks_off(cut: bytes) -> None:
     )
 
 
-def test_an_early_response_to_a_client_that_does_not_wait_for_100() -> None:
-    connection = server()
+def test_an_early_response_to_a_client_that_does_not_wait_for_100(connection: Http1Connection) -> None:
     head = CHUNKED.replace(b"Host", b"Expect: 100-continue\r\nHost")
-    converse(connection, [head])
-    assert b"onnection: close" in answer(connection, ONE)
-    connection = server()
     converse(connection, [head + b"2\r\n"])
     assert b"onnection: close" not in answer(connection, ONE)
     assert feed(connection, b"ok\r\n0\r\n\r\n" + EMBEDDED)[-1] == RequestEnd(TWO)

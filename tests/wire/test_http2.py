@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.wire.connection import Connection, Role
 from svc_proto.wire.events import (
     AcceptWebSocket,
     BinaryMessage,
@@ -29,23 +28,16 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from tests.wire.chunking import Cuts, cuts
-from tests.wire.connection_pair import HOST, ONE, THREE, Pair, open_pair, seeded, send_events, signs
+from tests.wire.connection_pair import HOST, ONE, THREE, Pair, open_pair, send_events, signs
+
+
+@pytest.fixture
+def pair() -> Pair[Http2Connection]:
+    return Pair(Http2Connection)
+
 
 TRAILERS = Headers(((b"t", b"v"),))
 LENGTH_2 = Headers(((b"content-length", b"2"),))
-
-
-@pytest.mark.parametrize("role", list(Role))
-def test_http2_is_a_connection(role: Role) -> None:
-    connection: Connection = Http2Connection(role, entropy=seeded())
-    assert connection.idle
-    assert [connection.must_close, connection.paused, connection.has_partial_head] == [False] * 3
-    assert connection.next_event() is None
-    connection.data_to_send()
-    assert connection.data_to_send() == b""
-    connection.receive_eof()
-    assert connection.next_event() is None
-    assert [connection.must_close, connection.idle] == [True, False]
 
 
 @given(cuts())
@@ -94,16 +86,14 @@ def test_requests_and_responses_however_they_are_cut(sizes: Cuts) -> None:
     assert "ready" in signs(pair.client)
 
 
-def test_the_answer_to_head_has_no_body() -> None:
-    pair = Pair(Http2Connection)
+def test_the_answer_to_head_has_no_body(pair: Pair[Http2Connection]) -> None:
     send_events(pair.client, RequestHead(ONE, "HEAD", "/", HOST), RequestEnd(ONE))
     pair.exchange()
     send_events(pair.server, ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"ok"), ResponseEnd(ONE))
     assert pair.exchange()[0] == [ResponseHead(ONE, 200, LENGTH_2, "2"), ResponseEnd(ONE)]
 
 
-def test_a_large_answer_waits_for_its_reader() -> None:
-    pair = Pair(Http2Connection)
+def test_a_large_answer_waits_for_its_reader(pair: Pair[Http2Connection]) -> None:
     send_events(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     pair.exchange()
     send_events(pair.server, ResponseHead(ONE, 200), ResponseData(ONE, bytes(600_000)), ResponseEnd(ONE))
@@ -123,8 +113,7 @@ def test_a_large_answer_waits_for_its_reader() -> None:
     assert "idle" in signs(pair.client)
 
 
-def test_streams_take_turns_within_the_given_size() -> None:
-    pair = Pair(Http2Connection)
+def test_streams_take_turns_within_the_given_size(pair: Pair[Http2Connection]) -> None:
     for stream in (ONE, THREE):
         send_events(pair.client, RequestHead(stream, "GET", "/", HOST), RequestEnd(stream))
     pair.exchange()
@@ -176,8 +165,7 @@ def test_a_websocket_without_compression() -> None:
     assert len(pair.client.data_to_send()) > 2000
 
 
-def test_a_websocket_that_was_declined() -> None:
-    pair = Pair(Http2Connection)
+def test_a_websocket_that_was_declined(pair: Pair[Http2Connection]) -> None:
     pair.client.send(RequestHead(ONE, "GET", "/ws", HOST, websocket=True))
     pair.exchange()
     send_events(pair.server, ResponseHead(ONE, 403, LENGTH_2), ResponseData(ONE, b"no"), ResponseEnd(ONE))
@@ -221,8 +209,7 @@ def test_a_stream_reset_after_its_close_frame() -> None:
 # --- the end ----------------------------------------------------------------------------------------------------
 
 
-def test_goaway_lets_open_streams_finish() -> None:
-    pair = Pair(Http2Connection)
+def test_goaway_lets_open_streams_finish(pair: Pair[Http2Connection]) -> None:
     send_events(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     pair.exchange()
     pair.client.send(RequestHead(THREE, "GET", "/", HOST))
@@ -244,8 +231,7 @@ def test_goaway_lets_open_streams_finish() -> None:
         pair.client.send(RequestHead(pair.client.next_stream, "GET", "/", HOST))
 
 
-def test_an_end_of_input_within_a_message() -> None:
-    pair = Pair(Http2Connection)
+def test_an_end_of_input_within_a_message(pair: Pair[Http2Connection]) -> None:
     send_events(
         pair.client, RequestHead(ONE, "POST", "/", HOST), RequestHead(THREE, "GET", "/", HOST), RequestEnd(THREE)
     )
@@ -264,8 +250,7 @@ def test_an_end_of_input_within_a_message() -> None:
     assert "must_close" in signs(pair.client)
 
 
-def test_resetting_a_stream() -> None:
-    pair = Pair(Http2Connection)
+def test_resetting_a_stream(pair: Pair[Http2Connection]) -> None:
     for stream in (ONE, THREE):
         send_events(pair.client, RequestHead(stream, "POST", "/", HOST), RequestData(stream, b"part"))
     pair.exchange()
@@ -283,14 +268,3 @@ def test_resetting_a_stream() -> None:
     pair.client.send(StreamReset(pair.client.next_stream - 2))  # type: ignore[arg-type] # the last one
     _, (reset,) = pair.exchange()
     assert isinstance(reset, StreamReset)
-
-
-def test_a_reset_after_the_response() -> None:
-    pair = Pair(Http2Connection)
-    pair.client.send(RequestHead(ONE, "POST", "/", HOST))
-    pair.exchange()
-    send_events(pair.server, ResponseHead(ONE, 204), ResponseEnd(ONE), StreamReset(ONE))
-    heard, _ = pair.exchange()
-    assert heard == [ResponseHead(ONE, 204, http_version="2"), ResponseEnd(ONE)]
-    assert "idle" in signs(pair.server)
-    assert "idle" in signs(pair.client)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import h2.events
 import pytest
 from h2.errors import ErrorCodes
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.strategies import DataObject
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role
@@ -27,9 +24,8 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
-from svc_proto.wire.limits import Limits
 from tests.wire.chunking import Cuts
-from tests.wire.connection_pair import HOST, ONE, THREE, WHOLE, drain, feed, seeded, send_events, signs
+from tests.wire.connection_pair import ONE, THREE, WHOLE, feed, seeded, send_events, signs
 from tests.wire.http2_pair import CONNECT, GET, POST, SETTINGS, BareClient, frame, resets
 
 PING, RST, PRIORITY, WINDOW = 6, 3, 2, 8
@@ -112,8 +108,7 @@ def test_a_head_in_pieces_is_pending() -> None:
     assert "has_partial_head" not in signs(us)
 
 
-def test_a_header_compression_bomb() -> None:
-    bare = BareClient()
+def test_a_header_compression_bomb(bare: BareClient) -> None:
     big = b"x" * 4000
     bare.h2.send_headers(1, [*GET, (b"a", big)] + [(b"a", big)] * 20)
     with pytest.raises(RemoteProtocolError, match="enhance your calm"):
@@ -145,8 +140,6 @@ MALFORMED: list[tuple[Fields, int]] = [
     ([*GET, (b"host", b"b")], 400),
     ([*GET, (b"host", b"a"), (b"host", b"a")], 400),
     ([*GET[:3], (b":authority", b"u@a")], 400),
-    ([*GET[:3], (b":authority", b"a:65536")], 400),
-    ([*GET[:3], (b":authority", b"[1.2.3.4]")], 400),
     ([*GET, (b"content-length", b"1"), (b"content-length", b"1")], 400),
     ([*GET, (b"content-length", b"1"), (b"content-length", b"2")], 400),
     ([*GET, (b"content-length", b"1" * 19)], 400),
@@ -163,8 +156,9 @@ MALFORMED: list[tuple[Fields, int]] = [
 
 @pytest.mark.parametrize("ended", [True, False])
 @pytest.mark.parametrize(("fields", "status"), MALFORMED)
-def test_a_request_that_cannot_be_served_ends_its_stream_only(fields: Fields, status: int, ended: bool) -> None:
-    bare = BareClient()
+def test_a_request_that_cannot_be_served_ends_its_stream_only(
+    bare: BareClient, fields: Fields, status: int, ended: bool
+) -> None:
     bare.h2.send_headers(1, fields, end_stream=ended)
     bad, *rest = bare.talk()
     assert isinstance(bad, BadRequest)
@@ -175,34 +169,30 @@ def test_a_request_that_cannot_be_served_ends_its_stream_only(fields: Fields, st
     assert bare.us.awaits_request_end(ONE) is not (ended or status == 400)
     bare.talk()
     (answer,) = bare.last(h2.events.ResponseReceived)
-    assert isinstance(answer, h2.events.ResponseReceived)
     assert answer.headers == [(b":status", b"%d" % status)]
     assert len(bare.last(h2.events.DataReceived)) == 1
     assert len(bare.last(h2.events.StreamEnded)) == (status != 400)
-    codes = [event.error_code for event in bare.last(h2.events.StreamReset) if isinstance(event, h2.events.StreamReset)]
+    codes = [event.error_code for event in bare.last(h2.events.StreamReset)]
     assert codes == ([ErrorCodes.PROTOCOL_ERROR] if status == 400 else [])
     bare.h2.send_headers(3, GET, end_stream=True)
     assert len(bare.talk()) == 2
 
 
 @pytest.mark.parametrize("fields", [CONNECT[:5], [*CONNECT[:5], (b"sec-websocket-version", b"8")]])
-def test_a_websocket_of_another_version(fields: Fields) -> None:
-    bare = BareClient()
+def test_a_websocket_of_another_version(bare: BareClient, fields: Fields) -> None:
     bare.h2.send_headers(1, fields)
     why = "Sec-WebSocket-Version: only 13 is spoken here"
     assert bare.talk() == [BadRequest(ONE, 426, "upgrade_required", why, "GET")]
 
 
-def test_a_body_that_was_announced_and_does_not_come() -> None:
-    bare = BareClient()
+def test_a_body_that_was_announced_and_does_not_come(bare: BareClient) -> None:
     bare.h2.send_headers(1, [*GET, (b"content-length", b"1")], end_stream=True)
     (bad, _) = bare.talk()
     assert bad == BadRequest(ONE, 400, None, "the body is shorter than Content-Length", "GET")
 
 
 @pytest.mark.parametrize("status", [200, 204])
-def test_the_answer_to_a_malformed_request_may_have_no_body(status: int) -> None:
-    bare = BareClient()
+def test_the_answer_to_a_malformed_request_may_have_no_body(bare: BareClient, status: int) -> None:
     bare.h2.send_headers(1, [(b":method", b"HEAD"), *GET[1:], (b"Upper", b"1")], end_stream=True)
     bad, _ = bare.talk()
     assert isinstance(bad, BadRequest)
@@ -213,8 +203,7 @@ def test_the_answer_to_a_malformed_request_may_have_no_body(status: int) -> None
     assert "idle" in signs(bare.us)
 
 
-def test_a_refused_head_still_updates_the_header_table() -> None:
-    bare = BareClient()
+def test_a_refused_head_still_updates_the_header_table(bare: BareClient) -> None:
     bare.h2.send_headers(1, [*GET, (b"kept", b"in the table"), (b"a", b"x" * 33_000)])
     assert bare.talk() == [BadRequest(ONE, 431, None, "the head has more than 32768 bytes", "GET")]
     bare.h2.send_headers(3, [*GET, (b"kept", b"in the table")], end_stream=True)
@@ -223,8 +212,7 @@ def test_a_refused_head_still_updates_the_header_table() -> None:
     assert head.headers.get(b"kept") == b"in the table"
 
 
-def test_request_fields_have_the_form_of_http1() -> None:
-    bare = BareClient()
+def test_request_fields_have_the_form_of_http1(bare: BareClient) -> None:
     cookie_fields = [(b"cookie", b"a=1"), (b"te", b"trailers"), (b"cookie", b"b=2"), (b"expect", b"100-continue")]
     bare.h2.send_headers(1, [*POST[:3], (b"host", b"A:1"), *cookie_fields])
     fields = Headers(((b"host", b"A:1"), (b"te", b"trailers"), (b"expect", b"100-continue"), (b"cookie", b"a=1; b=2")))
@@ -243,8 +231,7 @@ def test_request_fields_have_the_form_of_http1() -> None:
         ([(b"host", b"b")], "host among the trailers"),
     ],
 )
-def test_trailers_that_are_malformed(trailers: Fields, why: str) -> None:
-    bare = BareClient()
+def test_trailers_that_are_malformed(bare: BareClient, trailers: Fields, why: str) -> None:
     bare.h2.send_headers(1, POST)
     bare.talk()
     bare.h2.send_headers(1, trailers, end_stream=True)
@@ -256,8 +243,7 @@ def test_trailers_that_are_malformed(trailers: Fields, why: str) -> None:
     ("pieces", "trailers"),
     [([b"hell"], False), ([b"hell"], True), ([], False), ([b"hello", b"!"], False), ([b"hello!"], True)],
 )
-def test_a_body_of_another_length_than_announced(pieces: list[bytes], trailers: bool) -> None:
-    bare = BareClient()
+def test_a_body_of_another_length_than_announced(bare: BareClient, pieces: list[bytes], trailers: bool) -> None:
     bare.h2.send_headers(1, [*POST, (b"content-length", b"5")])
     for piece in pieces:
         bare.h2.send_data(1, piece)
@@ -267,15 +253,13 @@ def test_a_body_of_another_length_than_announced(pieces: list[bytes], trailers: 
         bare.h2.end_stream(1)
     assert resets(bare.talk()) == [ONE]
     (reset,) = bare.last(h2.events.StreamReset)
-    assert isinstance(reset, h2.events.StreamReset)
     assert reset.error_code is ErrorCodes.PROTOCOL_ERROR
     bare.h2.send_headers(3, [*POST, (b"content-length", b"5")])
     bare.h2.send_data(3, b"hello", end_stream=True)
     assert bare.talk()[1:] == [RequestData(THREE, b"hello"), RequestEnd(THREE)]
 
 
-def test_padding_is_given_back() -> None:
-    bare = BareClient()
+def test_padding_is_given_back(bare: BareClient) -> None:
     bare.h2.send_headers(1, POST)
     for _ in range(600):
         bare.h2.send_data(1, b"", pad_length=255)
@@ -286,8 +270,7 @@ def test_padding_is_given_back() -> None:
     assert bare.h2.local_flow_control_window(1) > 100_000
 
 
-def test_data_before_the_websocket_is_open() -> None:
-    bare = BareClient()
+def test_data_before_the_websocket_is_open(bare: BareClient) -> None:
     bare.h2.send_headers(1, CONNECT)
     bare.h2.send_data(1, b"early")
     assert resets(bare.talk()) == [ONE]
@@ -301,8 +284,7 @@ def test_data_before_the_websocket_is_open() -> None:
     assert "idle" in signs(bare.us)
 
 
-def test_a_websocket_with_content_length_0() -> None:
-    bare = BareClient()
+def test_a_websocket_with_content_length_0(bare: BareClient) -> None:
     bare.h2.send_headers(1, [*CONNECT, (b"content-length", b"0")])
     assert len(bare.talk()) == 2
     bare.us.send(AcceptWebSocket(ONE))
@@ -311,8 +293,7 @@ def test_a_websocket_with_content_length_0() -> None:
     assert bare.talk() == [TextMessage(ONE, "hi")]
 
 
-def test_half_a_message_counts() -> None:
-    bare = BareClient()
+def test_half_a_message_counts(bare: BareClient) -> None:
     half = b"\x01\xfe" + (9_000).to_bytes(2, "big") + bytes(4) + bytes(5_000)
     for stream, most in ((ONE, None), (THREE, 64 * 1024)):
         bare.h2.send_headers(stream, CONNECT)
@@ -359,8 +340,7 @@ def test_a_quiet_peer_may_ping_for_ever() -> None:
         feed(us, frame(PING, bytes(8)) * 1001)
 
 
-def test_requests_that_are_reset_at_once() -> None:
-    bare = BareClient()
+def test_requests_that_are_reset_at_once(bare: BareClient) -> None:
     for stream in range(1, 203, 2):
         bare.h2.send_headers(stream, GET)
         bare.h2.reset_stream(stream)
@@ -370,8 +350,7 @@ def test_requests_that_are_reset_at_once() -> None:
         bare.talk()
 
 
-def test_requests_reset_after_their_response_are_no_attack() -> None:
-    bare = BareClient()
+def test_requests_reset_after_their_response_are_no_attack(bare: BareClient) -> None:
     for stream in range(1, 601, 2):
         bare.h2.send_headers(stream, GET, end_stream=True)
         bare.talk()
@@ -382,8 +361,7 @@ def test_requests_reset_after_their_response_are_no_attack() -> None:
     assert "idle" in signs(bare.us)
 
 
-def test_too_many_provoked_resets() -> None:
-    bare = BareClient()
+def test_too_many_provoked_resets(bare: BareClient) -> None:
     for stream in range(1, 203, 2):
         bare.h2.send_headers(stream, GET[:2])
         if stream < 200:
@@ -393,20 +371,17 @@ def test_too_many_provoked_resets() -> None:
         bare.talk()
 
 
-def test_more_streams_than_allowed() -> None:
-    bare = BareClient()
+def test_more_streams_than_allowed(bare: BareClient) -> None:
     bare.h2.remote_settings[h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS] = 1000
     bare.h2.remote_settings.acknowledge()
     for stream in range(1, 203, 2):
         bare.h2.send_headers(stream, GET, end_stream=True)
     assert len(bare.talk()) == 200
     (reset,) = bare.last(h2.events.StreamReset)
-    assert isinstance(reset, h2.events.StreamReset)
     assert (reset.stream_id, reset.error_code) == (201, ErrorCodes.REFUSED_STREAM)
 
 
-def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte() -> None:
-    bare = BareClient()
+def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte(bare: BareClient) -> None:
     bare.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
     bare.h2.send_headers(1, GET, end_stream=True)
     bare.talk()
@@ -425,8 +400,7 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte() -> None:
         bare.talk(frame(WINDOW, b"\x00\x00\x00\x01", stream=3) * 1100)
 
 
-def test_a_window_that_is_too_large() -> None:
-    bare = BareClient()
+def test_a_window_that_is_too_large(bare: BareClient) -> None:
     bare.h2.send_headers(1, GET)
     bare.talk()
     assert resets(bare.talk(frame(WINDOW, b"\x7f\xff\xff\xff", stream=1))) == [ONE]
@@ -439,20 +413,17 @@ def test_data_over_the_window() -> None:
         feed(us, frame(0, bytes(16_384), stream=1) * 17)
 
 
-def test_a_huge_header_table_is_not_filled() -> None:
-    bare = BareClient()
+def test_a_huge_header_table_is_not_filled(bare: BareClient) -> None:
     bare.h2.update_settings({h2.settings.SettingCodes.HEADER_TABLE_SIZE: 2**30})
     bare.h2.send_headers(1, GET, end_stream=True)
     bare.talk()
     bare.us.send(ResponseHead(ONE, 200, Headers(((b"a", b"b"),))))
     bare.talk()
     (answer,) = bare.last(h2.events.ResponseReceived)
-    assert isinstance(answer, h2.events.ResponseReceived)
     assert answer.headers == [(b":status", b"200"), (b"a", b"b")]
 
 
-def test_a_client_gets_pending_responses_after_its_goaway() -> None:
-    bare = BareClient()
+def test_a_client_gets_pending_responses_after_its_goaway(bare: BareClient) -> None:
     bare.h2.send_headers(1, GET, end_stream=True)
     bare.talk()
     bare.h2.close_connection()
@@ -461,45 +432,3 @@ def test_a_client_gets_pending_responses_after_its_goaway() -> None:
     send_events(bare.us, ResponseHead(ONE, 200), ResponseEnd(ONE))
     assert len(bare.us.data_to_send()) > 9
     assert "must_close" in signs(bare.us)
-
-
-# --- arbitrary input ------------------------------------------------------------------------------------------------
-
-KINDS = st.sampled_from([*range(12), 0xFA])
-FRAMES = st.builds(
-    lambda kind, payload, flags, stream: frame(kind, payload, flags=flags, stream=stream),
-    KINDS,
-    st.binary(max_size=40) | st.sampled_from([bytes(4), bytes(8), b"\x82\x86\x84\x41\x01a", b"\x88", b"\x83\x86\x84"]),
-    st.sampled_from([0, 1, 4, 5, 8, 0x20, 0x2D, 255]),
-    st.sampled_from([0, 1, 2, 3, 5, 2**31 - 1]),
-)
-
-
-@given(st.data(), st.sampled_from(list(Role)))
-@settings(max_examples=50)
-def test_only_remote_protocol_errors_escape(data: DataObject, role: Role) -> None:
-    pieces = [*data.draw(st.lists(FRAMES, max_size=12)), data.draw(st.binary(max_size=30))]
-    hello = HELLO if role is Role.SERVER else frame(SETTINGS, b"\x00\x08\x00\x00\x00\x01")
-    stream = hello + b"".join(pieces)
-    outcomes = []
-    for sizes in ([1_000_000], [1]):
-        us = Http2Connection(role, limits=Limits(max_head=2000), entropy=seeded())
-        if role is Role.CLIENT:
-            send_events(us, RequestHead(ONE, "GET", "/", HOST), RequestHead(THREE, "POST", "/", HOST))
-        heard = [repr(event) for event in feed_raw(us, stream, sizes)]
-        outcomes.append((heard, us.data_to_send()))
-    assert outcomes[0] == outcomes[1]
-
-
-def feed_raw(us: Http2Connection, data: bytes, sizes: list[int]) -> list[object]:
-    events: list[object] = []
-    for at in range(0, len(data), sizes[0]):
-        us.receive_data(data[at : at + sizes[0]])
-        try:
-            while (event := us.next_event()) is not None:
-                events.append(event)
-        except RemoteProtocolError as error:
-            events.append(repr(error))
-    us.receive_eof()
-    events.extend(drain(us))
-    return events

@@ -63,13 +63,7 @@ def test_a_response_without_body_may_have_a_content_length(status: bytes) -> Non
     assert resets(bare.talk()) == [THREE]
 
 
-@pytest.mark.parametrize(
-    "field",
-    [
-        (b"sec-websocket-protocol", b"other"),
-        (b"sec-websocket-extensions", b"other"),
-    ],
-)
+@pytest.mark.parametrize("field", [(b"sec-websocket-protocol", b"other"), (b"sec-websocket-extensions", b"other")])
 def test_a_websocket_with_an_unoffered_field(field: tuple[bytes, bytes]) -> None:
     bare = asked(websocket=True)
     bare.h2.send_headers(1, [(b":status", b"200"), field])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from h2.events import DataReceived, StreamEnded, TrailersReceived
 
 from svc_proto.wire.events import Headers, RequestHead, StreamId
+from svc_proto.wire.h2_optimized import OptimizedH2Connection
 from svc_proto.wire.http2_send_scheduler import SendScheduler
 from svc_proto.wire.http2_settings import new_h2
 from svc_proto.wire.http2_stream import Http2Stream
@@ -36,13 +37,19 @@ def test_frames_in_turn_before_the_ends() -> None:
     assert kinds == [StreamEnded, TrailersReceived, StreamEnded]
 
 
-def test_an_end_needs_no_window() -> None:
+def one_byte() -> tuple[OptimizedH2Connection, SendScheduler, Http2Stream]:
+    """Return a client, its scheduler, and a stream with one byte to send."""
     client = new_h2(client=True, limits=Limits())
     outgoing = SendScheduler(client)
     known = Http2Stream(ONE, RequestHead(ONE, "POST", "/"))
     client.send_headers(ONE, POST)
     known.queue_data(b"x")
     outgoing.add(known)
+    return client, outgoing, known
+
+
+def test_an_end_needs_no_window() -> None:
+    client, outgoing, known = one_byte()
     assert outgoing.write(10) == (1, [])
     client.receive_data(b"\x00\x00\x06\x04\x00\x00\x00\x00\x00" + b"\x00\x04\x00\x00\x00\x00")  # no window at all
     assert client.local_flow_control_window(ONE) == -1
@@ -52,12 +59,7 @@ def test_an_end_needs_no_window() -> None:
 
 
 def test_a_removed_stream_sends_nothing() -> None:
-    client = new_h2(client=True, limits=Limits())
-    outgoing = SendScheduler(client)
-    known = Http2Stream(ONE, RequestHead(ONE, "POST", "/"))
-    client.send_headers(ONE, POST)
-    known.queue_data(b"x")
-    outgoing.add(known)
+    _, outgoing, known = one_byte()
     outgoing.remove(known)
     outgoing.remove(known)
     assert outgoing.write(10) == (0, [])

@@ -245,23 +245,6 @@ def test_round_trip(sent: list[Part], sizes: Cuts) -> None:
     assert received == sent
 
 
-@given(
-    st.binary()
-    | st.lists(st.sampled_from([b"\r\n", b"--xyz", b"--", b"content-disposition: form-data", b"; name=a"])).map(
-        b"".join
-    ),
-    cuts(),
-)
-def test_cuts_do_not_matter_and_nothing_escapes(body: bytes, sizes: Cuts) -> None:
-    outcomes: list[list[MultipartEvent] | str] = []
-    for way in (sizes, [1_000_000]):
-        try:
-            outcomes.append(decode(body, way))
-        except RemoteProtocolError as error:
-            outcomes.append(str(error))
-    assert outcomes[0] == outcomes[1]
-
-
 @pytest.mark.parametrize(
     ("part", "boundary"),
     [

@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.wire.events import Headers
-from svc_proto.wire.ranges import (
-    ByteRange,
-    Unsatisfiable,
-    content_disposition,
-    entity_tag,
-    requested_range,
-)
+from svc_proto.wire.ranges import ByteRange, Unsatisfiable, content_disposition, entity_tag, requested_range
 
 NOW = 1_800_000_000.0
 MODIFIED = 784_111_777.5  # Sun, 06 Nov 1994 08:49:37 GMT

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.wire import resp
 from svc_proto.wire.resp import MAX_DEPTH, MAX_LINE, Push, RespError, RespReader, encode_command, encode_reply
 
 VALUES: list[tuple[bytes, object]] = [
@@ -215,37 +214,3 @@ def test_encoded_values_round_trip(values: list[object], data: st.DataObject) ->
         found += reader.feed(text[start:end])
     assert found == [as_read(value) for value in values]
     assert reader.is_idle
-
-
-@given(
-    st.binary(max_size=200)
-    | st.lists(st.sampled_from([b"*2\r\n", b":1\r\n", b"$3\r\n", b"abc", b"\r\n", b"%1\r\n"])).map(b"".join)
-)
-def test_any_input_is_equal_whole_and_byte_by_byte(text: bytes) -> None:
-    assert heard(text, len(text) or 1) == heard(text, 1)
-
-
-def heard(text: bytes, step: int) -> tuple[list[object], bool]:
-    """Read the text in pieces of `step` bytes; return the values before the first error, and whether there was one."""
-    reader, found = RespReader(), list[object]()
-    try:
-        for at in range(0, len(text), step):
-            found += reader.feed(text[at : at + step])
-    except RemoteProtocolError:
-        return found if step == 1 else heard_before(text), True
-    return found, False
-
-
-def heard_before(text: bytes) -> list[object]:
-    """Return the values of the text before its first error, read byte by byte."""
-    reader, found = RespReader(), list[object]()
-    for at in range(len(text)):
-        try:
-            found += reader.feed(text[at : at + 1])
-        except RemoteProtocolError:
-            break
-    return found
-
-
-def test_limits() -> None:
-    assert (resp.MAX_DEPTH, resp.MAX_VALUE, resp.MAX_LINE) == (8, 33_554_432, 65_536)

@@ -12,11 +12,11 @@ from wsproto.frame_protocol import Frame, Opcode, ParseFailed
 from fuzz.fast_path import compare_websocket
 from fuzz.reference_parsers import ReferenceFrameReader
 from fuzz.targets.websocket import CLIENT, DEFLATE
-from fuzz.targets.websocket_fast_path import WebSocketPair, websocket_fast_path
+from fuzz.targets.websocket_fast_path import WebSocketPair
 from svc_proto.wire.events import Event
 from svc_proto.wire.websocket_deflate import DeflateParameters, InflateGuard
 from svc_proto.wire.websocket_frame_reader import FrameReader
-from tests.wire.chunking import Cuts, cut, cuts
+from tests.wire.chunking import Cuts, cut
 from tests.wire.connection_pair import WHOLE
 from tests.wire.test_websocket import KEY, frame
 
@@ -45,11 +45,6 @@ def test_nearly_simple_conversations_are_equal_in_both(seed: int) -> None:
     compare_websocket(seed)
 
 
-@given(st.binary(max_size=60))
-def test_any_bytes_are_equal_in_both(data: bytes) -> None:
-    websocket_fast_path(data)
-
-
 PLAIN = [
     (frame(0x81, b"h\xc3\xa9"), Opcode.TEXT, "h\u00e9"),
     (frame(0x81), Opcode.TEXT, ""),
@@ -73,18 +68,6 @@ def test_frames_of_a_server_are_not_masked() -> None:
     frames = reader(client=True)
     assert read(frames, frame(0x81, b"hi", masked=False)) == [Frame(Opcode.TEXT, "hi", True, True)]
     assert frames._reference is None
-
-
-@given(cuts())
-def test_cuts_do_not_matter(sizes: Cuts) -> None:
-    data = b"".join(frame(first, payload) for first, payload in ((0x81, b"one"), (0x89, b"two"), (0x82, b"3" * 200)))
-    whole = {Opcode.TEXT: "", Opcode.PING: b"", Opcode.BINARY: b""}
-    opcode = Opcode.TEXT
-    for each in read(reader(), data + data, sizes):
-        assert isinstance(each, Frame)
-        opcode = each.opcode
-        whole[opcode] += each.payload  # type: ignore[operator]  # each is of one type
-    assert whole == {Opcode.TEXT: "oneone", Opcode.PING: b"twotwo", Opcode.BINARY: b"3" * 400}
 
 
 def test_the_reference_reads_incomplete_messages_only() -> None:

@@ -28,8 +28,7 @@ def test_a_valid_handshake() -> None:
 
 
 @pytest.mark.parametrize(
-    "request_head",
-    [head({b"upgrade": None}), head({b"upgrade": b"h2c"}), head({b"upgrade": b"h2c"}, version="1.0")],
+    "request_head", [head({b"upgrade": None}), head({b"upgrade": b"h2c"}), head({b"upgrade": b"h2c"}, version="1.0")]
 )
 def test_requests_that_are_no_handshake(request_head: RequestHead) -> None:
     assert handshake_problem(request_head) is None
