@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.commands import (
-    Command,
-    Level,
-    PauseReading,
-    ResumeReading,
-    Send,
-)
+from svc_proto.commands import Command, Level, PauseReading, ResumeReading, Send
 from svc_proto.facts import Received, Sent
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (

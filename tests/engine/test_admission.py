@@ -35,7 +35,7 @@ from tests.engine.admission_harness import (
     some,
 )
 from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Http2Playbook, answers
-from tests.engine.toy_service import get, open_book, post
+from tests.engine.toy_service import ToyPlaybook, get, open_book, post
 from tests.support.playbook import PATIENT, SendMatcher, accepted, wire_bytes
 from tests.wire.connection_pair import seeded, send_events
 from tests.wire.test_websocket import frame, packed
@@ -105,8 +105,7 @@ def test_connections_behind_a_proxy_count_by_forwarded_address() -> None:
 # --- memory that counts ----------------------------------------------------------------------------------------------
 
 
-def test_http1_bytes_that_count_towards_the_budget() -> None:
-    book = open_book()
+def test_http1_bytes_that_count_towards_the_budget(book: ToyPlaybook) -> None:
     book >> Received(CH, b"GET /open HTTP/1.1\r\nHost: ") << []
     assert channel_count(book) == 26
     book >> Received(CH, b"x\r\n\r\n") << [book.says(200, b"")]
@@ -125,23 +124,19 @@ def test_http1_bytes_that_count_towards_the_budget() -> None:
     book >> Received(CH, b"de") << [book.says(200, b"")]
     book >> Received(CH, post(b"/nowhere", b"abc", length=5)) << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     assert channel_count(book) == 0
-    book >> ReadClosed(CH)
-    book.drain_commands()
+    (book >> ReadClosed(CH)).drain_commands()
     book >> Closed(CH, "") << []
     assert channel_count(book) == 0
 
 
-def test_a_request_counts_until_its_policy_has_decided() -> None:
-    book = open_book()
-    book >> Received(CH, post(b"/slow", b"abc", length=5))
-    book.drain_commands()
+def test_a_request_counts_until_its_policy_has_decided(book: ToyPlaybook) -> None:
+    (book >> Received(CH, post(b"/slow", b"abc", length=5))).drain_commands()
     assert channel_count(book) == 3
     book.after(5.0)
     assert channel_count(book) == 0
 
 
-def test_websocket_bytes_that_count_towards_the_budget() -> None:
-    book = open_book()
+def test_websocket_bytes_that_count_towards_the_budget(book: ToyPlaybook) -> None:
     book >> Received(CH, AGREED) << [SendMatcher(CH, startswith=b"HTTP/1.1 101")]
     book >> Received(CH, frame(0x42, packed(bytes(1000)))) << []
     assert 40 * KIB < channel_count(book) < 43 * KIB  # a window of 32 KiB, and the state of zlib
@@ -230,10 +225,7 @@ def test_authenticated_requests_are_read_at_once() -> None:
 @pytest.mark.parametrize(
     ("others", "answered"),
     [
-        (
-            BUSY_CONNECTIONS,
-            [MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, 1, 0],
-        ),
+        (BUSY_CONNECTIONS, [MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, 1, 0]),
         (BUSY_CONNECTIONS - 1, [4 * MAX_HEADS_PER_READ + 1, 0, 0, 0, 0, 0]),  # below the limit for a crowd
     ],
 )
@@ -293,8 +285,7 @@ def test_backpressure_pauses_the_whole_http2_connection() -> None:
     assert channel_count(book.book) == 0
 
 
-def test_a_channel_without_admission_is_served() -> None:
-    book = open_book()
+def test_a_channel_without_admission_is_served(book: ToyPlaybook) -> None:
     book.engine.attach(ServerChannel(book.engine, accepted(4), book.toy, DEFAULT_LIMITS, http2=Http2Channel))
     client = Http2Connection(Role.CLIENT, entropy=seeded())
     send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
@@ -445,11 +436,9 @@ def test_a_closed_connection_frees_its_memory_at_once(said: bytes) -> None:
     def wave(first: int) -> None:
         for ch in range(first, first + 100, 2):
             book >> accepted(ch)
-            book >> Received(ChannelId(ch), said)
-            book.drain_commands()
+            (book >> Received(ChannelId(ch), said)).drain_commands()
         for ch in range(first, first + 100, 2):
-            book >> Closed(ChannelId(ch), "")
-            book.drain_commands()
+            (book >> Closed(ChannelId(ch), "")).drain_commands()
         book.toy.handler.told.clear()
 
     wave(100)

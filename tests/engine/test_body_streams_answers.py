@@ -9,7 +9,6 @@ from svc_proto.commands import (
     CloseWrite,
     Command,
     Compute,
-    Exit,
     PauseReading,
     ReleaseFile,
     ResumeReading,
@@ -19,21 +18,11 @@ from svc_proto.commands import (
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow, run_operation, sleep, wait
 from svc_proto.engine.message import StreamedResponse
-from svc_proto.facts import (
-    Closed,
-    Done,
-    OperationId,
-    ReadClosed,
-    Received,
-    Sent,
-    Stopping,
-)
+from svc_proto.facts import Closed, Done, OperationId, ReadClosed, Received, Sent
 from svc_proto.wire.limits import Limits
 from tests.engine.streamed_answers import TEXT, file_answer, without_work
 from tests.engine.toy_service import ToyPlaybook, get, open_book
 from tests.support.playbook import CH, SendMatcher, wire_bytes
-
-# --- streamed responses ---
 
 
 class Producer:
@@ -73,13 +62,11 @@ def streaming(book: ToyPlaybook) -> Producer:
     """Request `/answer` and report its head as sent; return the producer of the response."""
     producer = Producer(book)
     commands = book.get(b"/answer").drain_commands()
-    book >> Sent(CH, len(wire_bytes(commands)))
-    book.drain_commands()
+    (book >> Sent(CH, len(wire_bytes(commands)))).drain_commands()
     return producer
 
 
-def test_a_streamed_answer_is_chunked_and_ends() -> None:
-    book = open_book()
+def test_a_streamed_answer_is_chunked_and_ends(book: ToyPlaybook) -> None:
     producer = Producer(book)
     head = book.says(200, b"").data.replace(b"content-length: 0", b"Transfer-Encoding: chunked")
     book.get(b"/answer")
@@ -104,20 +91,15 @@ def test_a_producer_with_an_incomplete_body_drops_the_connection() -> None:
     assert last == Abort(CH)
 
 
-def test_head_of_a_streamed_answer_runs_no_producer() -> None:
-    book = open_book()
+def test_head_of_a_streamed_answer_runs_no_producer(book: ToyPlaybook) -> None:
     producer = Producer(book)
-    (
-        book
-        >> Received(CH, get(b"/answer").replace(b"GET", b"HEAD"))
-        << [SendMatcher(CH, startswith=b"HTTP/1.1 200 OK\r\n")]
-    )
+    book >> Received(CH, get(b"/answer").replace(b"GET", b"HEAD"))
+    book << [SendMatcher(CH, startswith=b"HTTP/1.1 200 OK\r\n")]
     assert producer.op == OperationId(0)
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_http_1_0_responses_end_with_the_connection() -> None:
-    book = open_book()
+def test_http_1_0_responses_end_with_the_connection(book: ToyPlaybook) -> None:
     producer = Producer(book)
     book >> Received(CH, b"GET /answer HTTP/1.0\r\n\r\n")
     (head,) = without_work(book)
@@ -157,23 +139,13 @@ def test_a_producer_that_does_not_wait_is_dropped() -> None:
     assert written == [True, False, False, False]
 
 
-def test_a_disconnected_peer_cancels_the_producer() -> None:
-    book = open_book()
+def test_a_disconnected_peer_cancels_the_producer(book: ToyPlaybook) -> None:
     producer = streaming(book)
     book >> Closed(CH, "reset") << [Cancel(producer.op)]
     assert producer.cleaned == 1
 
 
-def test_the_end_of_the_process_cancels_the_producer() -> None:
-    book = open_book()
-    producer = streaming(book)
-    book >> Stopping(1.0) << []
-    book.after(1.0) << [Abort(CH), Cancel(producer.op), Exit(0)]
-    assert producer.cleaned == 1
-
-
-def test_a_bug_in_a_producer_cuts_the_connection() -> None:
-    book = open_book()
+def test_a_bug_in_a_producer_cuts_the_connection(book: ToyPlaybook) -> None:
     producer = streaming(book)
     assert producer.say(None) == [Abort(CH)]
     assert [log.event for log in book.logs] == ["bug"]
@@ -189,8 +161,7 @@ def test_progress_does_not_resume_ordinary_responses() -> None:
     book >> Done(order.op, 5) << [ReleaseFile(7)]
 
 
-def test_writes_after_a_lost_channel_are_dropped() -> None:
-    book = open_book()
+def test_writes_after_a_lost_channel_are_dropped(book: ToyPlaybook) -> None:
     over: list[bool] = []
 
     def produce(writer: ResponseWriter) -> Flow[None]:
@@ -228,8 +199,7 @@ def probing(book: ToyPlaybook) -> list[float]:
     return times
 
 
-def test_a_producer_that_probes_a_half_closed_peer_goes_on() -> None:
-    book = open_book()
+def test_a_producer_that_probes_a_half_closed_peer_goes_on(book: ToyPlaybook) -> None:
     times = probing(book)
     book.get(b"/answer").drain_commands()
     begun = book.engine.now.mono
@@ -241,19 +211,16 @@ def test_a_producer_that_probes_a_half_closed_peer_goes_on() -> None:
     assert book.engine.flow_count == 0
 
 
-def test_a_producer_learns_of_a_fin_before_the_response() -> None:
-    book = open_book()
+def test_a_producer_learns_of_a_fin_before_the_response(book: ToyPlaybook) -> None:
     times = probing(book)
-    book >> Received(CH, get(b"/park") + get(b"/answer"))
-    book.drain_commands()
+    (book >> Received(CH, get(b"/park") + get(b"/answer"))).drain_commands()
     book >> ReadClosed(CH) << []
     book.engine.resume(book.toy.ticket, b"yes")
     book.after(0.0).drain_commands()
     assert len(times) == 1
 
 
-def test_a_producer_without_probes_goes_on_at_a_half_close() -> None:
-    book = open_book()
+def test_a_producer_without_probes_goes_on_at_a_half_close(book: ToyPlaybook) -> None:
 
     def produce(writer: ResponseWriter) -> Flow[None]:
         yield from wait(book.engine.new_op(), book.engine.now.mono + 3.0)

@@ -129,8 +129,7 @@ def test_a_child_with_stays_outlives_the_stop() -> None:
     book >> Stopping(10.0)
     assert of_the_child(book) == []
     book.act(lambda: child.signal(SignalName.TERMINATE)) << [Signal(ONE, SignalName.TERMINATE)]
-    book >> Closed(ONE, "exited", 0)
-    book.drain_commands()
+    (book >> Closed(ONE, "exited", 0)).drain_commands()
     assert output.told == [0]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Abort, CloseWrite, Command, Exit, Level, Log, OpenFile, Send
+from svc_proto.commands import Abort, CloseWrite, Exit, Level, Log, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import MAX_TASKS_PER_CALL, Engine
 from svc_proto.engine.server_channel import LAST_REQUEST, ServerChannel
@@ -26,9 +26,8 @@ from svc_proto.facts import (
     Stopping,
 )
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.engine.toy_service import HANDSHAKE, ToyService, get, open_book, post
-from tests.support.playbook import CH, LOCAL, PEER, START, SendMatcher, accepted, counting_entropy, wire_bytes
-from tests.wire.chunking import Cuts, cut, cuts
+from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, ToyService, get, open_book, post
+from tests.support.playbook import CH, LOCAL, PEER, START, accepted, counting_entropy
 
 FOUR = ChannelId(4)
 
@@ -40,8 +39,7 @@ def fail() -> None:
 # --- facts about unknown channels and operations ---
 
 
-def test_facts_of_unknown_channels_and_operations_change_nothing() -> None:
-    book = open_book()
+def test_facts_of_unknown_channels_and_operations_change_nothing(book: ToyPlaybook) -> None:
     for fact in (
         Received(FOUR, b"x"),
         Sent(FOUR, 1),
@@ -54,8 +52,7 @@ def test_facts_of_unknown_channels_and_operations_change_nothing() -> None:
     assert [log.event for log in book.logs] == ["answer without a waiting operation"] * 2
 
 
-def test_unwanted_and_late_connections_are_refused() -> None:
-    book = open_book()
+def test_unwanted_and_late_connections_are_refused(book: ToyPlaybook) -> None:
     book >> Accepted(FOUR, PEER, LOCAL, alpn="unwanted") << [Abort(FOUR)]
     book >> Closed(FOUR) << []
     book.get(b"/park") << []
@@ -81,13 +78,11 @@ class Last(Channel):
         self.write(b"bye")
 
 
-def test_a_channel_that_survives_the_stop_stops_last() -> None:
-    book = open_book()
+def test_a_channel_that_survives_the_stop_stops_last(book: ToyPlaybook) -> None:
     last = Last(book.engine, FOUR, DEFAULT_LIMITS)
     book.act(lambda: book.engine.attach(last))
     book.get(b"/park") << []
-    book >> Stopping(9.0)
-    book.drain_commands()
+    (book >> Stopping(9.0)).drain_commands()
     assert last.stopped == 0
     book >> Closed(CH) << [Send(FOUR, b"bye")]
     assert last.stopped == 1
@@ -97,8 +92,7 @@ def test_a_channel_that_survives_the_stop_stops_last() -> None:
 # --- bugs ---
 
 
-def test_a_bug_in_on_accepted_drops_the_connection() -> None:
-    book = open_book()
+def test_a_bug_in_on_accepted_drops_the_connection(book: ToyPlaybook) -> None:
     book.toy.on["accepted"] = fail
     book >> accepted(4) << [Abort(FOUR)]
     assert [log.event for log in book.logs] == ["bug"]
@@ -116,16 +110,14 @@ def test_a_bug_at_the_start_ends_the_process() -> None:
     assert engine.handle(Stopping(1.0), START) == []
 
 
-def test_a_bug_at_the_end_does_not_keep_the_process() -> None:
-    book = open_book()
+def test_a_bug_at_the_end_does_not_keep_the_process(book: ToyPlaybook) -> None:
     book.toy.on["stopping"] = fail
     book >> Stopping(9.0)
     book.after(LAST_REQUEST) << [CloseWrite(CH)]
     book >> Closed(CH) << [Exit(0)]
 
 
-def test_a_bug_in_a_timer_of_the_service() -> None:
-    book = open_book()
+def test_a_bug_in_a_timer_of_the_service(book: ToyPlaybook) -> None:
     timer = book.engine.timers.timer(fail)
     timer.set(START.mono + 1.0)
     book.after(1.0) << []
@@ -133,8 +125,7 @@ def test_a_bug_in_a_timer_of_the_service() -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_a_bug_in_a_timer_of_a_channel_drops_it() -> None:
-    book = open_book()
+def test_a_bug_in_a_timer_of_a_channel_drops_it(book: ToyPlaybook) -> None:
     book.get(b"/hello").sent() << []
     book >> Received(CH, b"GET") << []
     book.toy.refusal_fails = True
@@ -143,8 +134,7 @@ def test_a_bug_in_a_timer_of_a_channel_drops_it() -> None:
     book >> Closed(CH) << []
 
 
-def test_a_bug_while_a_channel_closes_orders_nothing_for_it(monkeypatch: Any) -> None:
-    book = open_book()
+def test_a_bug_while_a_channel_closes_orders_nothing_for_it(book: ToyPlaybook, monkeypatch: Any) -> None:
     book.get(b"/park") << []
     channel = book.toy.channel
     assert channel is not None
@@ -156,8 +146,7 @@ def test_a_bug_while_a_channel_closes_orders_nothing_for_it(monkeypatch: Any) ->
     assert len(book.logs) == 3
 
 
-def test_a_bug_while_a_channel_is_flushed_drops_it(monkeypatch: Any) -> None:
-    book = open_book()
+def test_a_bug_while_a_channel_is_flushed_drops_it(book: ToyPlaybook, monkeypatch: Any) -> None:
     book.logs.bugs = True
     with monkeypatch.context() as patch:
         patch.setattr(ServerChannel, "flush", lambda self: fail())
@@ -165,8 +154,7 @@ def test_a_bug_while_a_channel_is_flushed_drops_it(monkeypatch: Any) -> None:
     book >> Closed(CH, "") << []
 
 
-def test_an_unknown_fact_is_a_bug_of_the_runtime() -> None:
-    book = open_book()
+def test_an_unknown_fact_is_a_bug_of_the_runtime(book: ToyPlaybook) -> None:
     assert [type(command) for command in book.engine.handle("nonsense", START)] == [Log]  # type: ignore[arg-type]
 
 
@@ -179,8 +167,7 @@ def test_records_below_the_level_are_not_made() -> None:
 # --- time ---
 
 
-def test_each_timer_fires_at_its_own_time() -> None:
-    book = open_book()
+def test_each_timer_fires_at_its_own_time(book: ToyPlaybook) -> None:
     seen: list[Moment] = []
     for delay in (2.0, 1.0):
         book.engine.timers.timer(lambda: seen.append(book.engine.now)).set(START.mono + delay)
@@ -191,8 +178,7 @@ def test_each_timer_fires_at_its_own_time() -> None:
     assert book.engine.now == late
 
 
-def test_a_pause_waits_for_a_call_without_a_fact() -> None:
-    book = open_book()
+def test_a_pause_waits_for_a_call_without_a_fact(book: ToyPlaybook) -> None:
     seen: list[float] = []
     pause = book.engine.coarse_timers.timer(lambda: seen.append(book.engine.now.mono - START.mono))
     pause.set(START.mono + 1.0)
@@ -205,8 +191,7 @@ def test_a_pause_waits_for_a_call_without_a_fact() -> None:
     assert seen == [4.0]
 
 
-def test_the_number_of_coarse_timers_per_call_is_limited() -> None:
-    book = open_book()
+def test_the_number_of_coarse_timers_per_call_is_limited(book: ToyPlaybook) -> None:
     seen: list[int] = []
     for number in range(2 * MAX_TASKS_PER_CALL + 1):
         book.engine.coarse_timers.timer(lambda number=number: seen.append(number)).set(START.mono + 1.0)  # type: ignore[misc]  # lambda
@@ -217,15 +202,13 @@ def test_the_number_of_coarse_timers_per_call_is_limited() -> None:
         assert seen == list(range(round_ends))
 
 
-def test_a_bug_in_a_pause() -> None:
-    book = open_book()
+def test_a_bug_in_a_pause(book: ToyPlaybook) -> None:
     book.engine.coarse_timers.timer(fail).set(START.mono + 1.0)
     book.after(1.0) << []
     assert book.logs[0].fields["error"] == "RuntimeError"
 
 
-def test_time_never_goes_back() -> None:
-    book = open_book()
+def test_time_never_goes_back(book: ToyPlaybook) -> None:
     seen: list[float] = []
     book.after(5.0) << []
     book.engine.timers.timer(lambda: seen.append(book.engine.now.mono)).set(START.mono)
@@ -236,8 +219,7 @@ def test_time_never_goes_back() -> None:
 # --- the end ---
 
 
-def test_no_command_follows_exit() -> None:
-    book = open_book()
+def test_no_command_follows_exit(book: ToyPlaybook) -> None:
     book.get(b"/park") << []
     book.engine.timers.timer(lambda: book.engine.exit(2)).set(START.mono + 1.0)
     book.engine.timers.timer(lambda: book.engine.emit(Abort(CH))).set(START.mono + 1.0)
@@ -249,8 +231,7 @@ def test_no_command_follows_exit() -> None:
     assert book.toy.cleaned == ["park"]
 
 
-def test_channels_and_flows_are_counted() -> None:
-    book = open_book()
+def test_channels_and_flows_are_counted(book: ToyPlaybook) -> None:
     assert (book.engine.channel_count, book.engine.flow_count) == (1, 0)
     book.get(b"/park") << []
     assert (book.engine.channel_count, book.engine.flow_count) == (1, 1)
@@ -280,23 +261,6 @@ REQUESTS = st.sampled_from(
         HANDSHAKE % b"/ws" + b"\x81\x82\0\0\0\0hi\x88\x80\0\0\0\0",
     ]
 )
-
-
-def spoken(data: bytes, sizes: Cuts) -> list[Command]:
-    """Return what an HTTP channel sends for `data` in these cuts, as one `Send`, then its closing commands."""
-    book = open_book()
-    commands: list[Command] = []
-    for piece in cut(data, sizes):
-        commands += (book >> Received(CH, piece)).drain_commands()
-    commands += (book >> ReadClosed(CH)).drain_commands()
-    others = [command for command in commands if type(command).__name__ in ("CloseWrite", "Abort", "Exit")]
-    return [Send(CH, wire_bytes(commands)), *others]
-
-
-@given(st.lists(REQUESTS, min_size=1, max_size=4), cuts())
-def test_where_the_bytes_are_cut_does_not_matter(requests: list[bytes], sizes: Cuts) -> None:
-    data = b"".join(requests)
-    assert spoken(data, sizes) == spoken(data, [1_000_000])
 
 
 def facts() -> st.SearchStrategy[Any]:
@@ -346,14 +310,3 @@ def test_random_facts_keep_the_contract(script: list[Any]) -> None:
         )
         deadline = engine.next_deadline()
         assert deadline is None or deadline > now.mono
-
-
-def test_a_late_result_of_a_cancelled_operation_is_ignored() -> None:
-    book = open_book()
-    opening = book.get(b"/file").order(OpenFile)
-    book >> Closed(CH)
-    book.drain_commands()
-    book >> Done(opening.op, "of the wrong type") << []
-    book >> Failed(opening.op, Failure(FailureKind.DENIED)) << []
-    book >> accepted(4) << []
-    book.get(b"/hello", ch=4) << [SendMatcher(4, contains=b"hello")]

@@ -6,16 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from svc_proto.commands import (
-    Abort,
-    Command,
-    Compute,
-    PauseReading,
-    ReadFile,
-    ReleaseFile,
-    ResumeReading,
-    SendFile,
-)
+from svc_proto.commands import Abort, Command, Compute, PauseReading, ReadFile, ReleaseFile, ResumeReading, SendFile
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request, StreamedResponse
@@ -34,7 +25,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http2 import Http2Connection
 from tests.engine.streamed_answers import TEXT, file_answer
-from tests.engine.toy_service import STREAM_LIMIT, open_book
+from tests.engine.toy_service import STREAM_LIMIT, Answer, open_book
 from tests.engine.wire_peer import WirePeerDialogue
 from tests.support.playbook import CH
 
@@ -61,8 +52,9 @@ class Talk(WirePeerDialogue):
     def others(self) -> list[Command]:
         return [order for order in self.orders if not isinstance(order, Compute)]
 
-    def begin(self, target: str = "/stream", headers: Headers = CHUNKED) -> None:
-        self.send_from_peer(RequestHead(S, "POST", target, headers))
+    def begin(self, handler: Callable[[Request], Answer]) -> None:
+        self.toy.answer = handler
+        self.send_from_peer(RequestHead(S, "POST", "/stream", CHUNKED))
 
     def resume(self, answer: object = None) -> None:
         self.handle(Done(self.op, answer))
@@ -121,8 +113,7 @@ class Talk(WirePeerDialogue):
 
 
 def test_writing_while_reading(talk: Talk) -> None:
-    talk.toy.answer = talk.loud
-    talk.begin()
+    talk.begin(talk.loud)
     assert [type(event) for event in talk.heard] == [ResponseHead]
     for piece in (b"one ", b"two "):
         talk.send_from_peer(RequestData(S, piece))
@@ -133,8 +124,7 @@ def test_writing_while_reading(talk: Talk) -> None:
 
 
 def test_large_bodies_in_both_directions(talk: Talk) -> None:
-    talk.toy.answer = talk.loud
-    talk.begin()
+    talk.begin(talk.loud)
     for _ in range(19):
         talk.send_from_peer(RequestData(S, b"x" * 100_000))
     talk.send_from_peer(RequestEnd(S))
@@ -151,8 +141,7 @@ def later(talk: Talk) -> Callable[[Request], Flow[StreamedResponse]]:
 
 
 def test_a_handler_that_reads_a_little_first(talk: Talk) -> None:
-    talk.toy.answer = later(talk)
-    talk.begin()
+    talk.begin(later(talk))
     assert talk.heard == []
     talk.send_from_peer(RequestData(S, b"head"))
     assert [type(event) for event in talk.heard] == [ResponseHead]
@@ -161,8 +150,7 @@ def test_a_handler_that_reads_a_little_first(talk: Talk) -> None:
 
 
 def test_the_answer_ends_first(talk: Talk) -> None:
-    talk.toy.answer = talk.deaf
-    talk.begin()
+    talk.begin(talk.deaf)
     talk.send_from_peer(RequestData(S, b"x" * 1000))
     talk.resume()
     assert (talk.body, talk.ended, talk.cleaned) == (b"first last", True, 1)
@@ -171,8 +159,7 @@ def test_the_answer_ends_first(talk: Talk) -> None:
 
 
 def test_the_body_ends_first(talk: Talk) -> None:
-    talk.toy.answer = talk.deaf
-    talk.begin()
+    talk.begin(talk.deaf)
     talk.send_from_peer(RequestData(S, b"x"), RequestEnd(S))
     talk.after(100.0)
     assert not talk.ended
@@ -182,8 +169,7 @@ def test_the_body_ends_first(talk: Talk) -> None:
 
 
 def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
-    talk.toy.answer = talk.deaf
-    talk.begin()
+    talk.begin(talk.deaf)
     for _ in range(8):
         talk.send_from_peer(RequestData(S, b"x" * 100_000))
     if talk.version == "2":
@@ -205,16 +191,14 @@ def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
 
 
 def test_a_bug_in_the_middle(talk: Talk) -> None:
-    talk.toy.answer = talk.deaf
-    talk.begin()
+    talk.begin(talk.deaf)
     talk.resume("wrong")
     assert talk.cut()
     assert [log.event for log in talk.book.logs] == ["bug"]
 
 
 def test_a_body_over_the_limit(talk: Talk) -> None:
-    talk.toy.answer = talk.loud
-    talk.begin()
+    talk.begin(talk.loud)
     for _ in range(STREAM_LIMIT // 100_000):
         talk.send_from_peer(RequestData(S, b"x" * 100_000))
     assert not talk.cut()
@@ -225,8 +209,7 @@ def test_a_body_over_the_limit(talk: Talk) -> None:
 
 
 def test_a_body_that_does_not_come(talk: Talk) -> None:
-    talk.toy.answer = talk.loud
-    talk.begin()
+    talk.begin(talk.loud)
     talk.after(29.0)
     assert not talk.cut()
     talk.after(2.0)
@@ -235,8 +218,7 @@ def test_a_body_that_does_not_come(talk: Talk) -> None:
 
 
 def test_a_body_that_is_malformed(talk: Talk) -> None:
-    talk.toy.answer = talk.loud
-    talk.begin()
+    talk.begin(talk.loud)
     if talk.version == "2":
         talk.handle(Received(CH, b"\x00\x00\x04\x01\x05\x00\x00\x00\x01\x00\x01A\x00"))  # trailers with a bad name
     else:
@@ -246,8 +228,7 @@ def test_a_body_that_is_malformed(talk: Talk) -> None:
 
 
 def test_a_disconnected_peer_cancels_both_directions(talk: Talk) -> None:
-    talk.toy.answer = talk.loud
-    talk.begin()
+    talk.begin(talk.loud)
     talk.handle(Closed(CH))
     assert (talk.cleaned, talk.book.logs) == (1, [])
 
@@ -256,8 +237,7 @@ def test_a_disconnected_peer_cancels_both_directions(talk: Talk) -> None:
 
 
 def test_a_file_before_the_body_has_ended(talk: Talk) -> None:
-    talk.toy.answer = file_answer()
-    talk.begin()
+    talk.begin(file_answer())
     (order,) = [command for command in talk.others if isinstance(command, SendFile | ReadFile)]
     if isinstance(order, ReadFile):
         talk.handle(Done(order.op, b"hello"))

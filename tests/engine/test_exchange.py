@@ -7,7 +7,7 @@ from svc_proto.engine.flow import Deferred
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received
 from svc_proto.wire.limits import Limits
-from tests.engine.toy_service import HANDSHAKE, get, open_book, plain, post
+from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, get, open_book, plain, post
 from tests.support.playbook import CH, SendMatcher, wire_bytes
 
 CLOSE = b"connection: close"
@@ -16,28 +16,19 @@ CLOSE = b"connection: close"
 # --- plain handlers ---
 
 
-def test_a_plain_handler() -> None:
-    book = open_book()
+def test_a_plain_handler(book: ToyPlaybook) -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
     book.get(b"/item/a%20b") << [SendMatcher(CH, contains=b'{"name":"a b"}')]
     book.get(b"/empty") << [SendMatcher(CH, startswith=b"HTTP/1.1 204 No Content\r\n")]
 
 
-def test_the_body_arrives_whole_however_it_was_cut() -> None:
-    book = open_book()
+def test_the_body_arrives_whole_however_it_was_cut(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/echo", b"abc")) << [book.says(200, b"abc")]
     book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
     book >> Received(CH, b"c") << []
     book >> Received(CH, b"d") << [book.says(200, b"abcd")]
     assert [request.body for request in book.toy.seen] == [b"abc", b"abcd"]
     assert book.toy.seen[0].principal == "a client"
-
-
-def test_head_gets_the_head_of_get() -> None:
-    book = open_book()
-    whole = book.says(200, b"hello")
-    head = whole.data.removesuffix(b"hello")
-    book >> Received(CH, get(b"/hello").replace(b"GET", b"HEAD")) << [Send(CH, head)]
 
 
 def test_a_request_is_logged_only_on_demand() -> None:
@@ -58,8 +49,7 @@ def test_no_request_record_is_made_above_its_level(monkeypatch: pytest.MonkeyPat
 # --- refusals ---
 
 
-def test_refused_by_route_policy_and_handler() -> None:
-    book = open_book()
+def test_refused_by_route_policy_and_handler(book: ToyPlaybook) -> None:
     book.get(b"/nowhere") << [book.says(404, b"not_found: there is nothing at this path")]
     book.get(b"/echo") << [book.says(405, b"method_not_allowed: this path takes POST", b"allow: POST")]
     book.get(b"/private") << [book.says(401, b"unauthorized: no client may", b"www-authenticate: Bearer")]
@@ -69,8 +59,7 @@ def test_refused_by_route_policy_and_handler() -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_too_large_by_content_length_is_refused_before_the_body() -> None:
-    book = open_book()
+def test_too_large_by_content_length_is_refused_before_the_body(book: ToyPlaybook) -> None:
     answer = book.says(413, b"body_too_large: the body may have at most 10 bytes")
     book >> Received(CH, post(b"/small", b"", length=11)) << [answer]
     book >> Received(CH, b"x" * 11) << []
@@ -78,8 +67,7 @@ def test_too_large_by_content_length_is_refused_before_the_body() -> None:
     book >> Received(CH, post(b"/small", b"x" * 10)) << [book.says(200, b"x" * 10)]
 
 
-def test_a_chunked_body_over_the_limit_is_refused() -> None:
-    book = open_book()
+def test_a_chunked_body_over_the_limit_is_refused(book: ToyPlaybook) -> None:
     head = b"POST /small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     answer = book.says(413, b"body_too_large: the body may have at most 10 bytes", CLOSE)
     book >> Received(CH, head + b"6\r\nabcdef\r\n") << []
@@ -87,8 +75,7 @@ def test_a_chunked_body_over_the_limit_is_refused() -> None:
 
 
 @pytest.mark.parametrize("path", [b"/nowhere", b"/hello", b"/stream", b"/slow"])
-def test_an_early_response_to_a_chunked_body_announces_the_close(path: bytes) -> None:
-    book = open_book()
+def test_an_early_response_to_a_chunked_body_announces_the_close(book: ToyPlaybook, path: bytes) -> None:
     book.toy.answer = lambda request: plain(b"no", 401)
     book.toy.known = True
     book >> Received(CH, b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" % path)
@@ -102,11 +89,8 @@ def test_an_early_response_to_a_chunked_body_announces_the_close(path: bytes) ->
 
 def test_an_undrained_body_gets_a_fin() -> None:
     book = open_book(Limits(max_drain=100))
-    (
-        book
-        >> Received(CH, post(b"/nowhere", b"", length=101))
-        << [book.says(404, b"not_found: there is nothing at this path", CLOSE), CloseWrite(CH)]
-    )
+    book >> Received(CH, post(b"/nowhere", b"", length=101))
+    book << [book.says(404, b"not_found: there is nothing at this path", CLOSE), CloseWrite(CH)]
     book.sent() << []
     book >> Received(CH, b"x" * 101) << []
     book.after(2.0) << [Abort(CH)]  # a peer that waits for our FIN before its own gets it before the deadline
@@ -115,8 +99,7 @@ def test_an_undrained_body_gets_a_fin() -> None:
 @pytest.mark.parametrize("coding", [b"gzip", b"deflate", b"br, gzip", b"x\x80y"])
 @pytest.mark.parametrize("path", [b"/echo", b"/stream"])
 @pytest.mark.parametrize("size", [0, 3])
-def test_an_encoded_body_is_refused(path: bytes, coding: bytes, size: int) -> None:
-    book = open_book()
+def test_an_encoded_body_is_refused(book: ToyPlaybook, path: bytes, coding: bytes, size: int) -> None:
     book >> Received(CH, post(path, b"x" * size, b"Content-Encoding: " + coding, length=3))
     text = b"unsupported_media_type: the body has the coding '%s', which is not supported: send it without " % (
         coding.replace(b"\x80", b" ")
@@ -125,8 +108,7 @@ def test_an_encoded_body_is_refused(path: bytes, coding: bytes, size: int) -> No
     book >> Received(CH, b"x" * (3 - size) + get(b"/hello")) << [book.says(200, b"hello")]
 
 
-def test_an_identity_coding_is_no_coding() -> None:
-    book = open_book()
+def test_an_identity_coding_is_no_coding(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/echo", b"abc", b"Content-Encoding: Identity")) << [book.says(200, b"abc")]
     book >> Received(CH, get(b"/hello", b"Content-Encoding: gzip")) << [book.says(200, b"hello")]
     head = b"GET /open HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
@@ -147,33 +129,21 @@ def test_unexpected_bodies_are_discarded() -> None:
     book >> Received(CH, b"1\r\nx\r\n0\r\n\r\n") << [answer, CloseWrite(CH)]
 
 
-def test_expect_continue() -> None:
-    book = open_book()
-    (
-        book
-        >> Received(CH, post(b"/echo", b"", b"Expect: 100-continue", length=2))
-        << [Send(CH, b"HTTP/1.1 100 Continue\r\n\r\n")]
-    )
+def test_expect_continue(book: ToyPlaybook) -> None:
+    book >> Received(CH, post(b"/echo", b"", b"Expect: 100-continue", length=2))
+    book << [Send(CH, b"HTTP/1.1 100 Continue\r\n\r\n")]
     book >> Received(CH, b"ab") << [book.says(200, b"ab")]
 
 
-def test_expect_continue_refused_is_final() -> None:
-    book = open_book()
-    (
-        book
-        >> Received(CH, post(b"/small", b"", b"Expect: 100-continue", length=12))
-        << [
-            book.says(413, b"body_too_large: the body may have at most 10 bytes", CLOSE),
-            CloseWrite(CH),
-        ]
-    )
+def test_expect_continue_refused_is_final(book: ToyPlaybook) -> None:
+    book >> Received(CH, post(b"/small", b"", b"Expect: 100-continue", length=12))
+    book << [book.says(413, b"body_too_large: the body may have at most 10 bytes", CLOSE), CloseWrite(CH)]
 
 
 # --- flows ---
 
 
-def test_a_flow_answers_after_its_operations() -> None:
-    book = open_book()
+def test_a_flow_answers_after_its_operations(book: ToyPlaybook) -> None:
     opening = book.get(b"/file").order(OpenFile)
     book >> Done(opening.op, OpenedFile(7, "/f", 5, 0.0))
     reading = book.order(ReadFile)
@@ -182,8 +152,7 @@ def test_a_flow_answers_after_its_operations() -> None:
     assert book.toy.cleaned == ["file"]
 
 
-def test_a_failed_operation_is_an_answer() -> None:
-    book = open_book()
+def test_a_failed_operation_is_an_answer(book: ToyPlaybook) -> None:
     opening = book.get(b"/file").order(OpenFile)
     book.fail(opening, FailureKind.DENIED) << [book.says(502, b"denied")]
 
@@ -202,60 +171,45 @@ def test_a_handler_of_a_split_request_may_refuse() -> None:
     book >> Received(CH, request[10:]) << [book.says(418, b"teapot: short and stout")]
 
 
-def test_a_flow_that_refuses_and_one_with_a_bug() -> None:
-    book = open_book()
+def test_a_flow_that_refuses_and_one_with_a_bug(book: ToyPlaybook) -> None:
     book.get(b"/teapot-later") << []
     book.after(20.0) << [book.says(418, b"teapot: short and stout")]
     book.get(b"/boom-later") << []
-    book.after(20.0) << [
-        book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
-        CloseWrite(CH),
-    ]
+    book.after(20.0) << [book.says(500, b"internal_error: internal error, reference bug-1", CLOSE), CloseWrite(CH)]
     assert [log.fields["error"] for log in book.logs] == ["RuntimeError"]
     assert "secret" not in repr(book.logs)
 
 
 @pytest.mark.parametrize("path", [b"/boom", b"/access-bug", b"/header"])
-def test_a_bug_in_a_handler_closes_the_connection_and_nothing_else(path: bytes) -> None:
-    book = open_book()
+def test_a_bug_in_a_handler_closes_the_connection_and_nothing_else(book: ToyPlaybook, path: bytes) -> None:
     book.logs.bugs = True
-    book.get(path) << [
-        book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
-        CloseWrite(CH),
-    ]
+    book.get(path) << [book.says(500, b"internal_error: internal error, reference bug-1", CLOSE), CloseWrite(CH)]
     assert "secret" not in repr(book.logs)
     assert book.logs[-1].fields["reference"] == "bug-1"
     book >> Closed(CH) << []
     book.engine.handle(Received(CH, get(b"/hello")), book.now)
 
 
-def test_a_malformed_answer_of_a_flow() -> None:
-    book = open_book()
+def test_a_malformed_answer_of_a_flow(book: ToyPlaybook) -> None:
     book.logs.bugs = True
     book.get(b"/header-later") << []
-    book.after(20.0) << [
-        book.says(500, b"internal_error: internal error, reference bug-1", CLOSE),
-        CloseWrite(CH),
-    ]
+    book.after(20.0) << [book.says(500, b"internal_error: internal error, reference bug-1", CLOSE), CloseWrite(CH)]
 
 
-def test_a_bug_in_the_refusal_itself() -> None:
-    book = open_book()
+def test_a_bug_in_the_refusal_itself(book: ToyPlaybook) -> None:
     book.toy.refusal_fails = True
     book.get(b"/teapot") << [Abort(CH)]
     assert [log.fields["error"] for log in book.logs] == ["ZeroDivisionError", "ZeroDivisionError"]
     book >> Closed(CH) << []
 
 
-def test_a_handler_that_returns_no_answer() -> None:
-    book = open_book()
+def test_a_handler_that_returns_no_answer(book: ToyPlaybook) -> None:
     book.logs.bugs = True
     object.__setattr__(book.toy.router.match("GET", "/hello").route, "handler", lambda request: None)
     book.get(b"/hello") << [SendMatcher(CH, startswith=b"HTTP/1.1 500"), CloseWrite(CH)]
 
 
-def test_a_disconnected_peer_cancels_a_flow() -> None:
-    book = open_book()
+def test_a_disconnected_peer_cancels_a_flow(book: ToyPlaybook) -> None:
     opening = book.get(b"/file").order(OpenFile)
     book >> Closed(CH, "reset")
     (cancel,) = book.drain_commands()
@@ -265,18 +219,8 @@ def test_a_disconnected_peer_cancels_a_flow() -> None:
     assert repr(release) == "ReleaseFile(handle=7)"
 
 
-def test_a_half_closed_peer_still_gets_its_answer() -> None:
-    book = open_book()
-    book.get(b"/park") << []
-    book >> ReadClosed(CH) << []
-    book.engine.resume(book.toy.ticket, b"yes")
-    book.after(0.0) << [book.says(200, b"yes", CLOSE), CloseWrite(CH)]
-
-
-def test_a_half_closed_peer_gets_all_its_answers() -> None:
-    book = open_book()
-    book >> Received(CH, get(b"/park") + get(b"/hello"))
-    book.drain_commands()
+def test_a_half_closed_peer_gets_all_its_answers(book: ToyPlaybook) -> None:
+    (book >> Received(CH, get(b"/park") + get(b"/hello"))).drain_commands()
     book >> ReadClosed(CH) << []
     book.engine.resume(book.toy.ticket, b"yes")
     both = book.says(200, b"yes").data + book.says(200, b"hello", CLOSE).data
@@ -287,8 +231,7 @@ def test_a_half_closed_peer_gets_all_its_answers() -> None:
     ]
 
 
-def test_a_flow_that_ends_the_process_is_stopped_by_that() -> None:
-    book = open_book()
+def test_a_flow_that_ends_the_process_is_stopped_by_that(book: ToyPlaybook) -> None:
     book.get(b"/quit") << [Exit(3, "as asked")]
     assert book.toy.cleaned == ["quit"]
     assert book.logs == []
@@ -299,28 +242,21 @@ def test_a_flow_that_ends_the_process_is_stopped_by_that() -> None:
 # --- upgrades ---
 
 
-def test_an_upgrade_on_an_ordinary_route_is_ignored() -> None:
-    book = open_book()
+def test_an_upgrade_on_an_ordinary_route_is_ignored(book: ToyPlaybook) -> None:
     book >> Received(CH, HANDSHAKE % b"/hello") << [book.says(200, b"hello")]
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_an_ordinary_get_on_a_websocket_route() -> None:
-    book = open_book()
+def test_an_ordinary_get_on_a_websocket_route(book: ToyPlaybook) -> None:
     book.get(b"/ws") << [book.says(400, b"upgrade_required: this path speaks WebSocket")]
 
 
-def test_a_wrong_websocket_version() -> None:
-    book = open_book()
-    (
-        book
-        >> Received(CH, (HANDSHAKE % b"/ws").replace(b"Version: 13", b"Version: 8"))
-        << [SendMatcher(CH, startswith=b"HTTP/1.1 426", contains=b"sec-websocket-version: 13")]
-    )
+def test_a_wrong_websocket_version(book: ToyPlaybook) -> None:
+    book >> Received(CH, (HANDSHAKE % b"/ws").replace(b"Version: 13", b"Version: 8"))
+    book << [SendMatcher(CH, startswith=b"HTTP/1.1 426", contains=b"sec-websocket-version: 13")]
 
 
-def test_answers_of_the_wrong_type_are_failures() -> None:
-    book = open_book()
+def test_answers_of_the_wrong_type_are_failures(book: ToyPlaybook) -> None:
     opening = book.get(b"/file").order(OpenFile)
     book >> Done(opening.op, "nonsense") << [book.says(502, b"internal")]
     book >> Done(opening.op, "again") << []

@@ -98,17 +98,13 @@ def test_every_kind_of_request(request_: bytes, monkeypatch: pytest.MonkeyPatch)
         for _ in range(2):
             book >> Received(CH, request_)
             sent = len(wire_bytes(book.drain_commands()))
-            book >> Sent(CH, sent)
-            book.drain_commands()
+            (book >> Sent(CH, sent)).drain_commands()
             book.after(1.0).drain_commands()
-        book >> Done(OperationId(1), "a client")
-        book.drain_commands()
+        (book >> Done(OperationId(1), "a client")).drain_commands()
         book.after(21.0).drain_commands()
-        book >> Received(CH, get(b"/hello"))
-        book.drain_commands()
+        (book >> Received(CH, get(b"/hello"))).drain_commands()
         book.after(80.0).drain_commands()
-        book >> Closed(CH)
-        book.drain_commands()
+        (book >> Closed(CH)).drain_commands()
 
     same(story, monkeypatch)
 
@@ -117,11 +113,9 @@ def test_every_kind_of_request(request_: bytes, monkeypatch: pytest.MonkeyPatch)
 def test_bytes_after_a_pending_request(later: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book.get(b"/park").drain_commands()
-        book >> Received(CH, later)
-        book.drain_commands()
+        (book >> Received(CH, later)).drain_commands()
         book.after(20.0).drain_commands()
-        book >> ReadClosed(CH)
-        book.drain_commands()
+        (book >> ReadClosed(CH)).drain_commands()
 
     same(story, monkeypatch)
 
@@ -134,8 +128,7 @@ def test_a_stream_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book.toy.answer = lambda request: StreamedResponse(200, NO_HEADERS, produce)
         book.get(b"/answer").drain_commands()
-        book >> Received(CH, post(b"/stream", b"abc"))
-        book.drain_commands()
+        (book >> Received(CH, post(b"/stream", b"abc"))).drain_commands()
         book.get(b"/hello").drain_commands()
 
     same(story, monkeypatch)
@@ -144,17 +137,13 @@ def test_a_stream_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_responses_while_stopping_close_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book.get(b"/park").drain_commands()
-        book >> Stopping(5.0)
-        book.drain_commands()
+        (book >> Stopping(5.0)).drain_commands()
         book.after(4.0).drain_commands()
 
     def late(book: ToyPlaybook) -> None:
-        book >> Received(CH, get(b"/hello")[:-1])
-        book.drain_commands()
-        book >> Stopping(5.0)
-        book.drain_commands()
-        book >> Received(CH, b"\n")
-        book.drain_commands()
+        (book >> Received(CH, get(b"/hello")[:-1])).drain_commands()
+        (book >> Stopping(5.0)).drain_commands()
+        (book >> Received(CH, b"\n")).drain_commands()
 
     def handler_stops(book: ToyPlaybook) -> None:
         def stop(request: object) -> Response:
@@ -173,12 +162,9 @@ def test_a_peer_that_does_not_read_waits(monkeypatch: pytest.MonkeyPatch) -> Non
         book.get(b"/big").drain_commands()
         book >> Received(CH, get(b"/hello"))
         assert book.drain_commands() == []
-        book >> Sent(CH, 500_000)
-        book.drain_commands()
-        book >> Sent(CH, 100_000)
-        book.drain_commands()
-        book >> Received(CH, get(b"/hello"))
-        book.drain_commands()
+        (book >> Sent(CH, 500_000)).drain_commands()
+        (book >> Sent(CH, 100_000)).drain_commands()
+        (book >> Received(CH, get(b"/hello"))).drain_commands()
 
     same(story, monkeypatch, Limits(high_water=100_000, low_water=50_000))
 
@@ -187,10 +173,8 @@ def test_a_paused_unauthenticated_request(monkeypatch: pytest.MonkeyPatch) -> No
     def story(book: ToyPlaybook) -> None:
         book >> Received(CH, post(b"/keyless", b"x" * 900, length=1000))
         assert PauseReading(CH) in book.drain_commands()
-        book >> Received(CH, b"x" * 100)
-        book.drain_commands()
-        book >> Received(CH, get(b"/hello"))
-        book.drain_commands()
+        (book >> Received(CH, b"x" * 100)).drain_commands()
+        (book >> Received(CH, get(b"/hello"))).drain_commands()
 
     same(story, monkeypatch, Limits(unauthenticated_budget=800))
 
@@ -199,8 +183,7 @@ def test_a_post_that_starts_like_the_http2_preface(monkeypatch: pytest.MonkeyPat
     def story(book: ToyPlaybook) -> None:
         request = post(b"/echo", b"abc")
         for piece in (request[:1], request[1:], request):
-            book >> Received(CH, piece)
-            book.drain_commands()
+            (book >> Received(CH, piece)).drain_commands()
 
     same(story, monkeypatch)
 

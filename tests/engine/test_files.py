@@ -47,8 +47,7 @@ def test_a_whole_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "kind"),
-    [(opened(regular=False), FailureKind.INVALID), (opened(size=5), FailureKind.TOO_LARGE)],
+    ("file", "kind"), [(opened(regular=False), FailureKind.INVALID), (opened(size=5), FailureKind.TOO_LARGE)]
 )
 def test_files_that_are_not_read(file: OpenedFile, kind: FailureKind) -> None:
     book, told = reading()
@@ -62,8 +61,7 @@ def test_failures_pass_through() -> None:
     assert told == [Failure(FailureKind.NOT_FOUND)]
 
 
-def test_a_cancelled_reader_releases_its_file() -> None:
-    book = open_book()
+def test_a_cancelled_reader_releases_its_file(book: ToyPlaybook) -> None:
     owner = Owner(book)
     owner.spawn(read_file(book.engine, "/f"))
     book >> Done(ONE, opened()) << [ReadFile(TWO, 7, 0, 1024 * 1024)]
@@ -73,16 +71,11 @@ def test_a_cancelled_reader_releases_its_file() -> None:
 
 @pytest.mark.parametrize(
     ("parsed", "result"),
-    [
-        ({"a": 1, 2: "b"}, {"a": 1, "2": "b"}),
-        (None, {}),
-        ([1], Failure(FailureKind.INVALID, "not a mapping")),
-    ],
+    [({"a": 1, 2: "b"}, {"a": 1, "2": "b"}), (None, {}), ([1], Failure(FailureKind.INVALID, "not a mapping"))],
 )
 def test_yaml(parsed: object, result: object) -> None:
     book, told = reading("yaml")
-    book >> Done(ONE, opened())
-    book.drain_commands()
+    (book >> Done(ONE, opened())).drain_commands()
     book >> Done(TWO, b"abc") << [ReleaseFile(7), Compute(THREE, "yaml.load", ("abc",))]
     book >> Done(THREE, parsed) << []
     assert told == [result]
@@ -90,21 +83,17 @@ def test_yaml(parsed: object, result: object) -> None:
 
 def test_invalid_yaml_files() -> None:
     book, told = reading("yaml")
-    book >> Done(ONE, opened())
-    book.drain_commands()
+    (book >> Done(ONE, opened())).drain_commands()
     book >> Done(TWO, b"\xff") << [ReleaseFile(7)]
     assert told == [Failure(FailureKind.INVALID, "not UTF-8")]
     book, told = reading("yaml")
-    book >> Done(ONE, opened())
-    book.drain_commands()
-    book >> Done(TWO, b"}")
-    book.drain_commands()
+    (book >> Done(ONE, opened())).drain_commands()
+    (book >> Done(TWO, b"}")).drain_commands()
     book >> Failed(THREE, Failure(FailureKind.INVALID)) << []
     assert told == [Failure(FailureKind.INVALID)]
 
 
-def test_update_yaml_creates_a_missing_file() -> None:
-    book = open_book()
+def test_update_yaml_creates_a_missing_file(book: ToyPlaybook) -> None:
     owner = Owner(book)
 
     def change(found: object) -> dict[str, object]:
@@ -119,8 +108,7 @@ def test_update_yaml_creates_a_missing_file() -> None:
     assert owner.told == [None]
 
 
-def test_a_secret() -> None:
-    book = open_book()
+def test_a_secret(book: ToyPlaybook) -> None:
     owner = Owner(book)
     order = EnsureSecret(ONE, "qr", b"\1" + b"\0" * 7 + b"\1" + b"\0" * 7)
     book.act(lambda: owner.spawn(ensure_secret(book.engine, "qr", 16))) << [order]
@@ -144,7 +132,6 @@ def test_a_file_of_the_spool(fails: int) -> None:
     assert owner.told == [problem if fails else "/spool/1.txt"]
 
 
-def test_an_empty_spool_file_is_not_written() -> None:
-    book = open_book()
+def test_an_empty_spool_file_is_not_written(book: ToyPlaybook) -> None:
     Owner(book).spawn(spool_file(book.engine, ".mp3"))
     book >> Done(ONE, 7) << [FinishBlob(TWO, 7)]

@@ -86,13 +86,6 @@ def test_a_wait_without_deadline() -> None:
     assert owner.told == [("now", TIMED_OUT)]
 
 
-def test_a_wait_times_out() -> None:
-    book, owner = owned()
-    owner.spawn(wait(owner.engine.new_op(), owner.engine.now.mono + 2.0))
-    book.after(2.0) << []
-    assert owner.told == [TIMED_OUT]
-
-
 def test_a_late_answer_is_given_back() -> None:
     book, owner = owned()
     owner.spawn(run_operation(owner.engine, CreateBlob(owner.engine.new_op()), within=2.0))

@@ -227,10 +227,7 @@ FRAMES = [
     Case("6.5.2", "MAX_FRAME_SIZE over 2^24-1", (settings((MAX_FRAME, 1 << 24)),), BROKEN),
     Case("6.5.2", "an unknown setting", (settings((0xFF, 1)), PING), PONG),
     Case(
-        "6.5.3",
-        "INITIAL_WINDOW_SIZE twice",
-        (settings((INITIAL_WINDOW, 100), (INITIAL_WINDOW, 1)), GET),
-        "1: 200 h…",
+        "6.5.3", "INITIAL_WINDOW_SIZE twice", (settings((INITIAL_WINDOW, 100), (INITIAL_WINDOW, 1)), GET), "1: 200 h…"
     ),
     Case("6.5.3", "SETTINGS are acknowledged", (settings(),), ""),
     Case("6.7", "PING is answered with its payload", (PING,), PONG),
@@ -351,12 +348,10 @@ def test_a_case(case: Case) -> None:
     book = open_book()
     commands: list[Command] = []
     for step in (PREFACE + settings(), settings(flags=ACK), *case.frames):
-        book >> Received(CH, step)
-        said = book.drain_commands()
+        said = (book >> Received(CH, step)).drain_commands()
         commands += said
         while (written := len(wire_bytes(said))) and CloseWrite(CH) not in said:
-            book >> Sent(CH, written)
-            said = book.drain_commands()
+            said = (book >> Sent(CH, written)).drain_commands()
             commands += said
     assert told(commands) == case.wanted
 

@@ -7,16 +7,7 @@ import struct
 import pytest
 from hpack import Decoder, Encoder
 
-from svc_proto.commands import (
-    Abort,
-    CloseWrite,
-    Exit,
-    Level,
-    PauseReading,
-    ReadFile,
-    ReleaseFile,
-    ResumeReading,
-)
+from svc_proto.commands import Abort, CloseWrite, Exit, Level, PauseReading, ReadFile, ReleaseFile, ResumeReading
 from svc_proto.engine.body_streams import FilePart, ResponseWriter
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, StreamedResponse
@@ -44,6 +35,11 @@ from tests.wire.connection_pair import merged, send_events
 from tests.wire.http2_pair import resets
 
 
+@pytest.fixture
+def book() -> Http2Playbook:
+    return Http2Playbook()
+
+
 def test_a_peer_that_breaks_the_rules() -> None:
     book = Http2Playbook(log_level=Level.DEBUG)
     book.send_request(ONE, "/park")
@@ -59,8 +55,7 @@ def test_a_peer_that_breaks_the_rules() -> None:
     book.book.after(3.0) << [Abort(CH)]
 
 
-def test_writes_on_a_reset_stream_are_dropped() -> None:
-    book = Http2Playbook()
+def test_writes_on_a_reset_stream_are_dropped(book: Http2Playbook) -> None:
 
     def answer(request: Request) -> StreamedResponse:
         def produce(writer: ResponseWriter) -> Flow[None]:
@@ -80,8 +75,7 @@ def test_writes_on_a_reset_stream_are_dropped() -> None:
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
-def test_stopping_sends_nothing_on_a_lingering_connection() -> None:
-    book = Http2Playbook()
+def test_stopping_sends_nothing_on_a_lingering_connection(book: Http2Playbook) -> None:
     book.book >> ReadClosed(CH) << [CloseWrite(CH)]
     book.book >> Stopping(5.0) << []
     book.book.after(2.0) << [Abort(CH)]
@@ -91,8 +85,7 @@ def test_stopping_sends_nothing_on_a_lingering_connection() -> None:
 # --- requests -------------------------------------------------------------------------------------------------------
 
 
-def test_requests_at_the_same_time() -> None:
-    book = Http2Playbook()
+def test_requests_at_the_same_time(book: Http2Playbook) -> None:
     book.send_request(ONE, "/park")
     book.send_request(THREE, "/hello")
     book.send_request(FIVE, "/echo", b"body")
@@ -112,8 +105,7 @@ def test_requests_at_the_same_time() -> None:
     assert book.others == []
 
 
-def test_the_connection_waits_for_requests_for_a_while() -> None:
-    book = Http2Playbook()
+def test_the_connection_waits_for_requests_for_a_while(book: Http2Playbook) -> None:
     book.send_request(ONE, "/hello")
     book.talk()
     assert book.after(74.0) == []
@@ -126,8 +118,7 @@ def test_the_connection_waits_for_requests_for_a_while() -> None:
     assert book.client.must_close
 
 
-def test_the_peer_that_only_begins_a_head() -> None:
-    book = Http2Playbook()
+def test_the_peer_that_only_begins_a_head(book: Http2Playbook) -> None:
     book.send_request(ONE, "/park")
     book.talk()
     book.book >> Received(CH, b"\x00\x00\x09\x01") << []
@@ -138,8 +129,7 @@ def test_the_peer_that_only_begins_a_head() -> None:
     assert book.toy.cleaned == ["park"]
 
 
-def test_a_slow_body_ends_its_stream_only() -> None:
-    book = Http2Playbook()
+def test_a_slow_body_ends_its_stream_only(book: Http2Playbook) -> None:
     send_events(book.client, RequestHead(ONE, "POST", "/echo", HOST), RequestData(ONE, b"begun"))
     book.send_request(THREE, "/hello")
     assert list(answers(book.talk())) == [3]
@@ -150,8 +140,7 @@ def test_a_slow_body_ends_its_stream_only() -> None:
     assert book.others == []
 
 
-def test_a_peer_resets_its_request() -> None:
-    book = Http2Playbook()
+def test_a_peer_resets_its_request(book: Http2Playbook) -> None:
     book.send_request(ONE, "/park")
     book.talk()
     book.client.send(StreamReset(ONE))
@@ -196,8 +185,7 @@ def test_refused_uploads_are_read_further_for_a_while() -> None:
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
-def test_an_upload_that_ends_after_its_refusal_leaves_no_stream() -> None:
-    book = Http2Playbook()
+def test_an_upload_that_ends_after_its_refusal_leaves_no_stream(book: Http2Playbook) -> None:
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
     send_events(book.client, RequestData(ONE, bytes(300_000)), RequestEnd(ONE))
@@ -214,8 +202,7 @@ def test_an_upload_that_ends_after_its_refusal_leaves_no_stream() -> None:
     assert CloseWrite(CH) in book.book.drain_commands()
 
 
-def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
-    book = Http2Playbook()
+def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it(book: Http2Playbook) -> None:
     book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window
     book.client.send(RequestHead(ONE, "POST", "/stream", Headers((*HOST, (b"content-length", b"900000")))))
     data = [event for event in book.talk() if isinstance(event, ResponseData)]
@@ -229,8 +216,7 @@ def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
     assert not book.client.knows(ONE)
 
 
-def test_a_request_that_ends_before_the_peer_has_read_its_early_answer() -> None:
-    book = Http2Playbook()
+def test_a_request_that_ends_before_the_peer_has_read_its_early_answer(book: Http2Playbook) -> None:
     book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window
     book.client.send(RequestHead(ONE, "POST", "/stream", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
@@ -259,8 +245,7 @@ def test_a_malformed_request_is_answered_as_any_refusal_is() -> None:
     assert book.book.logs[-2].fields["problem"] == ":path is malformed"
 
 
-def test_a_handler_with_a_bug() -> None:
-    book = Http2Playbook()
+def test_a_handler_with_a_bug(book: Http2Playbook) -> None:
     book.book.logs.bugs = True
     book.send_request(ONE, "/boom")
     book.send_request(THREE, "/header")
@@ -272,8 +257,7 @@ def test_a_handler_with_a_bug() -> None:
 # --- bodies ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_unread_body_pauses_its_stream_only() -> None:
-    book = Http2Playbook()
+def test_an_unread_body_pauses_its_stream_only(book: Http2Playbook) -> None:
     got: list[bytes] = []
 
     def reader(request: Request) -> Flow[Response]:
@@ -295,8 +279,7 @@ def test_an_unread_body_pauses_its_stream_only() -> None:
     assert heard == {1: (200, b"1500000")}
 
 
-def test_a_large_answer_to_a_slow_reader() -> None:
-    book = Http2Playbook()
+def test_a_large_answer_to_a_slow_reader(book: Http2Playbook) -> None:
     book.send_request(ONE, "/big")
     book.send_request(THREE, "/big")
     book.send_request(FIVE, "/hello")
@@ -310,8 +293,7 @@ def test_a_large_answer_to_a_slow_reader() -> None:
     assert answers(heard)[1] == (200, b"b" * 600_000)
 
 
-def test_unauthenticated_websocket_messages_are_limited() -> None:
-    book = Http2Playbook()
+def test_unauthenticated_websocket_messages_are_limited(book: Http2Playbook) -> None:
     for stream, path in ((ONE, "/open-ws"), (THREE, "/ws"), (FIVE, "/open-ws")):
         book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
     book.talk()
@@ -330,8 +312,7 @@ def test_unauthenticated_websocket_messages_are_limited() -> None:
     assert book.talk() == []
 
 
-def test_a_stream_whose_window_stays_shut_is_reset() -> None:
-    book = Http2Playbook()
+def test_a_stream_whose_window_stays_shut_is_reset(book: Http2Playbook) -> None:
     book.send_request(ONE, "/big")
     book.talk()
     book.send_request(THREE, "/park")
@@ -343,8 +324,7 @@ def test_a_stream_whose_window_stays_shut_is_reset() -> None:
     assert book.others == []
 
 
-def test_the_socket_is_not_filled_beyond_the_mark() -> None:
-    book = Http2Playbook()
+def test_the_socket_is_not_filled_beyond_the_mark(book: Http2Playbook) -> None:
     book.client.set_time(0.0)
     for stream in (ONE, THREE, FIVE):
         book.send_request(stream, "/big")
@@ -368,8 +348,7 @@ def streamed(book: Http2Playbook, pieces: int) -> None:
     book.toy.answer = lambda request: StreamedResponse(200, Headers(), produce)
 
 
-def test_a_producer_waits_for_its_own_reader() -> None:
-    book = Http2Playbook()
+def test_a_producer_waits_for_its_own_reader(book: Http2Playbook) -> None:
     streamed(book, 10)
     book.send_request(ONE, "/answer")
     heard = book.talk()
@@ -398,8 +377,7 @@ def test_a_producer_that_does_not_wait_loses_its_stream() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_file_passes_through_the_core(method: str) -> None:
-    book = Http2Playbook()
+def test_a_file_passes_through_the_core(book: Http2Playbook, method: str) -> None:
     book.toy.answer = lambda request: Response(200, file=FilePart(7, 10, 100_000))
     send_events(book.client, RequestHead(ONE, method, "/answer", HOST), RequestEnd(ONE))
     heard = book.talk()
@@ -417,8 +395,7 @@ def test_a_file_passes_through_the_core(method: str) -> None:
 
 
 @pytest.mark.parametrize("empty", [True, False])
-def test_a_file_that_cannot_be_read_to_its_end(empty: bool) -> None:
-    book = Http2Playbook()
+def test_a_file_that_cannot_be_read_to_its_end(book: Http2Playbook, empty: bool) -> None:
     book.toy.answer = lambda request: Response(200, file=FilePart(7, 0, 10))
     book.send_request(ONE, "/answer")
     book.talk()
@@ -429,8 +406,7 @@ def test_a_file_that_cannot_be_read_to_its_end(empty: bool) -> None:
     assert book.book.logs[-1].event == "file not sent"
 
 
-def test_writing_resumes_when_the_socket_drains() -> None:
-    book = Http2Playbook()
+def test_writing_resumes_when_the_socket_drains(book: Http2Playbook) -> None:
     streamed(book, 4)
     book.send_request(ONE, "/answer")
     book.send_request(THREE, "/answer")
@@ -447,8 +423,7 @@ def test_writing_resumes_when_the_socket_drains() -> None:
 # --- the end --------------------------------------------------------------------------------------------------------
 
 
-def test_stopping() -> None:
-    book = Http2Playbook()
+def test_stopping(book: Http2Playbook) -> None:
     book.send_request(ONE, "/park")
     book.open(THREE)
     book.book >> Stopping(10.0)
@@ -461,15 +436,13 @@ def test_stopping() -> None:
     assert isinstance(book.book.drain_commands()[-1], Exit)
 
 
-def test_stopping_with_nothing_to_do() -> None:
-    book = Http2Playbook()
+def test_stopping_with_nothing_to_do(book: Http2Playbook) -> None:
     book.book >> Stopping(10.0)
     book.talk()
     assert book.others == [CloseWrite(CH)]
 
 
-def test_the_connection_is_lost() -> None:
-    book = Http2Playbook()
+def test_the_connection_is_lost(book: Http2Playbook) -> None:
     book.send_request(ONE, "/park")
     book.open(THREE)
     book.book >> Closed(CH, "reset") << []
@@ -477,8 +450,7 @@ def test_the_connection_is_lost() -> None:
     assert book.toy.handler.told[-1] == ("closed", 1006, "reset")
 
 
-def test_a_half_closed_client_gets_its_response() -> None:
-    book = Http2Playbook()
+def test_a_half_closed_client_gets_its_response(book: Http2Playbook) -> None:
     book.send_request(ONE, "/park")
     book.talk()
     book.book >> ReadClosed(CH) << []
@@ -498,8 +470,7 @@ def test_a_client_that_does_not_read_at_all() -> None:
     assert book.others == [Abort(CH)]
 
 
-def test_a_client_that_is_gone_ends_the_requests_that_wait_for_it() -> None:
-    book = Http2Playbook()
+def test_a_client_that_is_gone_ends_the_requests_that_wait_for_it(book: Http2Playbook) -> None:
     book.send_request(ONE, "/leaves")
     book.send_request(THREE, "/hello")
     book.talk()
@@ -508,8 +479,7 @@ def test_a_client_that_is_gone_ends_the_requests_that_wait_for_it() -> None:
     assert book.book.drain_commands()[-1] == CloseWrite(CH)
 
 
-def test_a_handler_learns_that_the_connection_of_its_stream_is_half_closed() -> None:
-    book = Http2Playbook()
+def test_a_handler_learns_that_the_connection_of_its_stream_is_half_closed(book: Http2Playbook) -> None:
     book.send_request(ONE, "/leaves-late")
     book.talk()
     book.book >> ReadClosed(CH) << []

@@ -12,13 +12,12 @@ from svc_proto.wire.events import RequestEnd, RequestHead, ResponseHead
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE, FrameType, encode_goaway
 from tests.engine.http2_playbook import HOST, ONE, answers
-from tests.engine.toy_service import get, open_book
+from tests.engine.toy_service import ToyPlaybook, get, open_book
 from tests.support.playbook import CH, PATIENT, accepted, wire_bytes
 from tests.wire.connection_pair import drain, seeded, send_events
 
 
-def test_the_preface_may_come_in_pieces() -> None:
-    book = open_book()
+def test_the_preface_may_come_in_pieces(book: ToyPlaybook) -> None:
     client = Http2Connection(Role.CLIENT, entropy=seeded())
     send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
     data = client.data_to_send()
@@ -29,8 +28,7 @@ def test_the_preface_may_come_in_pieces() -> None:
     assert answers(drain(client)) == {1: (200, b"hello")}
 
 
-def test_http1_that_begins_like_it() -> None:
-    book = open_book()
+def test_http1_that_begins_like_it(book: ToyPlaybook) -> None:
     book >> Received(CH, b"P") << []
     book >> Received(CH, b"OST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi") << [book.says(200, b"hi")]
     book >> Received(CH, b"P") << []
@@ -44,8 +42,7 @@ def test_http1_that_begins_like_it() -> None:
 
 
 @pytest.mark.parametrize("data", [get(b"/hello"), b"INVALID CONNECTION PREFACE\r\n\r\n", b"P"])
-def test_the_alpn_protocol_is_final(data: bytes) -> None:
-    book = open_book()
+def test_the_alpn_protocol_is_final(book: ToyPlaybook, data: bytes) -> None:
     book >> accepted(4, tls=True, alpn="h2") << []
     book >> Received(ChannelId(4), data)
     said = wire_bytes(book.drain_commands(), 4)
@@ -60,31 +57,26 @@ def test_the_alpn_protocol_is_final(data: bytes) -> None:
     book >> Received(ChannelId(8), get(b"/hello")) << [book.says(200, b"hello", ch=8)]
 
 
-def test_a_closed_connection_ignores_a_late_preface() -> None:
-    book = open_book()
+def test_a_closed_connection_ignores_a_late_preface(book: ToyPlaybook) -> None:
     book >> accepted(4, tls=True, alpn="h2") << []
     book.after(PATIENT.head_timeout)
     assert CloseWrite(ChannelId(4)) in book.drain_commands()
     book >> Received(ChannelId(4), PREFACE) << []
 
 
-def test_half_a_preface_times_out() -> None:
-    book = open_book()
-    book >> Received(CH, b"PRI * ")
-    book.drain_commands()
+def test_half_a_preface_times_out(book: ToyPlaybook) -> None:
+    (book >> Received(CH, b"PRI * ")).drain_commands()
     book.after(14.9) << []
     book.after(0.2)
     assert b"\x07" in wire_bytes(book.drain_commands())
     assert book.drain_commands()[-1] == CloseWrite(CH)
 
 
-def test_a_connection_that_begins_during_the_stop_is_closed_after_its_requests() -> None:
-    book = open_book()
+def test_a_connection_that_begins_during_the_stop_is_closed_after_its_requests(book: ToyPlaybook) -> None:
     book >> Stopping(5.0) << []
     client = Http2Connection(Role.CLIENT, entropy=seeded())
     send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
-    book >> Received(CH, client.data_to_send())
-    commands = book.drain_commands()
+    commands = (book >> Received(CH, client.data_to_send())).drain_commands()
     client.receive_data(wire_bytes(commands))
     assert [event.status for event in drain(client) if isinstance(event, ResponseHead)] == [200]
     assert CloseWrite(CH) in commands

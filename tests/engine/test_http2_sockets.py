@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from svc_proto.wire.events import (
     BinaryMessage,
     CloseWebSocket,
@@ -16,8 +18,12 @@ from tests.engine.http2_playbook import FIVE, ONE, THREE, Http2Playbook, answers
 from tests.wire.connection_pair import seeded, send_events
 
 
-def test_sockets_beside_requests() -> None:
-    book = Http2Playbook()
+@pytest.fixture
+def book() -> Http2Playbook:
+    return Http2Playbook()
+
+
+def test_sockets_beside_requests(book: Http2Playbook) -> None:
     (accepted,) = book.open(ONE)
     assert isinstance(accepted, WebSocketAccepted)
     first = book.toy.handler.open_socket
@@ -42,8 +48,7 @@ def test_sockets_beside_requests() -> None:
     assert book.others == []
 
 
-def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
-    book = Http2Playbook()
+def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped(book: Http2Playbook) -> None:
     book.open(ONE)
     assert book.after(30.5) == [Ping(ONE)]
     book.talk()
@@ -56,8 +61,7 @@ def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
     assert book.others == []
 
 
-def test_messages_are_delivered_whole() -> None:
-    book = Http2Playbook()
+def test_messages_are_delivered_whole(book: Http2Playbook) -> None:
     book.open(ONE)
     book.toy.handler.open_socket.receive_fragments(1, lambda part, is_last: None)
     book.client.send(TextMessage(ONE, "a" * 100_000))
@@ -65,8 +69,7 @@ def test_messages_are_delivered_whole() -> None:
     assert book.toy.handler.told == [("open",), ("text", "a" * 100_000)]
 
 
-def test_a_socket_whose_stream_ends() -> None:
-    book = Http2Playbook()
+def test_a_socket_whose_stream_ends(book: Http2Playbook) -> None:
     book.open(ONE)
     book.client.reset_stream(ONE)
     book.talk()
@@ -100,8 +103,7 @@ def test_an_unread_socket_with_pings() -> None:
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)
 
 
-def test_input_of_a_cut_stream_is_ignored() -> None:
-    book = Http2Playbook()
+def test_input_of_a_cut_stream_is_ignored(book: Http2Playbook) -> None:
     book.open(ONE)
     socket = book.toy.handler.open_socket
     book.toy.handler.raises = {}

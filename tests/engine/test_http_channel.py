@@ -13,21 +13,18 @@ def channel_of(book: ToyPlaybook) -> HttpChannel:
     return book.toy.channel
 
 
-def test_output_of_one_call_is_one_send() -> None:
-    book = open_book()
+def test_output_of_one_call_is_one_send(book: ToyPlaybook) -> None:
     book >> Received(CH, get(b"/hello") * 3)
     (send,) = book.drain_commands()
     assert repr(send).count("HTTP/1.1 200 OK") == 3
 
 
-def test_many_requests_at_once_are_taken_one_after_another() -> None:
-    book = open_book()
+def test_many_requests_at_once_are_taken_one_after_another(book: ToyPlaybook) -> None:
     book >> Received(CH, get(b"/hello") * 400)
     assert wire_bytes(book.drain_commands()).count(b"HTTP/1.1 200 OK") == 400
 
 
-def test_shutting_twice_and_after_a_drop() -> None:
-    book = open_book()
+def test_shutting_twice_and_after_a_drop(book: ToyPlaybook) -> None:
     channel = channel_of(book)
     channel.close_gracefully()
     channel.close_gracefully()
@@ -39,8 +36,7 @@ def test_shutting_twice_and_after_a_drop() -> None:
     book.after(9.0) << []
 
 
-def test_a_dropped_channel_sends_nothing() -> None:
-    book = open_book()
+def test_a_dropped_channel_sends_nothing(book: ToyPlaybook) -> None:
     channel = channel_of(book)
     book.get(b"/park") << []
     channel.abort()
@@ -49,14 +45,6 @@ def test_a_dropped_channel_sends_nothing() -> None:
     book >> Sent(CH, 1) << []
     book >> ReadClosed(CH) << []
     book >> Closed(CH) << []
-
-
-def test_input_during_the_linger_is_discarded() -> None:
-    book = open_book()
-    book >> Received(CH, get(b"/hello", b"Connection: close"))
-    book.sent() << []
-    book >> Received(CH, b"x" * 1000) << []
-    book.after(2.0) << [Abort(CH)]
 
 
 def test_a_peer_that_floods_during_the_linger_is_read_no_more() -> None:
@@ -69,8 +57,7 @@ def test_a_peer_that_floods_during_the_linger_is_read_no_more() -> None:
     book.after(2.0) << [Abort(CH)]
 
 
-def test_a_peer_that_closes_during_the_linger() -> None:
-    book = open_book()
+def test_a_peer_that_closes_during_the_linger(book: ToyPlaybook) -> None:
     book >> Received(CH, b"\0") << [SendMatcher(CH, startswith=b"HTTP/1.1 400"), CloseWrite(CH)]
     book >> ReadClosed(CH) << []
     book >> Closed(CH) << []

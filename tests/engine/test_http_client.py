@@ -114,11 +114,8 @@ def test_delimited_by_the_close() -> None:
 def test_a_body_to_send() -> None:
     book, caller = calling(lambda engine: fetch(engine, "POST", "http://[::1]/x", body=b"{}"))
     book >> Started() << [Connect(OP, ONE, "::1", 80)]
-    (
-        book
-        >> Done(OP, PEER)
-        << [Send(ONE, b"POST /x HTTP/1.1\r\nhost: [::1]:80\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}")]
-    )
+    book >> Done(OP, PEER)
+    book << [Send(ONE, b"POST /x HTTP/1.1\r\nhost: [::1]:80\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}")]
     book >> Sent(ONE, 50) << []
     assert caller.results == []
 
@@ -172,8 +169,7 @@ def test_answers_that_end_early() -> None:
     for facts in scripts:
         book, caller = fetching()
         for fact in facts:
-            book >> fact
-            book.drain_commands()
+            (book >> fact).drain_commands()
         assert caller.results[0].kind is FailureKind.UNREACHABLE
     book, caller = fetching()
     book >> Closed(ONE) << []
@@ -240,8 +236,7 @@ def test_the_linger_of_a_client() -> None:
     handler = RecordingWebSocketHandler()
     book, _, accepted = opening(handler)
     book >> Sent(ONE, len(wire_bytes(book.drain_commands(), ONE))) << []
-    book >> Received(ONE, accepted + b"\x88\x02\x03\xe8")
-    data, fin = book.drain_commands()
+    data, fin = (book >> Received(ONE, accepted + b"\x88\x02\x03\xe8")).drain_commands()
     assert isinstance(data, Send)
     assert fin == CloseWrite(ONE)
     book >> Sent(ONE, len(data.data)) << []
@@ -322,14 +317,11 @@ def test_a_body_is_sent_as_it_is_read_and_waits_for_the_server() -> None:
         assert n == 100_000
         sent += n
         if len(source.asked) == before and sent < 1_000_000:  # the buffer limit is reached
-            book >> Sent(ONE, n)
-            book.drain_commands()
-            book >> Sent(ONE, 200_000)
-            book.drain_commands()
+            (book >> Sent(ONE, n)).drain_commands()
+            (book >> Sent(ONE, 200_000)).drain_commands()
             assert len(source.asked) == before + 1
     assert source.asked == list(range(0, 1_000_000, 100_000))
-    book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-    book.drain_commands()
+    (book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")).drain_commands()
     assert [answer.status for answer in caller.results] == [200]
 
 

@@ -6,11 +6,10 @@ import pytest
 
 from svc_proto.basics.strict_json import JsonError
 from svc_proto.engine.lenient_reader import LenientReader
-from tests.engine.toy_service import open_book
+from tests.engine.toy_service import ToyPlaybook
 
 
-def test_a_deviation_is_counted_and_its_first_case_logged() -> None:
-    book = open_book()
+def test_a_deviation_is_counted_and_its_first_case_logged(book: ToyPlaybook) -> None:
     mcp, phone = LenientReader(book.engine, "mcp"), LenientReader(book.engine, "phone")
     book.act(lambda: [mcp.read("[NaN]"), mcp.read(b"[NaN]"), phone.read("[NaN]"), phone.read("[1]")]).drain_commands()
     number = "unrepresentable number"
@@ -20,8 +19,7 @@ def test_a_deviation_is_counted_and_its_first_case_logged() -> None:
     ]
 
 
-def test_a_text_that_cannot_be_read_is_an_error_and_no_deviation() -> None:
-    book = open_book()
+def test_a_text_that_cannot_be_read_is_an_error_and_no_deviation(book: ToyPlaybook) -> None:
     with pytest.raises(JsonError):
         LenientReader(book.engine, "mcp").read("[NaN", max_bytes=100)
     assert not book.engine.counts.json_deviations

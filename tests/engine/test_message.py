@@ -3,21 +3,14 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.engine.message import JsonResponse, Request, Response, empty_response, json_response, refusal_of
+from svc_proto.engine.message import Request, refusal_of
 from svc_proto.wire.events import Headers
 from tests.support.playbook import PEER
 
 
 def request(body: bytes = b"", query: str = "") -> Request:
     return Request(
-        method="GET",
-        path="/",
-        raw_query=query,
-        headers=Headers(),
-        peer=PEER,
-        secure=False,
-        params={},
-        body=body,
+        method="GET", path="/", raw_query=query, headers=Headers(), peer=PEER, secure=False, params={}, body=body
     )
 
 
@@ -48,13 +41,6 @@ def test_json() -> None:
     with pytest.raises(Refused) as refused:
         request(b"[1]").json_object()
     assert (refused.value.status, refused.value.code) == (400, "invalid_body")
-
-
-def test_responses() -> None:
-    assert json_response(201, {"a": 1}, ((b"x", b"y"),)) == JsonResponse(
-        201, Headers([(b"content-type", b"application/json"), (b"x", b"y")]), b'{"a":1}'
-    )
-    assert empty_response() == Response(204)
 
 
 def test_refusals_of_protocol_errors() -> None:

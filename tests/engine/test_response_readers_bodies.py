@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
 from svc_proto.commands import Abort, CloseWrite, PauseReading, ResumeReading, Send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, fetch
 from svc_proto.engine.response_readers import MAX_UNREAD, BodyReader, streamed
-from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Started
+from svc_proto.facts import Done, Received, Started
 from tests.engine.test_http_client import CONNECT, ONE, OP, PEER, calling
 from tests.engine.test_response_readers import END, URL, Slow, asking, chunk
 from tests.support.playbook import FlowService, Playbook
 
 REQUEST = Send(
-    ONE,
-    b"POST /stream HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\nx-a: b\r\ncontent-length: 2\r\n\r\nhi",
+    ONE, b"POST /stream HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\nx-a: b\r\ncontent-length: 2\r\n\r\nhi"
 )
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -58,16 +55,6 @@ def test_a_part_is_read_the_same() -> None:
     assert slow.kept == [b"one"]
 
 
-def test_bytes_before_the_end_can_be_read() -> None:
-    book, caller, slow = opened()
-    book >> chunk(b"last") << []
-    book >> END << []
-    book.act(slow.read) << []
-    assert slow.kept == [b"last"]
-    book.act(slow.read) << [CloseWrite(ONE), Abort(ONE)]
-    assert caller.results == [None]
-
-
 def test_reading_pauses_with_much_unread_data() -> None:
     book, _, slow = opened()
     book >> chunk(bytes(MAX_UNREAD - 1)) << []
@@ -77,79 +64,12 @@ def test_reading_pauses_with_much_unread_data() -> None:
     assert slow.kept == [bytes(MAX_UNREAD - 1) + b"x"]
 
 
-def test_silence_is_counted_from_the_question() -> None:
-    book, caller, slow = opened()
-    book.after(500.0) << []  # no read is pending: the server may see a slow reader
-    book.act(slow.read) << []
-    book.after(59.0) << []
-    assert caller.results == []
-    book.after(1.0) << [Abort(ONE)]
-    assert caller.results == [Failure(FailureKind.TIMED_OUT, "the stream fell silent")]
-
-
-@pytest.mark.parametrize("end", [Closed(ONE, "reset"), Closed(ONE), ReadClosed(ONE)])
-@pytest.mark.parametrize("asked", [True, False])
-def test_a_body_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None:
-    book, caller, slow = opened()
-    book >> chunk(b"a") << []
-    book.act(slow.read).drain_commands()
-    if asked:
-        book.act(slow.read).drain_commands()
-    book >> end
-    book.drain_commands()
-    if not asked:
-        book.act(slow.read).drain_commands()
-    assert slow.kept == [b"a"]
-    (failure,) = caller.results
-    assert isinstance(failure, Failure)
-    assert failure.kind in (FailureKind.UNREACHABLE, FailureKind.INVALID)
-
-
-def test_a_broken_chunk_in_the_middle() -> None:
-    book, caller, slow = opened()
-    book.act(slow.read) << []
-    book >> Received(ONE, b"zz\r\n")
-    book.drain_commands()
-    (failure,) = caller.results
-    assert failure.kind is FailureKind.INVALID
-
-
 def test_an_error_response_is_returned_whole() -> None:
     book, caller, _ = reading()
     book >> Received(ONE, b"HTTP/1.1 429 No\r\nContent-Length: 4\r\n\r\nslow") << [CloseWrite(ONE), Abort(ONE)]
     (answer,) = caller.results
     assert isinstance(answer, HttpResult)
     assert (answer.status, answer.body) == (429, b"slow")
-
-
-def test_no_answer_at_all() -> None:
-    book, caller, _ = reading()
-    book.after(20.0) << [Abort(ONE)]
-    assert caller.results == [Failure(FailureKind.TIMED_OUT, "no answer in time")]
-    book, caller, _ = reading()
-    book >> Received(ONE, b"nonsense\r\n\r\n")
-    book.drain_commands()
-    assert caller.results[0].kind is FailureKind.INVALID
-    book, caller, _ = reading()
-    book >> Closed(ONE) << []
-    assert caller.results[0].kind is FailureKind.UNREACHABLE
-    book, caller, _ = reading()
-    book >> ReadClosed(ONE)
-    book.drain_commands()
-    assert caller.results[0].kind is FailureKind.UNREACHABLE
-
-
-def test_an_unreachable_server() -> None:
-    book, caller = calling(Slow(streamed(), 60.0).flow)
-    book >> Started() << [CONNECT]
-    book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
-    assert caller.results == [Failure(FailureKind.UNREACHABLE)]
-
-
-def test_cancelling_drops_the_connection() -> None:
-    book, caller, _ = opened()
-    book.act(caller.task.cancel) << [Abort(ONE)]
-    book >> chunk(b"late") << []
 
 
 def test_a_hold_and_unread_data_pause_reading_independently() -> None:
@@ -162,8 +82,7 @@ def test_a_hold_and_unread_data_pause_reading_independently() -> None:
 
     book, _ = calling(flow)
     book >> Started() << [CONNECT]
-    book >> Done(OP, PEER)
-    book.drain_commands()
+    (book >> Done(OP, PEER)).drain_commands()
     book >> Received(ONE, HEAD) << []
     (reader,) = readers
     book.act(lambda: reader.set_paused(True)) << [PauseReading(ONE)]

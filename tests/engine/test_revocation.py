@@ -135,8 +135,7 @@ def test_revocation_leaves_answered_requests_alone() -> None:
 # --- the policy is checked again -------------------------------------------------------------------------------------
 
 
-def test_the_policy_is_checked_again_after_a_slow_body() -> None:
-    book = open_book()
+def test_the_policy_is_checked_again_after_a_slow_body(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
     book.toy.barred = True
     book.after(1) << []
@@ -144,22 +143,19 @@ def test_the_policy_is_checked_again_after_a_slow_body() -> None:
     assert book.toy.seen == []
 
 
-def test_the_policy_is_checked_again_at_the_end_of_a_streamed_body() -> None:
-    book = open_book()
+def test_the_policy_is_checked_again_at_the_end_of_a_streamed_body(book: ToyPlaybook) -> None:
     book.toy.answer = gather
     book >> Received(CH, post(b"/stream", b"ab", length=4)) << []
     book.toy.barred = True
     book >> Received(CH, b"cd") << [book.says(403, b"barred: no more")]
 
 
-def test_a_request_read_at_once_is_checked_once() -> None:
-    book = open_book()
+def test_a_request_read_at_once_is_checked_once(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/echo", b"ab")) << [book.says(200, b"ab")]
     assert book.toy.asked == 1
 
 
-def test_an_asynchronous_policy_is_checked_once() -> None:
-    book = open_book()
+def test_an_asynchronous_policy_is_checked_once(book: ToyPlaybook) -> None:
     book.toy.known = True
     book >> Received(CH, post(b"/slow", b"ab", length=4)) << []
     book.after(1) << []

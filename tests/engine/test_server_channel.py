@@ -7,14 +7,13 @@ from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.server_channel import LAST_REQUEST
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
-from tests.engine.toy_service import HANDSHAKE, get, open_book, post
+from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, get, open_book, post
 from tests.support.playbook import CH, SendMatcher, accepted, wire_bytes
 
 CLOSE = b"connection: close"
 
 
-def test_as_many_connections_as_there_may_be() -> None:
-    book = open_book()  # one is open
+def test_as_many_connections_as_there_may_be(book: ToyPlaybook) -> None:
     assert AdmissionControl(book.engine, book.toy, Limits(max_connections=2)).admit(accepted(4)) is not None
     assert AdmissionControl(book.engine, book.toy, Limits(max_connections=1)).admit(accepted(4)) is None
 
@@ -22,8 +21,7 @@ def test_as_many_connections_as_there_may_be() -> None:
 # --- deadlines of each phase ---
 
 
-def test_a_silent_connection_is_closed_without_a_response() -> None:
-    book = open_book()
+def test_a_silent_connection_is_closed_without_a_response(book: ToyPlaybook) -> None:
     book.after(14.9) << []
     book.after(0.2) << [CloseWrite(CH)]
     book.after(2.0) << [Abort(CH)]
@@ -31,26 +29,20 @@ def test_a_silent_connection_is_closed_without_a_response() -> None:
     assert book.engine.channel_count == 0
 
 
-def test_an_http2_preface_after_our_close_is_discarded() -> None:
-    book = open_book()
+def test_an_http2_preface_after_our_close_is_discarded(book: ToyPlaybook) -> None:
     book.after(15.0) << [CloseWrite(CH)]
     book >> Received(CH, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") << []
     book.after(2.0) << [Abort(CH)]
 
 
-def test_a_slow_head_gets_408() -> None:
-    book = open_book()
+def test_a_slow_head_gets_408(book: ToyPlaybook) -> None:
     book.after(5.0) << []
     book >> Received(CH, b"GET /hello HTTP") << []
     book.after(9.9) << []
-    book.after(0.1) << [
-        book.says(408, b"request_timeout: the request head took too long", CLOSE),
-        CloseWrite(CH),
-    ]
+    book.after(0.1) << [book.says(408, b"request_timeout: the request head took too long", CLOSE), CloseWrite(CH)]
 
 
-def test_a_slow_second_head_gets_408() -> None:
-    book = open_book()
+def test_a_slow_second_head_gets_408(book: ToyPlaybook) -> None:
     book.get(b"/hello").sent() << []
     book.after(70.0) << []
     book >> Received(CH, b"G") << []
@@ -58,8 +50,7 @@ def test_a_slow_second_head_gets_408() -> None:
     book.after(1.0) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
-def test_each_head_has_its_own_deadline() -> None:
-    book = open_book()
+def test_each_head_has_its_own_deadline(book: ToyPlaybook) -> None:
     whole = get(b"/hello")
     book >> Received(CH, whole[:9]) << []
     for _ in range(3):
@@ -69,26 +60,20 @@ def test_each_head_has_its_own_deadline() -> None:
     book.after(0.1) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
-def test_a_slow_body_gets_408_and_bytes_buy_time() -> None:
-    book = open_book()
+def test_a_slow_body_gets_408_and_bytes_buy_time(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/echo", b"", length=100_000)) << []
     book.after(29.0) << []
     book >> Received(CH, b"x" * 10_240) << []
     book.after(10.9) << []
-    book.after(0.1) << [
-        book.says(408, b"request_timeout: the request body took too long", CLOSE),
-        CloseWrite(CH),
-    ]
+    book.after(0.1) << [book.says(408, b"request_timeout: the request body took too long", CLOSE), CloseWrite(CH)]
 
 
-def test_a_slow_drained_body_gets_no_second_response() -> None:
-    book = open_book()
+def test_a_slow_drained_body_gets_no_second_response(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/nowhere", b"", length=100)) << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     book.after(30.0) << [CloseWrite(CH)]
 
 
-def test_the_idle_time_counts_from_the_last_request() -> None:
-    book = open_book()
+def test_the_idle_time_counts_from_the_last_request(book: ToyPlaybook) -> None:
     for _ in range(3):
         book.get(b"/hello").sent() << []
         book.after(60.0) << []
@@ -96,8 +81,7 @@ def test_the_idle_time_counts_from_the_last_request() -> None:
     book.after(0.1) << [CloseWrite(CH)]
 
 
-def test_our_own_work_has_no_deadline_here() -> None:
-    book = open_book()
+def test_our_own_work_has_no_deadline_here(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/echo", b"", length=1)) << []
     book.after(5.0) << []
     book >> Received(CH, b"x" + get(b"/park"))
@@ -110,38 +94,16 @@ def test_our_own_work_has_no_deadline_here() -> None:
 # --- pipelining ---
 
 
-def test_pipelined_requests_wait_their_turn() -> None:
-    book = open_book()
+def test_pipelined_requests_wait_their_turn(book: ToyPlaybook) -> None:
     book >> Received(CH, get(b"/park") + get(b"/hello") + get(b"/hello")) << [PauseReading(CH)]
     book.engine.resume(book.toy.ticket, b"first")
     three = [book.says(200, body).data for body in (b"first", b"hello", b"hello")]
     book.after(0.0) << [Send(CH, b"".join(three))]
 
 
-def test_reading_goes_on_after_the_pause() -> None:
-    book = open_book()
+def test_reading_goes_on_after_the_pause(book: ToyPlaybook) -> None:
     book >> Received(CH, get(b"/park") + get(b"/hello")) << [PauseReading(CH)]
     book.after(20.0) << [ResumeReading(CH), SendMatcher(CH, contains=b"hello")]
-
-
-def test_close_asked_by_the_client() -> None:
-    book = open_book()
-    (
-        book
-        >> Received(CH, get(b"/hello", b"Connection: close"))
-        << [
-            SendMatcher(CH, contains=b"Connection: close\r\n"),
-            CloseWrite(CH),
-        ]
-    )
-    book >> Received(CH, get(b"/hello")) << []
-    book >> ReadClosed(CH) << []
-    book >> Closed(CH) << []
-
-
-def test_http_1_0_is_closed() -> None:
-    book = open_book()
-    book >> Received(CH, b"GET /hello HTTP/1.0\r\n\r\n") << [SendMatcher(CH, contains=b"hello"), CloseWrite(CH)]
 
 
 # --- errors ---
@@ -149,52 +111,30 @@ def test_http_1_0_is_closed() -> None:
 
 def test_invalid_http_gets_one_response() -> None:
     book = open_book(log_level=Level.DEBUG)
-    (
-        book
-        >> Received(CH, b"\x16\x03\x01")
-        << [
-            book.says(400, b"bad_request: the request line is missing", CLOSE),
-            CloseWrite(CH),
-        ]
-    )
+    book >> Received(CH, b"\x16\x03\x01")
+    book << [book.says(400, b"bad_request: the request line is missing", CLOSE), CloseWrite(CH)]
     assert book.logs[0].fields["problem"] == "the request line is missing"
 
 
 def test_a_malformed_body_is_answered_if_nothing_was() -> None:
     head = b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     book = open_book()
-    (
-        book
-        >> Received(CH, head % b"/echo" + b"zz\r\n")
-        << [
-            book.says(400, b"bad_request: a malformed chunk size or extension", CLOSE),
-            CloseWrite(CH),
-        ]
-    )
+    book >> Received(CH, head % b"/echo" + b"zz\r\n")
+    book << [book.says(400, b"bad_request: a malformed chunk size or extension", CLOSE), CloseWrite(CH)]
     book = open_book()
-    (
-        book
-        >> Received(CH, head % b"/nowhere" + b"zz\r\n")
-        << [SendMatcher(CH, startswith=b"HTTP/1.1 404"), CloseWrite(CH)]
-    )
+    book >> Received(CH, head % b"/nowhere" + b"zz\r\n")
+    book << [SendMatcher(CH, startswith=b"HTTP/1.1 404"), CloseWrite(CH)]
 
 
-def test_a_request_that_is_cut_off() -> None:
-    book = open_book()
-    book >> Received(CH, post(b"/echo", b"a", length=2)) << []
+@pytest.mark.parametrize("begun", [post(b"/echo", b"a", length=2), b"GET /hel"], ids=["a body", "a head"])
+def test_a_request_that_is_cut_off(book: ToyPlaybook, begun: bytes) -> None:
+    book >> Received(CH, begun) << []
     book >> ReadClosed(CH) << [CloseWrite(CH)]
     book >> Closed(CH) << []
     assert book.toy.seen == []
 
 
-def test_a_head_that_is_cut_off() -> None:
-    book = open_book()
-    book >> Received(CH, b"GET /hel") << []
-    book >> ReadClosed(CH) << [CloseWrite(CH)]
-
-
-def test_a_fin_after_the_answer() -> None:
-    book = open_book()
+def test_a_fin_after_the_answer(book: ToyPlaybook) -> None:
     book.get(b"/hello").drain_commands()
     book >> ReadClosed(CH) << [CloseWrite(CH)]
 
@@ -202,8 +142,7 @@ def test_a_fin_after_the_answer() -> None:
 # --- the end of the process ---
 
 
-def test_stopping_finishes_what_has_begun() -> None:
-    book = open_book()
+def test_stopping_finishes_what_has_begun(book: ToyPlaybook) -> None:
     book.get(b"/park") << []
     book >> Stopping(10.0) << []
     book.engine.resume(book.toy.ticket, b"yes")
@@ -211,8 +150,7 @@ def test_stopping_finishes_what_has_begun() -> None:
     book >> Closed(CH) << [Exit(0)]
 
 
-def test_stopping_closes_idle_connections() -> None:
-    book = open_book()
+def test_stopping_closes_idle_connections(book: ToyPlaybook) -> None:
     book.get(b"/hello").drain_commands()
     book >> Stopping(10.0) << [CloseWrite(CH)]
     book >> Stopping(10.0) << []
@@ -235,15 +173,13 @@ def test_stopping_waits_for_the_request_of_a_new_connection(received: bytes) -> 
         book >> Closed(CH) << [Exit(0)]
 
 
-def test_stopping_drains_before_it_closes() -> None:
-    book = open_book()
+def test_stopping_drains_before_it_closes(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/nowhere", b"", length=2)) << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     book >> Stopping(10.0) << []
     book >> Received(CH, b"ab") << [CloseWrite(CH)]
 
 
-def test_stopping_closes_websockets_with_1001() -> None:
-    book = open_book()
+def test_stopping_closes_websockets_with_1001(book: ToyPlaybook) -> None:
     book >> Received(CH, HANDSHAKE % b"/ws") << [SendMatcher(CH, startswith=b"HTTP/1.1 101")]
     book >> Stopping(10.0) << [SendMatcher(CH, startswith=b"\x88", contains=b"\x03\xe9the server is shutting down")]
     book.after(5.0) << [Abort(CH)]
@@ -251,8 +187,7 @@ def test_stopping_closes_websockets_with_1001() -> None:
     assert book.toy.handler.told == [("open",), ("closed", 1006, "")]
 
 
-def test_the_grace_is_over() -> None:
-    book = open_book()
+def test_the_grace_is_over(book: ToyPlaybook) -> None:
     book.get(b"/park") << []
     book >> Stopping(10.0) << []
     book.after(9.75) << [Abort(CH), Exit(0)]
@@ -273,19 +208,8 @@ def test_a_peer_that_does_not_read_is_paused_then_dropped() -> None:
     book.after(10.0) << []
 
 
-def test_a_write_that_stalls() -> None:
-    book = open_book(Limits(idle_timeout=100.0))
-    book.get(b"/big").drain_commands()
-    book >> Sent(CH, 1000) << []
-    book.after(60.0) << [Abort(CH)]
-    book >> Sent(CH, 599_000) << []
-    book >> Closed(CH) << []
-
-
-def test_the_linger_begins_when_all_has_left() -> None:
-    book = open_book()
-    book >> Received(CH, get(b"/big", b"Connection: close"))
-    book.drain_commands()
+def test_the_linger_begins_when_all_has_left(book: ToyPlaybook) -> None:
+    (book >> Received(CH, get(b"/big", b"Connection: close"))).drain_commands()
     size = len(wire_bytes(book.drain_commands()))
     assert CloseWrite(CH) in book.drain_commands()
     book.after(30.0) << []
@@ -296,8 +220,7 @@ def test_the_linger_begins_when_all_has_left() -> None:
     book.after(0.1) << [Abort(CH)]
 
 
-def test_requests_wait_until_their_predecessors_were_read() -> None:
-    book = open_book()
+def test_requests_wait_until_their_predecessors_were_read(book: ToyPlaybook) -> None:
     book >> Received(CH, get(b"/big") * 2 + get(b"/hello")) << [SendMatcher(CH, contains=b"bbb"), PauseReading(CH)]
     size = len(wire_bytes(book.drain_commands()))
     for _ in range(5):
@@ -307,16 +230,14 @@ def test_requests_wait_until_their_predecessors_were_read() -> None:
     book >> Sent(CH, size) << [ResumeReading(CH), SendMatcher(CH, contains=b"hello")]
 
 
-def test_a_half_closed_peer_that_reads_slowly_gets_all_its_answers() -> None:
-    book = open_book()
+def test_a_half_closed_peer_that_reads_slowly_gets_all_its_answers(book: ToyPlaybook) -> None:
     book >> Received(CH, get(b"/big") + get(b"/hello")) << [SendMatcher(CH, contains=b"bbb"), PauseReading(CH)]
     size = len(wire_bytes(book.drain_commands()))
     book >> ReadClosed(CH) << []
     book >> Sent(CH, size) << [ResumeReading(CH), SendMatcher(CH, contains=b"hello"), CloseWrite(CH)]
 
 
-def test_a_large_answer_for_a_dropped_connection() -> None:
-    book = open_book()
+def test_a_large_answer_for_a_dropped_connection(book: ToyPlaybook) -> None:
     book.get(b"/park") << []
     assert book.toy.channel is not None
     book.toy.channel.abort()
@@ -324,15 +245,9 @@ def test_a_large_answer_for_a_dropped_connection() -> None:
     book.after(0.0) << []
 
 
-def test_half_an_http2_preface_ends_as_half_a_head() -> None:
-    book = open_book()
-    book >> Received(CH, b"PR") << []
-    book >> ReadClosed(CH) << [CloseWrite(CH)]
-
-
-def test_a_fin_cancels_a_request_if_the_route_says_so() -> None:
-    book = open_book()
-    book.get(b"/hangs-up") << []
+@pytest.mark.parametrize("path", [b"/hangs-up", b"/leaves"], ids=["by its route", "by its handler"])
+def test_a_fin_cancels_a_request_that_stops_with_its_client(book: ToyPlaybook, path: bytes) -> None:
+    book.get(path) << []
     book >> ReadClosed(CH) << [Abort(CH)]
     book >> Closed(CH) << []
     assert book.toy.cleaned == ["park"]
@@ -341,17 +256,8 @@ def test_a_fin_cancels_a_request_if_the_route_says_so() -> None:
 PREFERS = b"Prefer: wait=5, Half-Close"
 
 
-def test_a_fin_cancels_a_request_whose_handler_says_so() -> None:
-    book = open_book()
-    book.get(b"/leaves") << []
-    book >> ReadClosed(CH) << [Abort(CH)]
-    book >> Closed(CH) << []
-    assert book.toy.cleaned == ["park"]
-
-
 @pytest.mark.parametrize("path", [b"/leaves", b"/leaves-late"])
-def test_a_client_that_prefers_a_half_close_gets_its_answer(path: bytes) -> None:
-    book = open_book()
+def test_a_client_that_prefers_a_half_close_gets_its_answer(book: ToyPlaybook, path: bytes) -> None:
     book >> Received(CH, get(path, PREFERS)) << []
     book >> ReadClosed(CH) << []
     for _ in range(path.count(b"late")):
@@ -360,8 +266,7 @@ def test_a_client_that_prefers_a_half_close_gets_its_answer(path: bytes) -> None
     book.after(0.0) << [book.says(200, b"yes", CLOSE), CloseWrite(CH)]
 
 
-def test_a_client_that_closed_its_end_early_is_told_how_to_get_the_answer() -> None:
-    book = open_book()
+def test_a_client_that_closed_its_end_early_is_told_how_to_get_the_answer(book: ToyPlaybook) -> None:
     book >> Received(CH, get(b"/leaves-late")) << []
     book >> ReadClosed(CH) << []
     book.engine.resume(book.toy.ticket, b"")
@@ -369,10 +274,8 @@ def test_a_client_that_closed_its_end_early_is_told_how_to_get_the_answer() -> N
     book.after(0.0) << [book.says(400, b"bad_request: " + text, CLOSE), CloseWrite(CH)]
 
 
-def test_a_fin_before_the_request_is_known_to_its_handler() -> None:
-    book = open_book()
-    book >> Received(CH, get(b"/park") + get(b"/leaves"))
-    book.drain_commands()
+def test_a_fin_before_the_request_is_known_to_its_handler(book: ToyPlaybook) -> None:
+    (book >> Received(CH, get(b"/park") + get(b"/leaves"))).drain_commands()
     book >> ReadClosed(CH) << []
     book.engine.resume(book.toy.ticket, b"yes")
     book.after(0.0)

@@ -4,7 +4,12 @@ import pytest
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.commands import Abort, CloseWrite, Level, Send
-from svc_proto.engine.websocket import WEBSOCKET_CONNECTION_TABLE, WebSocketConnectionState, WebSocketConnectionTrigger
+from svc_proto.engine.websocket import (
+    WEBSOCKET_CONNECTION_TABLE,
+    WebSocketConnection,
+    WebSocketConnectionState,
+    WebSocketConnectionTrigger,
+)
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.machines.transitions import step
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
@@ -35,6 +40,16 @@ def socket_book(limits: Limits = DEFAULT_LIMITS, raises: dict[str, Exception] | 
     return book
 
 
+@pytest.fixture
+def book() -> ToyPlaybook:
+    return socket_book()
+
+
+@pytest.fixture
+def socket(book: ToyPlaybook) -> WebSocketConnection:
+    return book.toy.handler.open_socket
+
+
 def test_the_table_crossed() -> None:
     expected = {(S.OPEN, T.CLOSE): S.CLOSING, (S.OPEN, T.END): S.CLOSED, (S.CLOSING, T.END): S.CLOSED}
     for state in S:
@@ -46,9 +61,7 @@ def test_the_table_crossed() -> None:
                     step(WEBSOCKET_CONNECTION_TABLE, state, trigger)
 
 
-def test_messages_both_ways() -> None:
-    book = socket_book()
-    socket = book.toy.handler.open_socket
+def test_messages_both_ways(book: ToyPlaybook, socket: WebSocketConnection) -> None:
     assert (socket.number, socket.ch, socket.writable) == (2, 2, True)
     book >> text(b"hi") << []
     book >> frame(2, b"\x01") << []
@@ -91,8 +104,7 @@ def test_a_long_message_in_parts() -> None:
     assert not socket.send_fragment("late", True)
 
 
-def test_the_peer_closes() -> None:
-    book = socket_book()
+def test_the_peer_closes(book: ToyPlaybook) -> None:
     book >> close(1000, b"bye") << [Send(CH, b"\x88\x02\x03\xe8"), CloseWrite(CH)]
     assert book.toy.handler.told[-1] == ("closed", 1000, "bye")
     socket = book.toy.handler.open_socket
@@ -102,9 +114,7 @@ def test_the_peer_closes() -> None:
     assert len(book.toy.handler.told) == 2
 
 
-def test_we_close_and_the_peer_answers() -> None:
-    book = socket_book()
-    socket = book.toy.handler.open_socket
+def test_we_close_and_the_peer_answers(book: ToyPlaybook, socket: WebSocketConnection) -> None:
     socket.close(1008, "no")
     socket.close(1000)
     assert not socket.send_text("late")
@@ -116,8 +126,7 @@ def test_we_close_and_the_peer_answers() -> None:
     assert book.toy.handler.told == [("open",), ("closed", 1008, "")]
 
 
-def test_we_close_and_the_peer_does_not_answer() -> None:
-    book = socket_book()
+def test_we_close_and_the_peer_does_not_answer(book: ToyPlaybook) -> None:
     book.toy.handler.open_socket.close()
     book.after(0.0) << [Send(CH, b"\x88\x02\x03\xe8")]
     book.after(5.0) << [Abort(CH)]
@@ -125,16 +134,13 @@ def test_we_close_and_the_peer_does_not_answer() -> None:
     assert book.toy.handler.told[-1] == ("closed", 1006, "aborted")
 
 
-def test_a_close_code_that_cannot_be_sent_changes_nothing() -> None:
-    book = socket_book()
-    socket = book.toy.handler.open_socket
+def test_a_close_code_that_cannot_be_sent_changes_nothing(socket: WebSocketConnection) -> None:
     with pytest.raises(LocalProtocolError):
         socket.close(1006)
     assert socket.state is S.OPEN
 
 
-def test_the_peer_vanishes() -> None:
-    book = socket_book()
+def test_the_peer_vanishes(book: ToyPlaybook) -> None:
     book >> ReadClosed(CH) << [CloseWrite(CH)]
     assert book.toy.handler.told[-1] == ("closed", 1006, "the peer closed without a close frame")
     book = socket_book()
@@ -142,14 +148,12 @@ def test_the_peer_vanishes() -> None:
     assert book.toy.handler.told[-1] == ("closed", 1006, "reset")
 
 
-def test_the_peer_breaks_a_rule() -> None:
-    book = socket_book()
+def test_the_peer_breaks_a_rule(book: ToyPlaybook) -> None:
     book >> Received(CH, b"\x81\x01a") << [SendMatcher(CH, startswith=b"\x88"), CloseWrite(CH)]
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)
 
 
-def test_keepalive() -> None:
-    book = socket_book()
+def test_keepalive(book: ToyPlaybook) -> None:
     book.sent() << []
     book.after(29.0) << []
     book >> text(b"a") << []
@@ -167,9 +171,7 @@ def test_keepalive() -> None:
     book >> Closed(CH) << []
 
 
-def test_an_unread_socket_is_not_writable() -> None:
-    book = socket_book()
-    socket = book.toy.handler.open_socket
+def test_an_unread_socket_is_not_writable(book: ToyPlaybook, socket: WebSocketConnection) -> None:
     socket.send_text("é" * 150_000)
     book.after(0.0) << [SendMatcher(CH)]  # and reading goes on: the peer may be blocked in the same way
     writable = [socket.writable]
@@ -191,9 +193,7 @@ def test_too_much_unsent_output_drops_the_peer() -> None:
     assert book.toy.handler.told[-1] == ("closed", 1006, "")
 
 
-def test_a_closing_socket_gets_no_on_writable() -> None:
-    book = socket_book()
-    socket = book.toy.handler.open_socket
+def test_a_closing_socket_gets_no_on_writable(book: ToyPlaybook, socket: WebSocketConnection) -> None:
     socket.send_text("x" * 300_000)
     socket.close()
     book.after(0.0).drain_commands()
@@ -209,9 +209,7 @@ def test_a_peer_that_only_pings_and_never_reads_is_dropped() -> None:
     book >> ping << [Abort(CH)]
 
 
-def test_the_ping_interval_can_be_shortened() -> None:
-    book = socket_book()
-    socket = book.toy.handler.open_socket
+def test_the_ping_interval_can_be_shortened(book: ToyPlaybook, socket: WebSocketConnection) -> None:
     socket.set_ping_interval(5.0)
     book.after(4.9) << []
     book.after(0.1) << [SendMatcher(CH, startswith=b"\x89")]
@@ -220,9 +218,7 @@ def test_the_ping_interval_can_be_shortened() -> None:
     book.after(DEFAULT_LIMITS.ping_timeout) << [Abort(CH)]
 
 
-def test_a_socket_that_is_closing_gets_no_later_deadline() -> None:
-    book = socket_book()
-    socket = book.toy.handler.open_socket
+def test_a_socket_that_is_closing_gets_no_later_deadline(book: ToyPlaybook, socket: WebSocketConnection) -> None:
     socket.close()
     socket.set_ping_interval(500.0)
     book.after(0.0) << [SendMatcher(CH, startswith=b"\x88")]
@@ -241,14 +237,8 @@ def test_a_bug_in_a_handler_closes_its_socket(place: str) -> None:
 def test_a_bug_at_the_very_beginning_and_the_very_end() -> None:
     book = open_book()
     book.toy.handler = RecordingWebSocketHandler({"open": RuntimeError(), "closed": RuntimeError()})
-    (
-        book
-        >> Received(CH, HANDSHAKE % b"/ws")
-        << [
-            SendMatcher(CH, startswith=b"HTTP/1.1 101"),
-            SendMatcher(CH, startswith=b"\x88\x21\x03\xf3internal error"),
-        ]
-    )
+    book >> Received(CH, HANDSHAKE % b"/ws")
+    book << [SendMatcher(CH, startswith=b"HTTP/1.1 101"), SendMatcher(CH, startswith=b"\x88\x21\x03\xf3internal error")]
     book >> close(1011) << [CloseWrite(CH)]
     assert [log.fields["reference"] for log in book.logs] == ["bug-1", "bug-2"]
 
@@ -269,9 +259,7 @@ def test_a_route_that_returns_no_handler() -> None:
     assert [log.fields["error"] for log in book.logs] == ["AttributeError", "AttributeError"]
 
 
-def test_on_closed_is_called_once() -> None:
-    book = socket_book()
-    socket = book.toy.handler.open_socket
+def test_on_closed_is_called_once(book: ToyPlaybook, socket: WebSocketConnection) -> None:
     socket.end(1006, "first")
     socket.end(1006, "second")
     book >> Closed(CH) << []
@@ -300,8 +288,7 @@ def reader_book() -> ToyPlaybook:
 
 
 @pytest.mark.parametrize("sent", [frame(10, b""), text(b"heard")], ids=["pong", "text"])
-def test_a_peer_that_sends_but_does_not_read_stays_connected(sent: Received) -> None:
-    book = socket_book()
+def test_a_peer_that_sends_but_does_not_read_stays_connected(book: ToyPlaybook, sent: Received) -> None:
     book >> Sent(CH, 129) << []
     book.toy.handler.open_socket.send_text("unread")
     book.after(0.0) << [Send(CH, b"\x81\x06unread")]

@@ -292,10 +292,7 @@ class ToyPlaybook(Playbook):
 
 
 def open_book(
-    limits: Limits = PATIENT,
-    *,
-    log_level: Level = Level.INFO,
-    behind: Callable[[Request], str] | None = None,
+    limits: Limits = PATIENT, *, log_level: Level = Level.INFO, behind: Callable[[Request], str] | None = None
 ) -> ToyPlaybook:
     """Return a playbook of a started toy service, with one accepted connection."""
     toy = ToyService(limits, behind)
