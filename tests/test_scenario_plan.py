@@ -22,11 +22,7 @@ SAMPLE = (MARKED, WORLDS, REDIS, HTTP, SERVERS)
 STORY = re.compile(r"^ *def (test_\w+)\(", re.MULTILINE)
 STORIES = [(path.stem, name) for path in sorted(LOOPS.glob("test_*.py")) for name in STORY.findall(path.read_text())]
 # on no loop
-ELSEWHERE = {
-    "test_session_events",
-    "test_api_kill",
-    "test_external_loop",
-}
+ELSEWHERE = {"test_session_events", "test_api_kill", "test_external_loop"}
 
 
 ROWS = {story: row_of(*story) for story in STORIES}

@@ -13,8 +13,3 @@ def test_each_request_names_the_type_of_its_answer() -> None:
     assert Query(ONE, SaveSession("h", {})).accepts(None)
     assert not Query(ONE, SaveSession("h", {})).accepts(1)
     assert Query(ONE, DeleteSession("h")).accepts(None)
-
-
-def test_requests_are_values() -> None:
-    assert SaveSession("h", {"a": 1}) == SaveSession("h", {"a": 1})
-    assert LoadSessions() == LoadSessions()

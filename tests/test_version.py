@@ -5,13 +5,9 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from svc_proto.version import PROTOCOL_VERSION, VERSION
+from svc_proto.version import VERSION
 
 
 def test_the_version_is_that_of_the_package() -> None:
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
     assert project["version"] == VERSION
-
-
-def test_the_protocol_is_the_first() -> None:
-    assert PROTOCOL_VERSION == 1  # wire core 8.2

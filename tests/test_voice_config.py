@@ -6,7 +6,7 @@ import pytest
 from attrs import asdict
 
 from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
-from svc_proto.voice_config import PROVIDER_ENDPOINTS, VoiceConfig
+from svc_proto.voice_config import VoiceConfig
 from tests.voice.table_rows import rows
 
 
@@ -78,19 +78,6 @@ def test_the_root_is_never_a_voice_folder() -> None:
 def test_bad_settings_are_named(variable: str, value: str) -> None:
     with pytest.raises(ConfigError, match=variable):
         read(**{variable: value})
-
-
-def test_provider_endpoints() -> None:
-    assert {endpoint.url_variable: endpoint.url for endpoint in PROVIDER_ENDPOINTS} == {
-        "OPENAI_BASE_URL": "https://api.openai.com/v1",
-        "OPENAI_REALTIME_URL": "wss://api.openai.com/v1/realtime",
-        "XAI_BASE_URL": "https://api.x.ai",
-        "XAI_REALTIME_URL": "wss://api.x.ai/v1/realtime",
-        "ELEVENLABS_BASE_URL": "https://api.elevenlabs.io",
-        "GROQ_BASE_URL": "https://api.groq.com/openai/v1",
-        "MISTRAL_BASE_URL": "https://api.mistral.ai/v1",
-        "DEEPINFRA_BASE_URL": "https://api.deepinfra.com/v1/openai",
-    }
 
 
 RANGES = """

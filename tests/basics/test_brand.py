@@ -2,26 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.brand import BRANDS, HERMES, SVC, Brand, recognize_headers, spell_markers
-
-
-def test_both_brands_by_name() -> None:
-    assert {"svc": SVC, "hermes": HERMES} == BRANDS
-
-
-def test_the_words_of_the_neutral_brand() -> None:
-    assert (SVC.qr_key, SVC.scheme, SVC.self_foreground, SVC.mesh_role) == (
-        "svc",
-        "svc-relay",
-        "/return_to_svc",
-        "mesh",
-    )
-    assert (SVC.event_prefix, SVC.header_prefix) == ("svc.", "X-Svc-")
-
-
-def test_the_words_of_the_clients_in_use() -> None:
-    assert (HERMES.qr_key, HERMES.scheme, HERMES.self_foreground) == ("hermes", "hermes-relay", "/return_to_hermes")
-    assert (HERMES.mesh_role, HERMES.event_prefix, HERMES.header_prefix) == ("tailscale", "hermes.", "X-Hermes-")
+from svc_proto.basics.brand import HERMES, SVC, Brand, recognize_headers, spell_markers
 
 
 @pytest.mark.parametrize("scheme", ["svc-relay", "hermes-relay"])

@@ -14,11 +14,7 @@ from svc_proto.basics.lenient_json import JsonDeviation, loads
 from svc_proto.basics.strict_json import MAX_DEPTH, MAX_STRINGS, JsonError, JsonTooLarge
 from tests.basics.test_strict_json import VALUE
 
-BOM, NOT_UTF8, SURROGATE = (
-    JsonDeviation.BYTE_ORDER_MARK,
-    JsonDeviation.INVALID_UTF8,
-    JsonDeviation.LONE_SURROGATE,
-)
+BOM, NOT_UTF8, SURROGATE = (JsonDeviation.BYTE_ORDER_MARK, JsonDeviation.INVALID_UTF8, JsonDeviation.LONE_SURROGATE)
 CONTROL, NUMBER, REPEATED = (
     JsonDeviation.CONTROL_CHARACTER,
     JsonDeviation.UNREPRESENTABLE_NUMBER,

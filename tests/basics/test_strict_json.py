@@ -312,12 +312,6 @@ def test_blanks_around_a_value_are_ignored(text: str) -> None:
     assert strict_json.loads(text) == json.loads(text)
 
 
-@pytest.mark.parametrize("text", ["", " ", "1 2", "[1]]", "nul"])
-def test_trailing_data_is_an_error(text: str) -> None:
-    with pytest.raises(strict_json.JsonError, match="at line 1"):
-        strict_json.loads(text)
-
-
 def test_large_values_are_written_as_one_text() -> None:
     made, value = json.JSONEncoder(separators=(",", ":")), [*range(120_000)]  # more than many encoders return at once
     text = strict_json.encoder(made)(value)

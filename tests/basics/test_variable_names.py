@@ -3,12 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.dotenv import OWN_PREFIXES
-from svc_proto.basics.variable_names import (
-    MAX_UNKNOWN,
-    VARIABLE_NAMES,
-    find_unknown_variables,
-    unknown_variable_text,
-)
+from svc_proto.basics.variable_names import MAX_UNKNOWN, VARIABLE_NAMES, find_unknown_variables, unknown_variable_text
 from tests.support.environment_variables import documented
 
 INTERNAL = {  # of our own child processes, and older names of the desktop's variables
