@@ -1,4 +1,4 @@
-"""Event streams with backpressure from the reader; observers of single events and pieces."""
+"""Event streams and bodies with backpressure from the reader; observers of single events and pieces."""
 
 from __future__ import annotations
 
@@ -321,3 +321,73 @@ def test_a_single_body_piece_is_observed_first() -> None:
     assert caller.results == []  # consumed bytes count as progress
     book.after(1.0) << [Abort(ONE)]
     assert caller.results == [Failure(FailureKind.TIMED_OUT, "the stream fell silent")]
+
+
+# --- bodies ---
+
+BODY_REQUEST = Send(
+    ONE, b"POST /stream HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\nx-a: b\r\ncontent-length: 2\r\n\r\nhi"
+)
+BODY_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def reading_body() -> tuple[Playbook, FlowService, Slow]:
+    """Start to read a body whose request was sent."""
+    slow = Slow(streamed(), 60.0)
+    return *asking(slow, BODY_REQUEST), slow
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"206 Partial Content"])
+def test_bytes_are_read_as_they_arrive(status: bytes) -> None:
+    book, caller, slow = reading_body()
+    book >> Received(ONE, BODY_HEAD.replace(b"200 OK", status)) << []
+    assert isinstance(slow.reader, BodyReader)
+    assert slow.reader.head.headers.get(b"content-type") == b"audio/pcm"
+    book >> chunk(b"one") << []
+    book >> chunk(b"two") << []
+    book.act(slow.read) << []
+    assert slow.kept == [b"onetwo"]
+    book.act(slow.read) << []
+    assert slow.kept == [b"onetwo"]  # it waits for more
+    book >> chunk(b"three") << []
+    assert slow.kept == [b"onetwo", b"three"]
+    book.act(slow.read) << []
+    book >> END << [CloseWrite(ONE), Abort(ONE)]
+    assert caller.results == [None]
+
+
+def test_reading_pauses_with_much_unread_body() -> None:
+    book, _, slow = reading_body()
+    book >> Received(ONE, BODY_HEAD) << []
+    book >> chunk(bytes(MAX_UNREAD - 1)) << []
+    book >> chunk(b"x") << [PauseReading(ONE)]
+    book.after(10.0) << []
+    book.act(slow.read) << [ResumeReading(ONE)]
+    assert slow.kept == [bytes(MAX_UNREAD - 1) + b"x"]
+
+
+def test_an_error_response_is_returned_whole() -> None:
+    book, caller, _ = reading_body()
+    book >> Received(ONE, b"HTTP/1.1 429 No\r\nContent-Length: 4\r\n\r\nslow") << [CloseWrite(ONE), Abort(ONE)]
+    (answer,) = caller.results
+    assert isinstance(answer, HttpResult)
+    assert (answer.status, answer.body) == (429, b"slow")
+
+
+def test_a_hold_and_unread_data_pause_reading_independently() -> None:
+    readers: list[BodyReader] = []
+
+    def flow(engine: Engine) -> Flow[None]:
+        reader = yield from fetch(engine, "GET", URL, into=streamed())
+        assert isinstance(reader, BodyReader)
+        readers.append(reader)
+
+    book, _ = calling(flow)
+    book >> Started() << [CONNECT]
+    (book >> Done(OP, PEER)).drain_commands()
+    book >> Received(ONE, BODY_HEAD) << []
+    (reader,) = readers
+    book.act(lambda: reader.set_paused(True)) << [PauseReading(ONE)]
+    book >> chunk(bytes(MAX_UNREAD)) << []
+    book.act(lambda: reader.set_paused(False)) << []
+    book.act(lambda: list(reader.read(within=5.0))) << [ResumeReading(ONE)]
