@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from fuzz.simulation.checks.chat import approvals, deviating_peers, deviating_servers, turn_in_all_protocols
+from fuzz.simulation.checks.chat import approvals, deviating_peers, deviating_servers
 from fuzz.simulation.checks.check_context import Kind
 from fuzz.simulation.checks.operations import persistence
 from fuzz.simulation.checks.sessions import lifecycle
@@ -15,7 +15,6 @@ ROUND = 10  # scripts, from one tenth seed to the next; one of them runs each ch
 ALL_CHECKS: tuple[Kind, ...] = (
     *lifecycle.CHECKS,
     *persistence.CHECKS,
-    *turn_in_all_protocols.CHECKS,
     *approvals.CHECKS,
     *deviating_servers.CHECKS,
     *deviating_peers.CHECKS,

@@ -19,7 +19,6 @@ from tests.support.sim_http import RequestClient, ServerAddress, WebSocketClient
 
 LATEST = 60.0  # s that any answer may take, by default
 SHOWN = 600  # characters of actual and expected value in a message
-CHATS = "/api/sessions"
 COMING_UP = 120.0  # s in which a stopped program is restarted
 
 Kind: TypeAlias = "Callable[[CheckContext], None]"
@@ -220,17 +219,6 @@ class CheckContext:
         """Send a request to the API without waiting for its response, and return the request."""
         fields = {"authorization": f"Bearer {API_KEY}", **_fields(headers)}
         return self.start_request((self.world.home, API), method, path, body, fields, piece)
-
-    def new_chat(self) -> str:
-        """Create a chat of the API, and return its id."""
-        return str(self.expect_status(self.request_api("POST", CHATS, {}), 201)["id"])
-
-    def stored_rows(self, chat: str) -> list[dict[str, Any]]:
-        """Return the messages of a chat as the API lists them."""
-        rows: list[dict[str, Any]] = self.expect_status(self.request_api("GET", f"{CHATS}/{chat}/messages"), 200)[
-            "messages"
-        ]
-        return rows
 
     def open_socket(self, host: SimHost, path: str = "/ws", **headers: str) -> SocketClient:
         """Open a WebSocket, and wait until it is open, or refused."""
