@@ -27,7 +27,7 @@ from tests.conformance.openapi_suite import documents
 from tests.conformance.pyodide_suite import pyodide
 from tests.conformance.requests_suite import corpus, in_memory, over_socket
 from tests.conformance.result import Result
-from tests.conformance.sse_suite import eventsource, httpx_sse
+from tests.conformance.sse_suite import eventsource
 from tests.conformance.task_suite import tasks
 
 LOOPS = ("anyio", "trio", "curio")  # of suites that take seconds
@@ -46,7 +46,6 @@ class Suite:
 SUITES = {
     "requests": Suite(lambda runtime: in_memory(corpus()), ONE),
     "requests-socket": Suite(over_socket),
-    "httpx-sse": Suite(httpx_sse),
     "eventsource": Suite(eventsource),
     "nghttp": Suite(nghttp),
     "h2load": Suite(h2load),

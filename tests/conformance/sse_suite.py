@@ -1,40 +1,21 @@
-"""Suites of external parsers that read our event streams: httpx-sse (PyPI) and eventsource (npm)."""
+"""Suite of an external parser that reads our event streams: eventsource (npm)."""
 
 from __future__ import annotations
 
-import sys
 import time
 import urllib.request
 from pathlib import Path
 
-from tests.conformance.external_tools import echo_server, npm_package, pip_target, program, run_json
+from tests.conformance.external_tools import echo_server, npm_package, program, run_json
 from tests.conformance.result import Result
 
 HERE = Path(__file__).parent
-HTTPX_SSE = ("httpx==0.28.1", "httpx-sse==0.4.3")
 EVENTSOURCE = "eventsource@4.1.1"
 WITHIN = 60.0  # s for all streams
 NOTICED_WITHIN = 5.0  # s until the server has noticed a connected or disconnected client
 GREET = ("greet", "hello", "1")
 FIVE = [GREET, ("message", "line one\nline two", "2"), ("message", "café", "2"), ("message", "", "2")]
 FIVE.append(("message", "last", "3"))
-RETRY = 250  # ms, of the fourth event
-
-
-def httpx_sse(runtime: str) -> Result:
-    """Read each stream with httpx-sse, and compare the events."""
-    folder = pip_target("httpx-sse", *HTTPX_SSE)
-    with echo_server(runtime) as port:
-        seen = run_json((sys.executable, HERE / "client_httpx_sse.py", folder, _url(port)), within=WITHIN)
-        left = open_streams(port)
-    result = Result(f"event streams, {' and '.join(HTTPX_SSE)} on {runtime}")
-    for name in ("plain", "slow"):
-        result.compare(name, _triples(seen[name]), FIVE)
-    result.compare("retry", [event["retry"] for event in seen["plain"]], [None, None, None, RETRY, None])
-    result.compare("endless", _triples(seen["endless"]), [("tick", "tick", "")] * 3)
-    result.compare("Last-Event-ID", _triples(seen["resumed"]), [("resumed", "3", "")])
-    result.compare("gone", left, 0)
-    return result
 
 
 def eventsource(runtime: str) -> Result:
