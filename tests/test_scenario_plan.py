@@ -38,7 +38,7 @@ def test_each_row_matches_a_new_story() -> None:
 
 
 def test_a_row_of_a_story_overrides_its_module() -> None:
-    near, far = row_of("test_http", "test_200_connections_at_once"), row_of("test_voice", "test_health_of_others")
+    near, far = row_of("test_http", "test_200_connections_at_once"), row_of("test_voice_agent", "test_health_of_others")
     assert near is not None
     assert far is not None
     assert (near.how, far.how) == (ScenarioEnvironments.ALL, ScenarioEnvironments.SIM)

@@ -94,7 +94,6 @@ class RelayHandle(ProgramHandle):
     """Handle of a server, such as a relay, that was ready when the handle was created."""
 
     port: int
-    api_port = 0  # of an API server in the same process, if there is one
 
     @abstractmethod
     def kill(self) -> None:
@@ -132,7 +131,7 @@ class ServedProgram:
 
     @property
     def port(self) -> int:
-        return self.server.api_port or self.server.port
+        return self.server.port
 
     @property
     def headers(self) -> dict[str, str]:
@@ -214,13 +213,6 @@ class Environment(ABC):
     @abstractmethod
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
         """Start a server that can be killed: by `make` in the simulator, else as a process that runs `module`."""
-
-    @abstractmethod
-    def start_servers(self, *, key: str) -> RelayHandle:
-        """Start relay and API, on real loops as one process: `python -m servers`. The API's main key is `key`.
-
-        Both can be killed, and their stored data outlives them.
-        """
 
     @abstractmethod
     def renew_certificate(self, *, usable: bool = True) -> None:

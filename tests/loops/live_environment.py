@@ -47,7 +47,7 @@ from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]  # of the repository
 SOURCES = {REMOTE: ("127.0.0.2", 0)}  # The kernel selects the other ports: a chosen one could be the target.
-ANNOUNCEMENT = re.compile(rb"^(relay|api): http://.*:(\d+) ")
+ANNOUNCEMENT = re.compile(rb"^(?:relay|api): http://.*:(\d+) ")
 CHUNK = 1 << 16
 
 
@@ -201,33 +201,22 @@ class ChildRelay(RelayHandle):
     def logs(self) -> list[ProgramLogLine]:
         return []  # the process keeps its own
 
-    @property
-    def options(self) -> list[str]:
-        return ["--host", "127.0.0.1", "--port", str(self.port), "--runtime", self._loop]
-
     def restart(self) -> None:
         self._process = Popen(
-            python(self._module, *self.options),
+            python(self._module, "--host", "127.0.0.1", "--port", str(self.port), "--runtime", self._loop),
             cwd=ROOT,
             env={**os.environ, "SVC_HOME": str(self._home), **self._env},
             stderr=subprocess.PIPE,
         )
-        self.listens()
+        self.port = self._announced_port()
 
-    def listens(self) -> None:
-        """Wait for the server's announcement, and store its port."""
-        _, self.port = self.announced()
-
-    def announced(self) -> tuple[bytes, int]:
-        """Wait until the program announces a service on standard error; return the service and its port.
-
-        Raise AssertionError if the program ends before.
-        """
+    def _announced_port(self) -> int:
+        """Wait until the program announces its port on standard error. Raise AssertionError if it ends before."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
             found = ANNOUNCEMENT.match(line)
             if found is not None:
-                return found[1], int(found[2])
+                return int(found[1])
         raise AssertionError(f"the relay did not start: exit code {self._process.wait()}")
 
     def begin_stop(self, grace: float = 5.0) -> None:
@@ -248,21 +237,6 @@ class ChildRelay(RelayHandle):
     def kill(self) -> None:
         self._process.kill()
         self.exit_code()
-
-
-class ChildServers(ChildRelay):
-    """Relay and API as one process: the program that users start."""
-
-    def __init__(self, loop: str, home: Path, key: str) -> None:
-        super().__init__(loop, home, "servers", {"API_SERVER_KEY": key})
-
-    @property
-    def options(self) -> list[str]:
-        return [*super().options, "--api-port", str(self.api_port), "--no-dashboard", "--no-qr"]
-
-    def listens(self) -> None:
-        ports = dict((self.announced(), self.announced()))
-        self.port, self.api_port = ports[b"relay"], ports[b"api"]
 
 
 class LivePhone(ThreadProgram, PhoneHandle):
@@ -313,10 +287,6 @@ class LiveEnvironment(Environment):
 
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
         return self._started(ChildRelay(self.name, self.folder, module, env))
-
-    def start_servers(self, *, key: str) -> RelayHandle:
-        self.relay = self._started(ChildServers(self.name, self.folder, key))
-        return self.relay
 
     def _started(self, relay: RelayHandle) -> RelayHandle:
         self._relays.append(relay)

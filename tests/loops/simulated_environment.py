@@ -11,19 +11,15 @@ from runtimes.sim.raw_peer import ConnectFailed
 from runtimes.sim.raw_peer import RawPeer as SimWire
 from runtimes.sim.simulation import Simulation as Simulation
 from runtimes.sim.simulation import SimulationLimitError
-from svc_proto.api.service import Api
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.boundary import Core
 from svc_proto.commands import Command, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Fact
-from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.phone.service import PhoneConfig
-from svc_proto.relay.service import Relay
 from tests.loops.clients import PATIENCE, ByteConnection
 from tests.loops.environment import (
-    API_PORT,
     LOOPBACK,
     RELAY_PORT,
     Environment,
@@ -186,14 +182,6 @@ class ServerGroup(RelayHandle):
             part.kill()
 
 
-class VirtualServers(ServerGroup):
-    """A relay and an API server in the simulator that share API keys, as in one process."""
-
-    def __init__(self, relay: RelayHandle, api: RelayHandle) -> None:
-        super().__init__((relay, api), relay.port)
-        self.api_port = api.port
-
-
 class VirtualPhone(Simulated, PhoneHandle):
     """A simulated phone on a host of its own."""
 
@@ -242,20 +230,6 @@ class SimulatedEnvironment(Environment):
 
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
         return self.launch(ServiceLaunch(module, make, port, durable=True))
-
-    def start_servers(self, *, key: str) -> RelayHandle:
-        keys: dict[int, PairingApiKeys] = {}  # by the number of the process, where there are several
-
-        def relay(port: int, home: str) -> Relay:
-            known = keys[(port - RELAY_PORT) % STRIDE] = PairingApiKeys()
-            return Relay(self.relay_config(port, home, api_key=key), keys=known)
-
-        def api(port: int, home: str) -> Api:
-            return Api(self.api_config(port, home, key=key), keys=keys[(port - API_PORT) % STRIDE])
-
-        first = self.launch(ServiceLaunch("relay", relay, RELAY_PORT, durable=True))
-        self.relay = VirtualServers(first, self.launch(ServiceLaunch("api", api, API_PORT, durable=True)))
-        return self.relay
 
     def renew_certificate(self, *, usable: bool = True) -> None:
         self.relay_host.certificate = "sha256/renewed" if usable else None

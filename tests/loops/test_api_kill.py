@@ -104,26 +104,6 @@ class Scene:
         return events_in(b"".join(command.data for command in sent if isinstance(command, Send)))
 
 
-def test_a_kill_at_each_event_of_a_turn(traced: SimulatedEnvironment) -> None:
-    """The server is killed when the client has read n events, for each n up to the last; the session goes on."""
-    scene = Scene(traced)
-    read, whole = 0, 0
-    reached: dict[str, None] = {}
-    while not whole or read < whole:
-        session, stream, at = scene.begin()
-        stream.open()
-        for _ in range(read):
-            assert stream.event() is not None
-        if read and stream.body.endswith(b'"state":"final"}\n\n'):
-            whole = read
-        read += 1
-        told = scene.die(at)
-        reached.update(dict.fromkeys(event.name for event in told))
-        check_life_goes_on(traced, scene.api, scene.model, session, told, asked="I like tea")
-    assert whole > 15
-    assert list(reached)[-3:] == ["assistant.completed", "run.completed", "done"]
-
-
 @pytest.mark.parametrize("part", range(4))
 def test_a_kill_at_each_moment_of_a_turn(traced: SimulatedEnvironment, part: int) -> None:
     """The server is killed after n steps of the simulation, for a fourth of all n; the session goes on."""

@@ -160,19 +160,6 @@ def test_many_streams_at_once(
             assert rows == ["Count", text_of(first, load.deltas)]
 
 
-def test_many_streams_at_once_in_the_simulator(virtual_world: SimulatedEnvironment) -> None:
-    world = virtual_world
-    model = ScriptedModel(counting(10_000 * number, 100) for number in range(20))
-    api = start(world, model)
-    paths = [f"/api/sessions/{api.session()}/chat/stream" for _ in range(20)]
-    streams = [open_stream(world, api, "POST", path, {"message": "Count"}) for path in paths]
-    reading = [stream.open() for stream in streams]
-    while reading:
-        reading = [stream for stream in reading if stream.more()]
-    firsts = [check_stream(stream.body, 100) for stream in streams]
-    assert sorted(firsts) == [10_000 * number for number in range(20)]
-
-
 def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: Environment) -> None:
     model = ScriptedModel([plain("one two").stuck(2), plain("second")])
     api = start(world, model, max_concurrent_runs=1)

@@ -37,20 +37,6 @@ def test_the_reference_phone_answers(relayed: Environment) -> None:
     assert phone.stop() == 0
 
 
-def test_pipelined_commands_are_answered_in_their_order(relayed: Environment) -> None:
-    phone = relayed.fake_phone()
-    wire = relayed.connect()
-    for n in range(3):
-        wire.send(
-            f"GET /screen?n={n} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode()
-        )
-    for n in range(3):
-        command = phone.command()
-        assert command["params"] == {"n": str(n)}
-        phone.respond(command["request_id"], {"n": n})
-        assert wire.read_until(b'"n":%d}' % n)
-
-
 def test_a_phone_that_disconnects_with_pending_commands(relayed: Environment) -> None:
     for leave in ("close", "abort", "close_write"):
         phone = relayed.fake_phone()
@@ -66,19 +52,6 @@ def test_a_phone_that_disconnects_with_pending_commands(relayed: Environment) ->
             assert (answer.status, answer.code) == (502, "phone_disconnected")
         assert activity(relayed)[0]["decision"] == "error"
         assert relayed.http("GET", "/ping", headers=bearer(phone.token)).status == 503
-
-
-def test_a_reconnected_phone_replaces_its_old_socket(relayed: Environment) -> None:
-    first = relayed.fake_phone()
-    calling = call(relayed, first.token)
-    first.command()
-    second = relayed.websocket()
-    assert second.sign_in(session_token=first.token)["type"] == "auth.ok"
-    assert calling.finish().code == "phone_disconnected"
-    calling = call(relayed, first.token)
-    second.respond(second.command()["request_id"], {"second": True})
-    assert calling.finish().json == {"second": True}
-    assert relayed.http("GET", "/bridge/devices").json["count"] == 1
 
 
 def test_a_caller_that_half_closes_is_answered(relayed: Environment) -> None:

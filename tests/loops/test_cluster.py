@@ -18,7 +18,6 @@ from svc_proto.wire.events import Headers
 from tests.loops.clients import WebSocketTestClient
 from tests.loops.conftest import open_world
 from tests.loops.environment import Environment, RelayHandle, bearer
-from tests.loops.voice_client import VoiceClient, create
 from tests.runtimes.redis_server import RedisServer, RedisWithSentinels, needs_redis
 
 pytestmark = needs_redis
@@ -50,47 +49,6 @@ def paired(world: Environment, name: str = "Tablet") -> WebSocketTestClient:
     identity = {"device_name": name, "device_id": f"id of {name}", "client_surface": "android"}
     assert phone.sign_in(pairing_code=code, **identity)["type"] == "auth.ok"
     return phone
-
-
-def test_pair_at_one_drive_from_the_other_revoke_at_either(nodes: Environment) -> None:
-    phone = paired(nodes)
-    at(nodes, 0)
-    nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
-    calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
-    command = phone.command()
-    phone.respond(command["request_id"], {"pong": True})
-    assert (calling.finish().status, phone.token != "") == (200, True)
-    assert nodes.http("GET", "/bridge/activity").json["activity"][0]["decision"] == "executed"
-    at(nodes, 1)
-    assert nodes.http("GET", "/bridge/activity").json["activity"][0]["decision"] == "executed"
-    at(nodes, 0)
-    assert nodes.http("DELETE", f"/sessions/{phone.token[:8]}").status == 200
-    assert phone.receive_message()["payload"]["error"] == "session_ended"
-    assert nodes.http("GET", "/sessions", headers=bearer(phone.token)).status == 401
-
-
-def test_sessions_continue_at_the_other_node_until_revoked(nodes: Environment) -> None:
-    phone = paired(nodes)
-    at(nodes, 0)
-    nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
-    rows = nodes.http("GET", "/sessions", headers=bearer(phone.token)).json["sessions"]
-    assert [row["online"] for row in rows] == [True]
-    told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    types = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-    shown = {**bearer(phone.token), **types}
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
-    session = nodes.http("POST", "/mcp", hello, headers=shown).headers.get(b"mcp-session-id") or b""
-    spoken = create(nodes, phone.token, provider="stub")
-    at(nodes, 1)
-    ping = b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
-    answer = nodes.http("POST", "/mcp", body=ping, headers={**shown, "mcp-session-id": session.decode()})
-    assert (answer.status, answer.json["id"]) == (200, 2)
-    client = VoiceClient(nodes, phone.token, spoken)
-    assert client.receive()["type"] == "voice.session.ready"
-    client.send("response.create", text="Ready when you are.")
-    assert client.until("voice.response.done")
-    assert nodes.http("DELETE", f"/sessions/{phone.token[:8]}").status == 200
-    assert client.ws.wait_closed().code == 1008
 
 
 @pytest.mark.skipif(find_spec("aws_request_signer") is None, reason="the extra s3 is not installed")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
-import socket
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -17,13 +15,10 @@ from typing import Self
 import pytest
 
 from svc_proto.wire.limits import Limits
-from tests.loops.clients import PATIENCE, HttpClient
+from tests.loops.clients import HttpClient
 from tests.loops.conftest import open_world
 from tests.loops.environment import REMOTE, Environment, bearer
-from tests.loops.live_environment import LiveConnection
-from tests.loops.raw_http import RawSocket, read_response
 from tests.loops.simulated_environment import SimulatedEnvironment
-from tests.servers.program_process import call, running_relay
 from tests.support.http_client import Response
 from tests.support.scenario_plan import PLAIN
 
@@ -76,14 +71,6 @@ def test_a_screenshot_from_one_phone_to_another_client(relayed: Environment) -> 
     assert (part.status, part.body) == (206, b"PNG")
     assert world.http("GET", path, peer=REMOTE).status == 401
     assert phone.stop() == 0
-
-
-def test_fetchable_files_are_listed(relayed: Environment) -> None:
-    token = relayed.pair().token
-    body = {"file_name": "a.png", "content_type": "image/png", "content": base64.b64encode(PNG).decode()}
-    assert relayed.http("POST", "/media/upload", body, headers=bearer(token)).status == 200
-    entries = relayed.http("GET", "/media/inspect").json["media"]
-    assert [entry["size"] for entry in entries] == [len(PNG)]
 
 
 def test_json_upload_clipboard_and_notifications(relayed: Environment) -> None:
@@ -353,42 +340,3 @@ def passed(events: int) -> Callable[[], bool]:
     """Return a condition that is true from call `events + 1` on."""
     left = iter(range(events))
     return lambda: next(left, None) is None
-
-
-# --- the limits of the registry and of memory -----------------------------------------------------------------------
-
-
-def peak(pid: int) -> int:
-    """Return the peak of resident memory of a process, in bytes."""
-    with open(f"/proc/{pid}/status") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
-
-
-def test_the_program_itself_stays_small(runtime: str, tmp_path: Path) -> None:
-    with running_relay(tmp_path, runtime=runtime) as (relay, port):
-        wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
-        raw = RawSocket(wire)
-        token = raw.sign_in(call(port, "POST", "/pairing").body["code"])
-        before = peak(relay.process.pid)
-        bulk = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
-        size = len(FORM_BEGIN) + LARGE + len(FORM_END)
-        fields = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
-        bulk.send(
-            f"POST /media/upload HTTP/1.1\r\n{fields}Content-Type: {FORM}\r\nContent-Length: {size}\r\n\r\n".encode()
-        )
-        bulk.send(FORM_BEGIN)
-        piece = os.urandom(MIB)
-        for _ in range(LARGE // MIB):
-            bulk.send(piece)
-        bulk.send(FORM_END)
-        status, _, body = read_response(bulk)
-        assert status == 200
-        for _ in range(2):
-            bulk.send(f"GET /media/{json.loads(body)['token']} HTTP/1.1\r\n{fields}\r\n".encode())
-            assert b"content-length: %d\r\n" % LARGE in bulk.read_until(b"\r\n\r\n")
-            for _ in range(LARGE // MIB):
-                assert bulk.read_exactly(MIB) == piece
-        assert peak(relay.process.pid) - before < 2 * PEAK
-        bulk.close()
-        wire.close()
-        assert relay.stop() == 0

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.loops.clients import PATIENCE, WebSocketTestClient
+from tests.loops.clients import WebSocketTestClient
 from tests.loops.conftest import open_world
 from tests.loops.environment import Environment, bearer
-from tests.loops.live_environment import LiveConnection
-from tests.loops.raw_http import RawSocket
 from tests.loops.terminal_client import TerminalClient, runs
-from tests.servers.program_process import call, running_relay
 
 TMUX = shutil.which("tmux")
 KINDS = ["plain", "tmux"] if TMUX else ["plain"]
@@ -97,20 +93,6 @@ def test_input_right_after_an_attach(either: Environment) -> None:
         client.send("input", data=letter)
     client.until("early")
     assert client.receive("attached")["payload"]["session_name"] == "main"
-
-
-def test_two_clients_get_separate_output(either: Environment) -> None:
-    first, second = terminal_client(either, "First"), terminal_client(either, "Second")
-    first.attach("one")
-    second.attach("two")
-    for number in range(20):
-        first.type(f"echo fir''st-{number}\r", "one")
-        second.type(f"echo sec''ond-{number}\r", "two")
-    assert "second" not in first.until("first-19", "one")
-    assert "first" not in second.until("second-19", "two")
-    second.type("echo in''truder\r", "one")  # not attached here: ignored
-    assert "intruder" not in first.run("echo quiet", "one")
-    assert "intruder" not in second.run("echo quiet", "two")
 
 
 def test_the_relay_stops(either: Environment) -> None:
@@ -230,35 +212,6 @@ def resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-# --- the program, as people start it ---
-
-
-@pytest.mark.parametrize("way", ["variable", "option", "both"])
-@pytest.mark.parametrize("tmux", KINDS)
-def test_the_shell_that_the_operator_wants(runtime: str, tmux: str, way: str, tmp_path: Path, hermetic: None) -> None:
-    for name in ("variable", "option"):
-        shell = tmp_path / f"{name}-shell"
-        shell.write_text(f"#!/bin/sh\necho this is the {name}\nexec /bin/sh\n")
-        shell.chmod(0o755)
-    env = {"SHELL": "/bin/sh", "TMUX_TMPDIR": str(tmp_path), "RELAY_TERMINAL_TMUX": "1" if tmux == "tmux" else "0"}
-    if way != "option":
-        env["RELAY_TERMINAL_SHELL"] = str(tmp_path / "variable-shell")
-    options = () if way == "variable" else ("--shell", str(tmp_path / "option-shell"))
-    wanted = "variable" if way == "variable" else "option"
-    with running_relay(tmp_path, *options, env=env, runtime=runtime) as (relay, port):
-        wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
-        raw = RawSocket(wire)
-        raw.sign_in(call(port, "POST", "/pairing").body["code"])
-        raw.send_envelope("terminal", "terminal.attach", {"session_name": "main"})
-        attached = raw.receive_message()["payload"]
-        assert (attached["shell"], attached["tmux_available"]) == (str(tmp_path / f"{wanted}-shell"), tmux == "tmux")
-        shown = ""
-        while f"this is the {wanted}" not in shown:
-            shown += raw.receive_message()["payload"]["data"]
-        wire.close()
-        assert relay.stop() == 0
-
-
 if TMUX is not None:
 
     @pytest.fixture
@@ -303,13 +256,6 @@ if TMUX is not None:
         client.send("list")
         rows = client.receive("sessions")["payload"]["sessions"]
         assert [row["name"] for row in rows if row["name"].startswith("brief")] == []
-
-    def test_each_shell_has_its_session_name(tmux: Environment) -> None:
-        client = terminal_client(tmux)
-        for name in ("first", "second"):
-            client.attach(name)
-            client.type('echo "this: $SVC_RELAY_TERMINAL $COLORTERM."\r', name)
-            client.until(f"this: {name} truecolor\\.", name)
 
     def test_a_session_outlives_its_client(tmux: Environment) -> None:
         client = terminal_client(tmux)

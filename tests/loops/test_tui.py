@@ -96,16 +96,6 @@ def test_a_chat(loop: Environment, api: ApiHandle) -> None:
     loop.eventually(lambda: not runs(pid))
 
 
-def test_the_api_server_is_down(loop: Environment) -> None:
-    loop.start_relay(tui_command=GATEWAY, webapi_url="http://127.0.0.1:9")
-    ws, pid = attach(loop)
-    error = call(ws, "session.create")["error"]
-    assert (error["code"], "cannot be reached" in error["message"]) == (5001, True)
-    assert call(ws, "tools.list")["error"]["code"] == 5001
-    ws.wire.abort()
-    loop.eventually(lambda: not runs(pid))
-
-
 def test_lines_of_five_megabytes_both_ways(loop: Environment) -> None:
     child(
         loop,
@@ -174,18 +164,6 @@ def test_a_gateway_may_clean_up_when_the_relay_stops(loop: Environment, tmp_path
     assert not runs(pid)
 
 
-@pytest.mark.parametrize("command", [(), ("/no/such/agent",)])
-def test_a_host_without_an_agent(loop: Environment, command: tuple[str, ...]) -> None:
-    loop.start_relay(tui_command=command, terminal_tmux=False, user_shell="/bin/sh")
-    ws = loop.pair()
-    ws.send_envelope("tui", "tui.attach", {"cols": 80}, "a-1")
-    message = ws.receive_message()
-    assert (message["channel"], message["type"], message["id"]) == ("system", "error", "a-1")
-    assert call(ws, "session.list")["error"]["code"] == -32000
-    ws.send_envelope("terminal", "terminal.attach", {})
-    assert ws.receive_message()["type"] == "terminal.attached"
-
-
 def test_a_flood_from_a_gateway_does_not_delay_others(loop: Environment) -> None:
     child(loop, "line = json.dumps({'x': os.urandom(4000).hex()})\nwhile True: print(line)")
     ws, pid = attach(loop)
@@ -206,25 +184,6 @@ def unknown_host(port: int) -> RawSocket:
     raw = RawSocket(wire)
     raw.sign_in(call_program(port, "POST", "/pairing").body["code"])
     return raw
-
-
-def test_svc_tui_command_selects_the_gateway(runtime: str, tmp_path: Path) -> None:
-    script = tmp_path / "an agent.py"
-    script.write_text(
-        "import json, os, sys\n"
-        "print(json.dumps({'argv': sys.argv[1:], 'api': os.environ['RELAY_WEBAPI_URL']}), flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    env = {"SVC_TUI_COMMAND": f"{sys.executable} '{script}' --mode 'two words'"}
-    with running_relay(tmp_path, "--webapi-url", "http://agent.example:1", env=env, runtime=runtime) as (relay, port):
-        raw = unknown_host(port)
-        raw.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
-        attached = raw.receive_message()
-        assert attached["type"] == "tui.attached"
-        assert raw.receive_message()["payload"] == {"argv": ["--mode", "two words"], "api": "http://agent.example:1"}
-        raw.wire.close()
-        assert relay.stop() == 0
-    assert not runs(attached["payload"]["pid"])
 
 
 def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.loops.environment import Environment
 from tests.loops.realtime_agent import ANSWER, KEY, RealtimeAgentSetup, ends, of, play, talk, types
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, log_of
-from tests.support.servers.realtime_server import DroppedTurn, FunctionCallTurn, SpokenTurn
+from tests.support.servers.realtime_server import FunctionCallTurn, SpokenTurn
 from tests.voice.recordings import CLEAR_VOICE, needs_engines, spoken, understood
 
 GOLDEN = """
@@ -68,13 +68,6 @@ def speech_becomes_a_run(world: Environment, brand: Brand) -> None:
     with pytest.raises(Declined) as over:
         VoiceClient(world, agent.token, agent.answer)
     assert over.value.answer.status == 410
-
-
-def test_a_provider_that_drops_its_socket(world: Environment) -> None:
-    client = RealtimeAgentSetup(world, DroppedTurn(code=None)).start_turn("hello")
-    assert "closed the connection" in client.until("voice.error")[-1]["message"]
-    assert client.receive()["type"] == "voice.response.done"
-    assert client.ws.wait_closed().code == 1011
 
 
 @needs_engines
