@@ -25,7 +25,7 @@ from tests.conformance.model_suite import long_chat
 from tests.conformance.nghttp_suite import h2load, nghttp
 from tests.conformance.openapi_suite import documents
 from tests.conformance.pyodide_suite import pyodide
-from tests.conformance.requests_suite import corpus, in_memory, over_socket
+from tests.conformance.requests_suite import corpus, in_memory
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import eventsource
 from tests.conformance.task_suite import tasks
@@ -45,7 +45,6 @@ class Suite:
 
 SUITES = {
     "requests": Suite(lambda runtime: in_memory(corpus()), ONE),
-    "requests-socket": Suite(over_socket),
     "eventsource": Suite(eventsource),
     "nghttp": Suite(nghttp),
     "h2load": Suite(h2load),

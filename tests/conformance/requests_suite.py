@@ -1,13 +1,11 @@
-"""Suites of gunicorn's request corpus against our server: in memory, and over a socket.
+"""Suite of gunicorn's request corpus against our server, in memory.
 
-In memory, a valid request must be read as gunicorn reads it, and an invalid one must not be read to its end. Over a
-socket, statuses and echoed bodies are judged. The tables below name the exceptions.
+A valid request must be read as gunicorn reads it, and an invalid one must not be read to its end. The tables below name
+the exceptions.
 """
 
 from __future__ import annotations
 
-import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,15 +26,11 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.conformance.corpus import Case, Expected, load, with_host
-from tests.conformance.external_tools import echo_server, sdist
+from tests.conformance.external_tools import sdist
 from tests.conformance.result import Result
 
 GUNICORN = "gunicorn==27.0.1"  # its files, and so the tables here, change between releases
-WITHIN = 5.0  # s for the answer of a server on this machine
 EVERY = 400  # splits of one case at most
-BROKEN = (400, 408, 414, 431, 501, 505)  # statuses of requests that are refused before any handler
-STATUS = re.compile(rb"HTTP/1\.1 ([0-9]{3}) [^\r\n]+\r\n")
-LENGTH = re.compile(rb"\r\ncontent-length: ([0-9]+)\r\n", re.IGNORECASE)
 
 PROXY = "the PROXY protocol, which this server does not speak"
 FIELD = "a limit on one field; here the head as a whole has one"
@@ -107,29 +101,6 @@ def in_memory(folder: Path) -> Result:
     return result
 
 
-def over_socket(runtime: str) -> Result:
-    """Send the cases that need no limits of their own to the echo.
-
-    A valid request must be answered, with its body; one whose target has a fragment may be refused. The last answer to
-    an invalid one, if there is any, must be a refusal.
-    """
-    result = Result(f"requests, over a socket on {runtime}")
-    with echo_server(runtime) as port:
-        for case in load(corpus()):
-            if case.name in NOT_APPLICABLE:
-                result.leave_out(case.name, NOT_APPLICABLE[case.name])
-            elif _limits(case) != DEFAULT_LIMITS:
-                result.leave_out(case.name, "needs a limit of its own; run in memory")
-            elif case.name == "valid/099":
-                result.leave_out(case.name, "its body breaks off, which no server can answer; run in memory")
-            else:
-                result.note(case.name, _send_case(case, port), DIFFERENT.get(case.name))
-    return result
-
-
-# --- in memory ----------------------------------------------------------------------------------------------------
-
-
 def _limits(case: Case) -> Limits:
     """Return our limits for a case: gunicorn's limit of fields, or for three cases a limit of the head's size."""
     if case.name == "invalid/006":
@@ -197,54 +168,3 @@ def _judge(case: Case, heard: Heard) -> str | None:
 def _without_host(request: Expected) -> Expected:
     """Return the request without `Host`, which may have been added or come from an absolute target."""
     return evolve(request, headers=tuple(field for field in request.headers if field[0] != b"host"))
-
-
-# --- over a socket ------------------------------------------------------------------------------------------------
-
-
-def _send_case(case: Case, port: int) -> str | None:
-    answer = _exchange(with_host(case.data), port)
-    if case.expected is None:
-        statuses = [status for status, _ in _answers(answer, ["GET"] * 20)]
-        if statuses and statuses[-1] not in BROKEN:
-            return f"answered {statuses}, but gunicorn says {case.error}"
-        return None
-    answers = _answers(answer, [request.method for request in case.expected])
-    statuses = [status for status, _ in answers]
-    if len(answers) != len(case.expected) or any(status in BROKEN for status in statuses):
-        if any("#" in request.target for request in case.expected) and statuses[-1] == 400:
-            return None  # RFC 9112 section 3.2: a target has no fragment; the parser passes it on, the route refuses it
-        return f"answered {statuses} to {len(case.expected)} requests"
-    for request, (_, body) in zip(case.expected, answers, strict=True):
-        if request.body and body != request.body:
-            return f"the body came back as {body[:80]!r}"
-    return None
-
-
-def _exchange(data: bytes, port: int) -> bytes:
-    """Send data and half-close; return all that the server sends up to its close."""
-    answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=WITHIN) as sock:
-        try:
-            sock.sendall(data)
-            sock.shutdown(socket.SHUT_WR)
-            while more := sock.recv(1 << 16):
-                answer += more
-        except ConnectionError:
-            pass  # the server has closed
-    return answer
-
-
-def _answers(data: bytes, methods: list[str]) -> list[tuple[int, bytes]]:
-    """Return status and body of the response to each method; data that is no such response is added with status 0."""
-    found: list[tuple[int, bytes]] = []
-    for method in methods:
-        status = STATUS.match(data)
-        end = data.find(b"\r\n\r\n") + 4
-        if status is None or end < 4:
-            break
-        length = LENGTH.search(data, 0, end)
-        size = int(length[1]) if length is not None and method != "HEAD" else 0
-        found.append((int(status[1]), data[end : end + size]))
-        data = data[end + size :]
-    return found if not data else [*found, (0, data)]
