@@ -19,10 +19,8 @@ from svc_proto.engine.core import Service
 from tests.loops.conftest import open_world
 from tests.loops.environment import ApiHandle, Environment
 from tests.loops.live_environment import ChildRelay
-from tests.loops.raw_event_stream import chat, open_stream
 from tests.loops.session_events import check_turn
-from tests.loops.simulated_environment import SimulatedEnvironment
-from tests.support.servers.model_server import ScriptedModel, counted, counting, plain
+from tests.support.servers.model_server import ScriptedModel, counted, counting
 
 KEY = "sk-streams-e1c7"
 NOWHERE = "http://127.0.0.1:9"
@@ -160,33 +158,6 @@ def test_many_streams_at_once(
             assert rows == ["Count", text_of(first, load.deltas)]
 
 
-def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: Environment) -> None:
-    model = ScriptedModel([plain("one two").stuck(2), plain("second")])
-    api = start(world, model, max_concurrent_runs=1)
-    first = chat(world, api, api.session(), "a")
-    run_id = first.until("run.started").data["run_id"]
-    second = open_stream(world, api, "POST", f"/api/sessions/{api.session()}/chat/stream", {"message": "b"})
-    for path, body in (
-        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "c"}]}),
-        ("/v1/runs", {"input": "c"}),
-        ("/v1/responses", {"input": "c"}),
-    ):
-        refused = api.request("POST", path, body)
-        assert (refused.status, refused.headers.get(b"retry-after")) == (429, b"1")
-        assert refused.json["error"]["code"] == "rate_limit_exceeded"
-    if isinstance(world, SimulatedEnvironment):
-        world.pass_time(65.0)
-        second.open()
-        while len(second.body) < 2 * len(KEEPALIVE):
-            assert second.more()
-        assert second.body == 2 * KEEPALIVE
-    assert api.request("POST", f"/v1/runs/{run_id}/stop").status == 200
-    first.rest()
-    if not second.status:
-        second.open()
-    assert check_turn(second.rest()).text == "second"
-
-
 # --- clients that read nothing --------------------------------------------------------------------------------------
 
 
@@ -274,20 +245,3 @@ def test_clients_that_do_not_read_do_not_delay_others(
         for client in silent:
             world.eventually(lambda client=client: len(api.messages(client.session)) == 2)  # type: ignore[misc]
             assert api.messages(client.session)[1]["content"] == text_of(0, SILENT.deltas, SIZE)
-
-
-def test_a_client_that_does_not_read_is_dropped_but_its_turn_continues(virtual_world: SimulatedEnvironment) -> None:
-    world = virtual_world
-    model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE)])
-    api = start(world, model)
-    session = api.session()
-    stream = chat(world, api, session, "Count")
-    stream.wire.pause()
-    world.pass_time(30.0)
-    held = model.written
-    assert held < 0.8 * SILENT.deltas / 10
-    assert len(api.messages(session)) == 1
-    world.pass_time(10.0)
-    assert model.written == held
-    world.pass_time(60.0)
-    assert [row["content"] for row in api.messages(session)] == ["Count", text_of(0, SILENT.deltas, SIZE)]
