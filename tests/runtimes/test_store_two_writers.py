@@ -29,7 +29,7 @@ from svc_proto.api.chat.store_requests import (
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from tests.runtimes.scripted_core import TIMEOUT
-from tests.runtimes.store.chat_stores import chat, create, execute, message
+from tests.runtimes.store.chat_stores import chat, create, execute, get, ids, message
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 
 pytestmark = needs_postgresql
@@ -88,12 +88,6 @@ def begun(message_id: str, fence: int | None = None) -> BeginTurn:
     return BeginTurn(session_id="c", messages=(message(message_id),), history=10, fence=fence)
 
 
-def ids(store: Store, session_id: str = "c") -> list[str]:
-    rows = execute(store, ListMessages(session_id=session_id))
-    assert rows is not None
-    return [row.id for row in rows]
-
-
 def is_denied(answer: object) -> bool:
     return isinstance(answer, HostError) and answer.failure.kind is FailureKind.DENIED
 
@@ -101,8 +95,7 @@ def is_denied(answer: object) -> bool:
 def test_the_counters_have_the_messages_of_both(store: Store) -> None:
     assert both(added("a"), added("b")) == (True, True)
     assert ids(store) == ["a", "b"]
-    session = execute(store, GetChat(id="c"))
-    assert session is not None
+    session = get(store)
     assert (session.message_count, session.input_tokens, session.output_tokens) == (2, 2, 4)
 
 
@@ -134,8 +127,7 @@ def test_a_higher_fence_waits_for_the_lower_one_and_ends_it(store: Store) -> Non
 def test_the_first_reason_for_an_end_stays(store: Store) -> None:
     ends = [UpdateChat(id="c", changes={"ended_at": at, "end_reason": f"at {at}"}, now=at) for at in (5.0, 6.0)]
     both(*ends)
-    session = execute(store, GetChat(id="c"))
-    assert session is not None
+    session = get(store)
     assert (session.ended_at, session.end_reason) == (5.0, "at 5.0")
 
 
@@ -146,9 +138,7 @@ def test_a_deleted_session_takes_no_message(store: Store) -> None:
 
 def test_the_counters_of_a_fork_are_those_of_its_messages(store: Store) -> None:
     both(added("a"), ForkChat(source="c", session=chat("fork"), now=3.0))
-    fork = execute(store, GetChat(id="fork"))
-    assert fork is not None
-    assert fork.message_count == len(ids(store, "fork")) == 1
+    assert get(store, "fork").message_count == len(ids(store, "fork")) == 1
 
 
 def test_an_id_inserted_by_both_is_refused_for_the_later(store: Store) -> None:

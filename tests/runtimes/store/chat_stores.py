@@ -11,8 +11,8 @@ from runtimes.store.migrations import MIGRATIONS
 from runtimes.store.sql_store import SqlStore
 from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import Store
-from svc_proto.api.chat.records import ChatSession, Message
-from svc_proto.api.chat.store_requests import AddMessages, CreateChat
+from svc_proto.api.chat.records import ChatSession, Message, SearchHit
+from svc_proto.api.chat.store_requests import AddMessages, CreateChat, GetChat, ListMessages, SearchMessages
 from svc_proto.commands import StoreRequest
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 
@@ -56,3 +56,31 @@ def create(store: Store, *sessions: ChatSession) -> None:
 def add(store: Store, *messages: Message, to: str = "c") -> None:
     """Append messages to session `to`; assert that the store has added them."""
     assert execute(store, AddMessages(session_id=to, messages=messages))
+
+
+def get(store: Store, session_id: str = "c") -> ChatSession:
+    """Return a session; assert that it is stored."""
+    session = execute(store, GetChat(id=session_id))
+    assert session is not None
+    return session
+
+
+def messages_of(store: Store, session_id: str = "c", **window: Any) -> tuple[Message, ...]:
+    """Return messages of a session; assert that the session is stored."""
+    messages = execute(store, ListMessages(session_id=session_id, **window))
+    assert messages is not None
+    return messages
+
+
+def ids(store: Store, session_id: str = "c", **window: Any) -> list[str]:
+    """Return the ids of messages of a session; assert that the session is stored."""
+    return [one.id for one in messages_of(store, session_id, **window)]
+
+
+def search(store: Store, query: str, limit: int = 50, offset: int = 0) -> tuple[SearchHit, ...]:
+    return execute(store, SearchMessages(query=query, limit=limit, offset=offset))
+
+
+def found(store: Store, query: str) -> list[str]:
+    """Return the sorted ids of the messages that a search finds."""
+    return sorted(hit.message.id for hit in search(store, query))

@@ -1,5 +1,3 @@
-"""Tests of the audit log of stores."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Tests of the migrations of the schema."""
-
 from __future__ import annotations
 
 import sqlite3
@@ -22,10 +20,7 @@ def schema(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))
 def test_migrations_create_the_schema_of_each_version(tmp_path: Path, version: int) -> None:
-    with (
-        closing(sqlite3.connect(unpacked(version, tmp_path))) as before,
-        closing(sqlite3.connect(":memory:")) as now,
-    ):
+    with closing(sqlite3.connect(unpacked(version, tmp_path))) as before, closing(sqlite3.connect(":memory:")) as now:
         hand = SqlExecutor("sqlite", now.cursor())
         assert version_in(hand) is None
         assert migrate(hand, MIGRATIONS[:version]) == (0, version)

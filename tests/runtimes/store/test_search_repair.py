@@ -1,5 +1,3 @@
-"""Tests of a damaged full-text index of SQLite."""
-
 from __future__ import annotations
 
 import logging

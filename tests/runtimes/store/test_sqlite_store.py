@@ -1,4 +1,4 @@
-"""Tests of a relay's SQLite store: requests without chats, the first chat, and unusable files."""
+"""Tests of a relay's stores in a file and in memory: locks, and the first chat request."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -18,7 +19,7 @@ from runtimes.store.store_service import Store, StoreError
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
-from tests.runtimes.store.chat_stores import chat, create, execute
+from tests.runtimes.store.chat_stores import execute
 
 
 @pytest.fixture
@@ -31,29 +32,6 @@ def store(path: Path) -> Iterator[Store]:
     with closing(open_store(path)) as opened:
         assert isinstance(opened, SqliteStore)
         yield opened
-
-
-def test_sessions_are_there_before_and_after_the_first_chat(store: Store) -> None:
-    store.execute(SaveSession("a", {"n": 1}))
-    create(store, chat())
-    store.execute(SaveSession("b", {"n": 2}))
-    assert execute(store, GetChat(id="c")) == chat()
-    assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"}, {"n": 2, "token_hash": "b"})
-    assert store.execute(LoadSessions("b")) == ({"n": 2, "token_hash": "b"},)
-
-
-def test_a_chat_request_among_session_requests(store: Store) -> None:
-    answers = store.execute_all([SaveSession("a", {}), GetChat(id="none"), LoadSessions()])
-    assert answers == [None, None, ({"token_hash": "a"},)]
-
-
-def test_a_failing_request_leaves_nothing_and_others_succeed(store: Store) -> None:
-    first, wrong, there = store.execute_all([SaveSession("a", {}), SaveSession("b", {"n": object()}), LoadSessions()])
-    assert (first, there) == (None, ({"token_hash": "a"},))
-    assert isinstance(wrong, TypeError)
-    with pytest.raises(TypeError):
-        store.execute(SaveSession("c", {"n": object()}))
-    assert store.execute(LoadSessions()) == ({"token_hash": "a"},)
 
 
 def test_invalid_text_is_replaced(store: Store) -> None:
@@ -82,13 +60,6 @@ def test_pragmas_of_a_connection(store: Store) -> None:
     assert told == [BUSY_TIMEOUT, "wal", 2, 1, 1]
 
 
-def test_a_file_that_is_no_database_is_closed(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    path.write_bytes(b"no database" * 100)
-    with pytest.raises(StoreError, match=r"cannot open the store .*/x: file is not a database"):
-        open_store(path)
-
-
 def test_without_chats_no_database_package_is_loaded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object) -> Store:
         raise ImportError("no SQLAlchemy")
@@ -103,3 +74,17 @@ def test_without_chats_no_database_package_is_loaded(store: Store, monkeypatch: 
         assert isinstance(there, ImportError)
     assert execute(store, GetChat(id="c")) is None  # the open is retried
     assert store.execute(LoadSessions()) == ({"token_hash": "a"}, {"token_hash": "b"})
+
+
+def test_a_failed_open_fails_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(where: str) -> NoReturn:
+        raise StoreError(f"cannot open the store {where}: no driver")
+
+    store = open_store("memory:")
+    with monkeypatch.context() as patched:
+        patched.setattr(sql_store, "SqlStore", broken)
+        with pytest.raises(HostError, match="no driver") as caught:
+            store.execute(GetChat(id="c"))
+    assert caught.value.failure.kind is FailureKind.INTERNAL
+    assert store.execute(GetChat(id="c")) is None  # the open is retried
+    store.close()

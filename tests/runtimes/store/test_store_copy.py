@@ -1,5 +1,3 @@
-"""Tests of copies of databases."""
-
 from __future__ import annotations
 
 from contextlib import closing
@@ -16,9 +14,8 @@ from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import ListChats, ListMessages, SavePicture, SaveResponse
 from svc_proto.basics.audit_event import AuditEvent
 from svc_proto.store_requests import AppendAuditEvent, ListAuditEvents, LoadSessions, SaveSession
-from tests.runtimes.store.chat_stores import add, chat, create, execute, message
+from tests.runtimes.store.chat_stores import add, chat, create, execute, found, message
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
-from tests.runtimes.store.test_store_factory_search import found
 
 KINDS = ["file", pytest.param("postgresql", marks=needs_postgresql)]
 COUNTS = {

@@ -36,7 +36,7 @@ from svc_proto.store_requests import (
     SaveSession,
     SessionChange,
 )
-from tests.runtimes.store.chat_stores import execute
+from tests.runtimes.store.chat_stores import chat, create, execute, get
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 
 ROOT = Path(__file__).parents[3]
@@ -68,9 +68,7 @@ def test_sessions(store: Store) -> None:
     )
     store.execute(DeleteSession("a"))
     assert store.execute(LoadSessions()) == ({"name": "two again", "token_hash": "b"},)
-    with pytest.raises(HostError) as caught:
-        store.execute(StoreRequest())
-    assert caught.value.failure.kind is FailureKind.UNSUPPORTED
+    assert failure_of(store, StoreRequest()) is FailureKind.UNSUPPORTED
 
 
 def test_sessions_in_pages(store: Store) -> None:
@@ -129,9 +127,24 @@ def test_saving_again_does_not_recreate_a_deleted_session(store: Store) -> None:
     store.execute(SaveSession("a", {"name": "one"}))
     store.execute(SaveSession("a", {"name": "two"}, again=True))
     store.execute(DeleteSession("a"))
-    with pytest.raises(HostError) as caught:
-        store.execute(SaveSession("a", {"name": "three"}, again=True))
-    assert caught.value.failure.kind is FailureKind.NOT_FOUND
+    assert failure_of(store, SaveSession("a", {"name": "three"}, again=True)) is FailureKind.NOT_FOUND
+    assert store.execute(LoadSessions()) == ()
+
+
+def test_sessions_and_chats_are_in_one_store(store: Store) -> None:
+    record: dict[str, object] = {"n": 1}
+    store.execute(SaveSession("a", record))
+    record["n"] = "changed later"
+    create(store, chat())
+    store.execute(SaveSession("b", {"n": 2}))
+    assert get(store) == chat()
+    assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"}, {"n": 2, "token_hash": "b"})
+    assert store.execute(LoadSessions("b")) == ({"n": 2, "token_hash": "b"},)
+
+
+def test_values_outside_of_json_are_refused(store: Store) -> None:
+    with pytest.raises(TypeError):
+        store.execute(SaveSession("a", {"x": object()}))
     assert store.execute(LoadSessions()) == ()
 
 
@@ -179,18 +192,18 @@ def test_file_of_a_url_is_private(tmp_path: Path) -> None:
     assert not (tmp_path / "missing").exists()
 
 
-def test_a_new_migration_is_run_once(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    open_store(path).close()
-    runs: list[int] = []
+def test_a_failed_migration_changes_nothing_and_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
 
-    def more(hand: SqlExecutor) -> None:
-        runs.append(1)
-        hand.execute("CREATE TABLE more (n INTEGER)")
+    def fail(hand: SqlExecutor) -> None:
+        hand.execute("CREATE TABLE half (n INTEGER)")
+        raise RuntimeError("in the middle")
 
-    for _ in range(2):
-        SqlStore(path, (*MIGRATIONS, more)).close()
-    assert runs == [1]
+    with pytest.raises(RuntimeError, match="in the middle"):
+        SqlStore(path, (*MIGRATIONS, fail))
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    SqlStore(path, (*MIGRATIONS, lambda hand: None)).close()
     with pytest.raises(StoreError, match="newer"):
         open_store(path)
 
@@ -222,24 +235,19 @@ def test_a_query_that_fails(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE paired_sessions")
     connection.close()
-    with pytest.raises(HostError) as caught:
-        store.execute(LoadSessions())
-    assert caught.value.failure.kind is FailureKind.INTERNAL
+    assert failure_of(store, LoadSessions()) is FailureKind.INTERNAL
     store.close()
 
 
-def test_values_outside_of_json_are_refused() -> None:
-    with pytest.raises(TypeError):
-        open_store("memory:").execute(SaveSession("a", {"x": object()}))
-
-
-def test_a_store_file_opens_without_the_chat_packages(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
+@pytest.mark.parametrize("name", ["memory:", "store.db"])
+def test_a_relays_store_loads_no_chat_packages(tmp_path: Path, name: str) -> None:
+    where = name if name == "memory:" else str(tmp_path / name)
     code = (
         "import sys; from runtimes.store.store_factory import open_store\n"
-        "from svc_proto.store_requests import LoadSessions\n"
-        f"for _ in range(2): store = open_store({str(path)!r}); store.execute(LoadSessions()); store.close()\n"
-        "sys.exit(any(name.startswith(('sqlalchemy', 'runtimes.chat_', 'svc_proto.api')) for name in sys.modules))"
+        "from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession\n"
+        f"for _ in range(2): store = open_store({where!r}); store.execute(SaveSession('a', {{}})); "
+        "store.execute(DeleteSession('a')); store.execute(LoadSessions()); store.close()\n"
+        "sys.exit(any(name.startswith(('sqlalchemy', 'svc_proto.api')) for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 

@@ -18,14 +18,12 @@ import pytest
 from sqlalchemy import insert
 
 from runtimes.store.chat_tables import CHAT_SESSIONS
-from runtimes.store.migrations import MIGRATIONS
-from runtimes.store.sql_executor import SqlExecutor
-from runtimes.store.sql_store import SqlStore, open_sql_engine
+from runtimes.store.sql_store import open_sql_engine
 from runtimes.store.store_factory import open_store
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
-from svc_proto.store_requests import LoadSessions, SaveSession
-from tests.runtimes.store.chat_stores import add, chat, create, execute, message
+from svc_proto.store_requests import LoadSessions
+from tests.runtimes.store.chat_stores import add, chat, create, execute, ids, message
 
 ROOT = Path(__file__).parents[3]
 
@@ -146,9 +144,7 @@ def test_threads_take_turns_in_memory() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
-    messages = execute(store, ListMessages(session_id="c"))
-    assert messages is not None
-    assert len({row.id for row in messages}) == 100
+    assert len({*ids(store)}) == 100
     store.close()
 
 
@@ -162,44 +158,6 @@ def test_stores_in_memory_are_apart() -> None:
         assert pool.submit(execute, three, GetChat(id="c")).result() == chat()
     for store in (one, two, three):
         store.close()
-
-
-# --- older versions ------------------------------------------------------------------------------------------------
-
-
-def test_a_file_of_the_first_version_keeps_its_rows(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    first = SqlStore(path, MIGRATIONS[:1])
-    first.execute(SaveSession("a", {"name": "phone", "grants": {"chat": None}}))
-    first.close()
-    with closing(sqlite3.connect(path)) as connection:
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        assert sorted(tables) == ["paired_sessions", "schema_version"]
-    for _ in range(2):
-        store = open_store(path)
-        assert store.execute(LoadSessions()) == ({"name": "phone", "grants": {"chat": None}, "token_hash": "a"},)
-        store.close()
-    store = open_store(path)
-    create(store, chat())
-    add(store, message("m"))
-    store.close()
-    assert len(checked(path)[1]) == 1
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(len(MIGRATIONS),)]
-
-
-def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-
-    def fail(hand: SqlExecutor) -> None:
-        hand.execute("CREATE TABLE half (n INTEGER)")
-        raise RuntimeError("in the middle")
-
-    with pytest.raises(RuntimeError, match="in the middle"):
-        SqlStore(path, (*MIGRATIONS, fail))
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
-    open_store(path).close()
 
 
 # --- many sessions ---------------------------------------------------------------------------------------------------

@@ -209,12 +209,7 @@ class Stores(RuleBasedStateMachine):
     )
     def create(self, name: str, at: float, **more: Any) -> None:
         session = ChatSession(
-            id=name,
-            started_at=at,
-            updated_at=at,
-            last_active=at,
-            parent_id=more.pop("parent"),
-            **more,
+            id=name, started_at=at, updated_at=at, last_active=at, parent_id=more.pop("parent"), **more
         )
         self.check(CreateChat(session=session), self.model.create(session))
 

@@ -1,26 +1,18 @@
-"""Tests of the pictures of chats."""
-
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from runtimes.store.store_service import Store
 from svc_proto.agent.interface import StoredPicture
 from svc_proto.api.chat.store_requests import DeleteChat, FindPicture, ForkChat, SavePicture, TruncateMessages
-from tests.runtimes.store.chat_stores import KINDS, add, chat, create, execute, message, new_store
+from tests.runtimes.store.chat_stores import add, chat, create, execute, message
 
 MOST, SIZE = 3, 100
 
 
-@pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with closing(new_store(request.param, tmp_path)) as opened:
-        create(opened, chat("c"), chat("d"))
-        yield opened
+@pytest.fixture(autouse=True)
+def _chats(store: Store) -> None:
+    create(store, chat("c"), chat("d"))
 
 
 def save(store: Store, token: str, at: float, data: bytes = b"x", *, of: str = "c") -> bool:

@@ -14,12 +14,11 @@ from runtimes.store.migrations import INDEXED, MIGRATIONS
 from runtimes.store.sql_store import SqlStore
 from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import Store, StoreError
-from svc_proto.api.chat.store_requests import GetChat, ListChats, ListMessages
+from svc_proto.api.chat.store_requests import ListChats
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import CheckStore, LoadSessions, SaveSession
-from tests.runtimes.store.chat_stores import add, chat, create, execute, message
+from tests.runtimes.store.chat_stores import add, chat, create, execute, found, get, message, messages_of
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
-from tests.runtimes.store.test_store_factory_search import found
 
 pytestmark = needs_postgresql
 
@@ -62,7 +61,7 @@ def test_the_store_reconnects_after_a_restart(store: Store) -> None:
     finally:
         server().start()
     assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"},)
-    assert execute(store, GetChat(id="c")) == chat()
+    assert get(store) == chat()
 
 
 def test_a_connection_cut_while_idle(store: Store) -> None:
@@ -126,7 +125,7 @@ def test_messages_beyond_the_index_limit(store: Store) -> None:
     text = "First " + "".join(f"w{number} " for number in range(40_000)) + "last"
     create(store, chat())
     add(store, message("m", text))
-    assert execute(store, ListMessages(session_id="c")) == (message("m", text),)
+    assert messages_of(store) == (message("m", text),)
     assert found(store, "first w1") == ["m"]
     assert len(text) > INDEXED
     assert found(store, "last") == []

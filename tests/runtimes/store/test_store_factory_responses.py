@@ -1,23 +1,9 @@
-"""Tests of stored objects of `/v1/responses`."""
-
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-
-import pytest
 
 from runtimes.store.store_service import Store
 from svc_proto.api.chat.records import StoredResponse
 from svc_proto.api.chat.store_requests import DeleteResponse, FindResponse, SaveResponse
-from tests.runtimes.store.chat_stores import KINDS, execute, new_store
-
-
-@pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with closing(new_store(request.param, tmp_path)) as opened:
-        yield opened
+from tests.runtimes.store.chat_stores import execute
 
 
 def keep(store: Store, name: str, at: float, text: str = "x", *, kind: str = "response", **more: int) -> None:

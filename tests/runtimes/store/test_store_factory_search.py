@@ -1,10 +1,5 @@
-"""Tests of the search of messages."""
-
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,24 +14,19 @@ from runtimes.store.sql_executor import SqlExecutor
 from runtimes.store.sql_store import SqlStore, open_sql_engine
 from runtimes.store.store_service import Store
 from svc_proto.api.chat.records import SearchHit
-from svc_proto.api.chat.store_requests import DeleteChat, ForkChat, GetChat, ListMessages, SearchMessages
-from tests.runtimes.store.chat_stores import KINDS, add, chat, create, execute, message, new_store
-from tests.runtimes.store.old_databases import unpacked
-
-
-@pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    opened = new_store(request.param, tmp_path)
-    yield opened
-    opened.close()
-
-
-def search(store: Store, query: str, limit: int = 50, offset: int = 0) -> tuple[SearchHit, ...]:
-    return execute(store, SearchMessages(query=query, limit=limit, offset=offset))
-
-
-def found(store: Store, query: str) -> list[str]:
-    return sorted(hit.message.id for hit in search(store, query))
+from svc_proto.api.chat.store_requests import DeleteChat, ForkChat
+from tests.runtimes.store.chat_stores import (
+    add,
+    chat,
+    create,
+    execute,
+    found,
+    get,
+    message,
+    messages_of,
+    new_store,
+    search,
+)
 
 
 def test_a_hit_has_its_session_and_snippet(store: Store) -> None:
@@ -44,12 +34,10 @@ def test_a_hit_has_its_session_and_snippet(store: Store) -> None:
     rows = [message(f"m{number}", content, at=float(number)) for number, content in enumerate(["a", "b", "c"])]
     add(store, *rows, message("m3", ({"type": "text", "text": "The Needle\nin it"},)))
     add(store, message("alone", "needle"), to="d")
-    session = execute(store, GetChat(id="c"))
-    assert session is not None
     by_id = {hit.message.id: hit for hit in search(store, "needle")}
     assert by_id["m3"] == SearchHit(
         message=message("m3", ({"type": "text", "text": "The Needle\nin it"},)),
-        session=session,
+        session=get(store),
         snippet="The >>>Needle<<< in it",
         context=(rows[2],),
     )
@@ -160,7 +148,7 @@ def test_no_text_is_an_error(store: Store, content: str, query: str) -> None:
     execute(store, DeleteChat(id="c"))
     create(store, chat())
     add(store, message("m", content))
-    assert execute(store, ListMessages(session_id="c")) == (message("m", content),)
+    assert messages_of(store) == (message("m", content),)
     for asked in (query, content):
         for hit in search(store, asked):
             assert hit.message == message("m", content)
@@ -176,9 +164,6 @@ def test_every_word_of_a_message_is_found(store: Store, words: list[str], pick: 
     assert found(store, " ".join(words).upper()) == ["m"]
 
 
-# --- the index ------------------------------------------------------------------------------------------------------
-
-
 def test_search_kind_of_each_schema_version(tmp_path: Path) -> None:
     for count, kind in ((2, PortableSearch), (len(MIGRATIONS), Fts5Search)):
         path = tmp_path / f"{count}.db"
@@ -187,26 +172,6 @@ def test_search_kind_of_each_schema_version(tmp_path: Path) -> None:
         with engine.begin() as connection:
             assert type(new_chat_search(connection)) is kind
         engine.dispose()
-
-
-def test_messages_from_before_the_index_are_indexed(tmp_path: Path) -> None:
-    after = SqlStore(unpacked(2, tmp_path))
-    assert found(after, "fruher") == ["m"]
-    assert found(after, "late") == ["n"]
-    after.close()
-
-
-def test_the_index_holds_nothing_else(tmp_path: Path) -> None:
-    """The index matches the stored texts exactly after changes, as SQLite's own check finds."""
-    path = tmp_path / "s.db"
-    store = SqlStore(path)
-    create(store, chat())
-    add(store, *[message(f"m{number}", f"wörd{number} plain") for number in range(20)])
-    add(store, *[message(f"m{number}", f"new{number}") for number in range(0, 20, 3)])
-    store.close()
-
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("INSERT INTO chat_search(chat_search, rank) VALUES ('integrity-check', 1)")
 
 
 def test_a_sqlite_without_fts5(tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""Tests of upgrades of older databases."""
-
 from __future__ import annotations
 
 import sqlite3
@@ -11,11 +9,9 @@ import pytest
 from runtimes.store.sql_store import upgrade
 from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import StoreError
-from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.store_requests import LoadSessions
-from tests.runtimes.store.chat_stores import execute
+from tests.runtimes.store.chat_stores import execute, found, get
 from tests.runtimes.store.old_databases import KEPT, NEWEST, RECORD, unpacked
-from tests.runtimes.store.test_store_factory_search import found
 
 
 def test_each_schema_version_has_a_database() -> None:
@@ -32,9 +28,7 @@ def test_a_database_of_an_older_version(tmp_path: Path, version: int) -> None:
     with closing(open_store(path)) as store:
         assert store.execute(LoadSessions()) == ({**RECORD, "token_hash": "a"},)
         if version >= 2:
-            there = execute(store, GetChat(id="c"))
-            assert there is not None
-            assert there.title == "Tea"
+            assert get(store).title == "Tea"
             assert found(store, "fruher") == ["m"]
 
 
@@ -68,10 +62,8 @@ def test_a_row_that_does_not_fit_is_shown_without_members_and_stays(tmp_path: Pa
     with closing(open_store(path)) as store:
         assert execute(store, LoadSessions()) == ({**RECORD, "token_hash": "a"}, {"token_hash": "odd"})
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(f"SELECT record IS {record} FROM paired_sessions ORDER BY 1").fetchall() == [
-            (0,),
-            (1,),
-        ]
+        same = connection.execute(f"SELECT record IS {record} FROM paired_sessions ORDER BY 1").fetchall()
+    assert same == [(0,), (1,)]
 
 
 def test_upgrade_of_files_that_are_no_database(tmp_path: Path) -> None:
