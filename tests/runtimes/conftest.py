@@ -10,13 +10,19 @@ import pytest
 
 from tests.runtimes.certificates import make_certificate
 from tests.runtimes.processes.spawned_child import children
-from tests.runtimes.scripted_core import running
+from tests.runtimes.scripted_core import Files, running
 
 
 @pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """Return the files of a self-signed certificate for localhost and 127.0.0.1, and of its key."""
     return make_certificate(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "tls"])
+def files(request: pytest.FixtureRequest, certificate: Files) -> Files | None:
+    """Run the test over plain TCP, with None, and over TLS, with the files of a certificate."""
+    return certificate if request.param else None
 
 
 @pytest.fixture

@@ -8,14 +8,18 @@ from __future__ import annotations
 import queue
 import socket
 import ssl
+import struct
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
 from typing import Any, TypeVar
 
 from runtimes.host.host import Program, Services
 from runtimes.loops.waker import HostHandle
 from runtimes.net.listener import Listener, bind
+from runtimes.tls.contexts import server_context
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Operation, Ready
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, OperationId, Received, Started, Stopping
@@ -23,8 +27,10 @@ from tests.support.background_program import BackgroundProgram
 
 TIMEOUT = 30.0  # s for anything that a test waits for; only a busy machine takes long
 CONTROL = ChannelId(2)
+_NUMBERS = count(1000)
 F = TypeVar("F")
 React = Callable[[Fact], list[Command]]
+Files = tuple[Path, Path]  # a certificate and its key
 
 
 class ScriptCore:
@@ -150,6 +156,45 @@ def running(
     assert code == 0
 
 
+@contextmanager
+def connected(
+    runtime: str, react: React | None = None, *, certificate: Files | None = None, services: Services | None = None
+) -> Iterator[tuple[RunningCore, socket.socket, ChannelId]]:
+    """Run a scripted core with one connected peer, over TLS if there is a certificate; close the peer at the end."""
+    tls = None if certificate is None else server_context(*certificate)
+    with (
+        running(runtime, react, tls=tls, services=services) as live,
+        live.connect() if certificate is None else tls_client(live, certificate) as sock,
+    ):
+        yield live, sock, live.expect(Accepted).ch
+
+
+def tls_client(live: RunningCore, certificate: Files, *, version: ssl.TLSVersion | None = None) -> ssl.SSLSocket:
+    """Connect to the listener of a core that uses TLS."""
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    if version is not None:
+        context.maximum_version = version
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    assert live.extra is not None
+    return context.wrap_socket(live.connect(live.extra), server_hostname="localhost")
+
+
+def new_op() -> OperationId:
+    """Return a number that no operation has."""
+    return OperationId(next(_NUMBERS))
+
+
+def close(sock: socket.socket) -> None:
+    """Close a socket, after close_notify where it uses TLS."""
+    (sock.unwrap() if isinstance(sock, ssl.SSLSocket) else sock).close()
+
+
+def reset(sock: socket.socket) -> None:
+    """Close the socket with an RST; unsent data is discarded."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
 def read_all(sock: socket.socket) -> bytes:
     parts = []
     while part := sock.recv(1 << 16):
@@ -164,10 +209,3 @@ def read_exactly(sock: socket.socket, n: int) -> bytes:
         assert part
         data += part
     return data
-
-
-def ops() -> Iterator[OperationId]:
-    number = 0
-    while True:
-        number += 1
-        yield OperationId(number)

@@ -1,5 +1,3 @@
-"""Tests of TLS in both roles."""
-
 from __future__ import annotations
 
 import contextlib
@@ -13,17 +11,7 @@ import pytest
 from runtimes.host.host import Services
 from runtimes.net import listener as listen_module
 from runtimes.tls.contexts import PinnedTrust, TlsFileError, client_context, context_for_certificates, server_context
-from svc_proto.commands import (
-    Abort,
-    Cancel,
-    CloseWrite,
-    Command,
-    Connect,
-    Connected,
-    PauseReading,
-    ResumeReading,
-    Send,
-)
+from svc_proto.commands import Cancel, CloseWrite, Command, Connect, Connected, PauseReading, ResumeReading, Send
 from svc_proto.facts import (
     Accepted,
     Address,
@@ -36,33 +24,18 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.scripted_core import TIMEOUT, RunningCore, read_all, read_exactly, running
-from tests.runtimes.test_channels import echo, reset
+from tests.runtimes.scripted_core import TIMEOUT, Files, connected, read_all, read_exactly, reset, running, tls_client
+from tests.runtimes.test_channels import echo
 from tests.runtimes.test_operations import refusal
 
-Files = tuple[Path, Path]
 OP = OperationId(1)
 CH = ChannelId(1)
-
-
-def secure(live: RunningCore, certificate: Files, *, version: ssl.TLSVersion | None = None) -> ssl.SSLSocket:
-    context = ssl.create_default_context(cafile=str(certificate[0]))
-    if version is not None:
-        context.maximum_version = version
-    context.set_alpn_protocols(["h2", "http/1.1"])
-    assert live.extra is not None
-    return context.wrap_socket(live.connect(live.extra), server_hostname="localhost")
-
-
-def secured(live: RunningCore, certificate: Files) -> tuple[ssl.SSLSocket, ChannelId]:
-    """Connect a peer over TLS; return it with its channel id."""
-    return secure(live, certificate), live.expect(Accepted).ch
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_server_echo(runtime: str, certificate: Files, version: ssl.TLSVersion) -> None:
     with running(runtime, echo, tls=server_context(*certificate)) as live:
-        sock = secure(live, certificate, version=version)
+        sock = tls_client(live, certificate, version=version)
         accepted = live.expect(Accepted)
         assert accepted.tls
         assert accepted.alpn == "h2"
@@ -95,54 +68,10 @@ def test_ciphers_that_http2_forbids_are_not_taken(ciphers: str, taken: bool, cer
         server.do_handshake()
 
 
-def test_server_sends_much_to_a_slow_reader_then_closes(runtime: str, certificate: Files) -> None:
-    size = 5_000_000
-    with running(runtime, tls=server_context(*certificate)) as live:
-        sock, ch = secured(live, certificate)
-        live.order(Send(ch, b"a" * size), Send(ch, b"b"), CloseWrite(ch))
-        assert 0 < live.expect(Sent).n < size
-        data = read_all(sock)
-        assert len(data) == size + 1
-        assert data[-1:] == b"b"
-        sock.unwrap().close()
-        assert live.closed(ch).why == ""
-        assert sum(fact.n for fact in live.seen if isinstance(fact, Sent)) == size + 1
-
-
-def test_reading_continues_after_our_close(runtime: str, certificate: Files) -> None:
-    with running(runtime, tls=server_context(*certificate)) as live:
-        sock, ch = secured(live, certificate)
-        live.order(Send(ch, b"bye"), CloseWrite(ch))
-        assert read_all(sock) == b"bye"
-        sock.sendall(b"still here")
-        assert live.expect(Received) == Received(ch, b"still here")
-        sock.unwrap().close()
-        assert live.closed(ch).why == ""
-
-
 def test_an_end_without_close_notify_is_reported(runtime: str, certificate: Files) -> None:
-    with running(runtime, tls=server_context(*certificate)) as live:
-        sock, ch = secured(live, certificate)
+    with connected(runtime, certificate=certificate) as (live, sock, ch):
         sock.shutdown(socket.SHUT_WR)
         assert "close_notify" in live.closed(ch).why
-        sock.close()
-
-
-def test_pause_and_resume(runtime: str, certificate: Files) -> None:
-    def react(fact: Fact) -> list[Command]:
-        return [PauseReading(fact.ch)] if isinstance(fact, Accepted) and fact.tls else []
-
-    with running(runtime, react, tls=server_context(*certificate)) as live:
-        sock = secure(live, certificate)
-        sock.sendall(b"early")
-        ch = live.expect(Accepted).ch
-        live.order(Send(ch, b"1"))
-        assert read_exactly(sock, 1) == b"1"
-        live.order(ResumeReading(ch))
-        assert live.expect(Received) == Received(ch, b"early")
-        live.order(Abort(ch))
-        live.closed(ch)
-        sock.close()
 
 
 def test_closing_while_paused_with_data_unread(runtime: str, certificate: Files) -> None:
@@ -179,28 +108,8 @@ def test_closing_while_paused_with_data_unread(runtime: str, certificate: Files)
         live.closed(ch)
 
 
-def test_the_peer_resets(runtime: str, certificate: Files) -> None:
-    with running(runtime, tls=server_context(*certificate)) as live:
-        sock, ch = secured(live, certificate)
-        reset(sock)
-        assert live.closed(ch).why
-
-
-def test_the_peer_resets_while_we_write(runtime: str, certificate: Files) -> None:
-    with running(runtime, tls=server_context(*certificate)) as live:
-        for blocked in (True, False):
-            sock, ch = secured(live, certificate)
-            live.order(PauseReading(ch), Send(ch, b"x" * (16_000_000 if blocked else 1)))
-            assert read_exactly(sock, 1) == b"x"
-            reset(sock)
-            if not blocked:
-                live.order(Send(ch, b"x" * 1000), CloseWrite(ch))
-            assert live.closed(ch).why
-
-
 def test_closing_with_much_unsent_output(runtime: str, certificate: Files) -> None:
-    with running(runtime, tls=server_context(*certificate)) as live:
-        sock, ch = secured(live, certificate)
+    with connected(runtime, certificate=certificate) as (live, sock, ch):
         live.order(Send(ch, b"a" * 3_000_000))
         live.order(CloseWrite(ch))
         assert len(read_all(sock)) == 3_000_000
@@ -209,12 +118,9 @@ def test_closing_with_much_unsent_output(runtime: str, certificate: Files) -> No
 
 
 def test_garbage_in_the_stream_ends_the_channel(runtime: str, certificate: Files) -> None:
-    with running(runtime, tls=server_context(*certificate)) as live:
-        sock, ch = secured(live, certificate)
-        raw = socket.socket(fileno=sock.detach())
+    with connected(runtime, certificate=certificate) as (live, sock, ch), socket.socket(fileno=sock.detach()) as raw:
         raw.sendall(b"this is no TLS record at all")
         assert live.closed(ch).why.startswith("TLS")
-        raw.close()
 
 
 def test_failed_handshakes_are_not_reported(runtime: str, certificate: Files) -> None:
@@ -242,7 +148,7 @@ def test_handshakes_are_bounded_in_time_and_number(
             assert sock.recv(1) == b""
             sock.close()
         monkeypatch.setattr(listen_module, "HANDSHAKE_TIMEOUT", TIMEOUT)  # a busy machine may need more than 0.3 s
-        sock = secure(live, certificate)
+        sock = tls_client(live, certificate)
         assert live.expect(Accepted).tls
         sock.close()
 
@@ -256,9 +162,6 @@ def test_stopping_drops_handshakes(runtime: str, certificate: Files) -> None:
             assert sock.recv(1) == b""
         sock.close()
         other.close()
-
-
-# --- the client's role -------------------------------------------------------------------------------------------
 
 
 class TlsServer:
@@ -357,13 +260,12 @@ def test_a_server_that_hangs_up_or_is_silent(runtime: str) -> None:
         peer.close()
 
 
-# --- files -------------------------------------------------------------------------------------------------------
-
-
 def test_files_that_cannot_be_used(certificate: Files, tmp_path: Path) -> None:
     cert, key = certificate
     with pytest.raises(TlsFileError, match="cannot read"):
         server_context(tmp_path / "none.pem", key)
+    with pytest.raises(TlsFileError, match="NUL"):
+        server_context("a\0b")
     with pytest.raises(TlsFileError, match="cannot use"):
         server_context(cert)  # no key in it
     with pytest.raises(TlsFileError, match="cannot use"):

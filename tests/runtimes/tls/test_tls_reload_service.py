@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.net.listener import Listener, bind
-from runtimes.tls.contexts import TlsFileError, server_context
+from runtimes.tls.contexts import server_context
 from svc_proto.basics.certificate_pins import pin_of
 from svc_proto.commands import ReloadTls, TlsReloaded
 from svc_proto.facts import Accepted, Done, Failed, FailureKind, OperationId, Reloading
@@ -123,11 +123,6 @@ def test_unusable_certificates_change_nothing(runtime: str, files: tuple[Path, P
         assert shown(live) == before
 
 
-def test_listeners_without_files(runtime: str) -> None:
-    with running(runtime) as live:
-        assert live.done(ReloadTls(OP)) == TlsReloaded(())
-
-
 def test_reload_by_the_handle(runtime: str, files: tuple[Path, Path]) -> None:
     with running(runtime, lambda fact: [ReloadTls(OP)] if isinstance(fact, Reloading) else []) as live:
         live.handle.reload()
@@ -142,8 +137,3 @@ def test_a_context_has_its_files_and_its_pin(files: tuple[Path, Path]) -> None:
     context = server_context(*files)
     assert (context.cert, context.key) == files
     assert context.reload().pin() == context.pin() == pin_of(ssl.PEM_cert_to_DER_cert(files[0].read_text()))
-
-
-def test_a_name_that_no_file_has() -> None:
-    with pytest.raises(TlsFileError, match="NUL"):
-        server_context("a\0b")
