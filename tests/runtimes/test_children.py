@@ -26,15 +26,8 @@ from svc_proto.commands import (
     SignalName,
     TerminalSize,
 )
-from svc_proto.facts import (
-    ChannelId,
-    Closed,
-    Fact,
-    ReadClosed,
-    Received,
-    Sent,
-)
-from tests.runtimes.processes.spawned_child import CH, ERR, SIZE, SpawnedChild, wait_gone
+from svc_proto.facts import ChannelId, Closed, Fact, ReadClosed, Received, Sent
+from tests.runtimes.processes.spawned_child import CH, ERR, SIZE, SpawnedChild, spawned, wait_gone
 from tests.runtimes.scripted_core import running
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -44,8 +37,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def test_echo_through_cat_and_the_end_of_its_input(runtime: str) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, "cat")
+    with spawned(runtime, "cat") as (live, child):
         child.send(b"hello")
         child.until(b"hello")
         live.order(Send(CH, b" world"), CloseWrite(CH), CloseWrite(CH), Send(CH, b"never"))
@@ -58,15 +50,13 @@ def test_echo_through_cat_and_the_end_of_its_input(runtime: str) -> None:
 @pytest.mark.parametrize(("shell", "status"), [("exit 7", 7), ("kill -KILL $$", -9), ("kill -TERM $$", -15)])
 @pytest.mark.parametrize("terminal", [False, True])
 def test_exit_statuses(runtime: str, shell: str, status: int, terminal: bool) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell=f"echo last; {shell}", terminal=terminal)
+    with spawned(runtime, shell=f"echo last; {shell}", terminal=terminal) as (_, child):
         assert child.closed().exit == status
         assert child.data.strip() == b"last"
 
 
 def test_standard_error_is_a_separate_channel(runtime: str) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="echo out; echo err >&2; exit 3", stderr=ERR)
+    with spawned(runtime, shell="echo out; echo err >&2; exit 3", stderr=ERR) as (live, child):
         live.order(Send(ERR, b"x"), CloseWrite(ERR))
         assert child.closed() == Closed(CH, "exit status 3", 3)
         assert (child.data, child.errors) == (b"out\n", b"err\n")
@@ -74,22 +64,19 @@ def test_standard_error_is_a_separate_channel(runtime: str) -> None:
 
 
 def test_standard_error_can_be_aborted(runtime: str) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="trap '' PIPE; read go; echo err >&2; echo out", stderr=ERR)
+    with spawned(runtime, shell="trap '' PIPE; read go; echo err >&2; echo out", stderr=ERR) as (live, child):
         live.order(Abort(ERR), Abort(ERR))
         assert child.closed(ERR) == Closed(ERR, "aborted")
         child.send(b"go\n")
         assert child.closed() == Closed(CH, "exit status 0", 0)
         assert child.data == b"out\n"
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="echo err >&2; echo out")
+    with spawned(runtime, shell="echo err >&2; echo out") as (_, child):
         assert child.closed().exit == 0
         assert child.data == b"out\n"
 
 
 def test_standard_error_can_be_paused_and_ends_with_the_child(runtime: str) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="read line; echo err >&2", stderr=ERR)
+    with spawned(runtime, shell="read line; echo err >&2", stderr=ERR) as (live, child):
         live.order(PauseReading(ERR))
         child.send(b"go\n")
         while not any(isinstance(fact, ReadClosed) for fact in child.facts):
@@ -101,14 +88,11 @@ def test_standard_error_can_be_paused_and_ends_with_the_child(runtime: str) -> N
 
 
 def test_environment_and_folder(runtime: str, tmp_path: Path) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(
-            live, shell='echo "$A-$HOME"; pwd', env=(("A", "é"),), cwd=str(tmp_path), inherited_env=("HOME",)
-        )
+    place, shell = str(tmp_path), 'echo "$A-$HOME"; pwd'
+    with spawned(runtime, shell=shell, env=(("A", "é"),), cwd=place, inherited_env=("HOME",)) as (_, child):
         child.closed()
         assert child.data.decode() == f"é-{os.environ['HOME']}\n{tmp_path}\n"
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell='echo "$A"; pwd; tty', env=(("A", "b"),), cwd=str(tmp_path), terminal=True)
+    with spawned(runtime, shell='echo "$A"; pwd; tty', env=(("A", "b"),), cwd=place, terminal=True) as (_, child):
         child.closed()
         assert child.data.decode().split()[:2] == ["b", str(tmp_path)]
         assert b"/dev/pts/" in child.data
@@ -118,32 +102,25 @@ def test_environment_and_folder(runtime: str, tmp_path: Path) -> None:
 def test_a_child_gets_only_named_variables(runtime: str, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("API_SERVER_KEY", "SVC_ODD", "SVC_ODDER", "PATH2"):
         monkeypatch.setenv(name, f"is-{name}")
-    with running(runtime) as live:
-        child = SpawnedChild(
-            live, "/usr/bin/env", terminal=terminal, inherited_env=("SVC_ODD*", "PATH", "ABSENT"), env=(("A", "b"),)
-        )
+    inherited = ("SVC_ODD*", "PATH", "ABSENT")
+    with spawned(runtime, "/usr/bin/env", terminal=terminal, inherited_env=inherited, env=(("A", "b"),)) as (_, child):
         child.closed()
     named = {line.partition("=")[0] for line in child.data.decode().splitlines()}
     assert named - {"LC_CTYPE"} == {"SVC_ODD", "SVC_ODDER", "PATH", "A"}  # which Python sets where it sees no locale
 
 
-def test_20_000_lines_in_order(runtime: str) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, "seq", "20000")
+@pytest.mark.parametrize(("terminal", "line"), [(False, b"%d\n"), (True, b"%d\r\n")])
+def test_20_000_lines_in_order(runtime: str, terminal: bool, line: bytes) -> None:
+    with spawned(runtime, "seq", "20000", terminal=terminal) as (_, child):
         assert child.closed().exit == 0
-        assert child.data == b"".join(b"%d\n" % n for n in range(1, 20_001))
-    with running(runtime) as live:
-        child = SpawnedChild(live, "seq", "20000", terminal=True)
-        assert child.closed().exit == 0
-        assert child.data == b"".join(b"%d\r\n" % n for n in range(1, 20_001))
+        assert child.data == b"".join(line % n for n in range(1, 20_001))
 
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_output_escaped_for_json(runtime: str, tmp_path: Path, terminal: bool) -> None:
     said = 'Grüße "from" C:\\ \t\x1b[1m\n' * 2000
     (tmp_path / "said").write_text(said)
-    with running(runtime) as live:
-        child = SpawnedChild(live, "cat", str(tmp_path / "said"), terminal=terminal, detached=True)
+    with spawned(runtime, "cat", str(tmp_path / "said"), terminal=terminal, detached=True) as (_, child):
         assert child.closed().exit == 0
     shown = said.replace("\n", "\r\n") if terminal else said
     assert child.data.decode() == json.dumps(shown, ensure_ascii=False)[1:-1]
@@ -164,8 +141,7 @@ def test_the_end_of_a_terminal_is_read_twice(runtime: str, error: int, monkeypat
 
     exited = False
     monkeypatch.setattr(os, "read", reading)
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="read go; echo late", terminal=True)
+    with spawned(runtime, shell="read go; echo late", terminal=True) as (live, child):
         live.order(PauseReading(CH))
         child.send(b"\n")
         live.expect(Sent)
@@ -185,8 +161,7 @@ def test_terminal_reads_have_the_full_size(runtime: str, monkeypatch: pytest.Mon
         return read(fd, n)
 
     monkeypatch.setattr(os, "read", reading)
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="read go; seq 20000", terminal=True)
+    with spawned(runtime, shell="read go; seq 20000", terminal=True) as (live, child):
         live.order(PauseReading(CH))
         child.send(b"\n")
         live.expect(Sent)
@@ -202,8 +177,8 @@ def test_terminal_reads_have_the_full_size(runtime: str, monkeypatch: pytest.Mon
 def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
     size = 1_000_000
     raw = "stty raw -echo; " if terminal else ""
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell=f"{raw}echo ready; read go; head -c {size} | cksum", terminal=terminal)
+    shell = f"{raw}echo ready; read go; head -c {size} | cksum"
+    with spawned(runtime, shell=shell, terminal=terminal) as (live, child):
         child.until(b"ready")
         body = bytes(range(65, 85)) * (size // 20)
         child.send(body[: size // 2])
@@ -213,10 +188,8 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
         live.order(Abort(CH))
         assert child.closed() == Closed(CH, "aborted", None)
         wait_gone(child.pid)
-    with running(runtime) as live:
-        child = SpawnedChild(
-            live, shell=f"{raw}echo ready; read go; echo went; head -c {size} | wc -c", terminal=terminal
-        )
+    shell = f"{raw}echo ready; read go; echo went; head -c {size} | wc -c"
+    with spawned(runtime, shell=shell, terminal=terminal) as (live, child):
         child.until(b"ready")
         live.order(Send(CH, b"go\n"), *[Send(CH, body[:100_000])] * 10)
         assert child.closed().exit == 0
@@ -225,8 +198,7 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
 
 
 def test_input_after_the_child_closed_it_is_discarded(runtime: str, gate: Path) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell=f"exec 0<&-; echo closed; read go <{gate}; echo on")
+    with spawned(runtime, shell=f"exec 0<&-; echo closed; read go <{gate}; echo on") as (live, child):
         child.until(b"closed")
         child.send(b"x" * 300_000)
         assert live.expect(Sent) == Sent(CH, 300_000)
@@ -240,8 +212,7 @@ def test_input_after_the_child_closed_it_is_discarded(runtime: str, gate: Path) 
 
 def test_the_outbox_is_limited(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "OUTBOX_LIMIT", 1000)
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="kill -STOP $$")
+    with spawned(runtime, shell="kill -STOP $$") as (_, child):
         child.send(b"z" * 400_000)
         assert "unsent" in child.closed().why
 
@@ -250,8 +221,7 @@ def test_the_outbox_is_limited(runtime: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_shell_in_a_terminal(runtime: str) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, "/bin/sh", terminal=True, env=(("PS1", "ready> "), ("ENV", "")))
+    with spawned(runtime, "/bin/sh", terminal=True, env=(("PS1", "ready> "), ("ENV", ""))) as (live, child):
         child.until(b"ready> ")
         child.send(b"stty size; echo pid=$$ group=$(ps -o tpgid= -p $$ 2>/dev/null || echo $$)\n")
         child.until(b"24 80")
@@ -268,8 +238,7 @@ def test_a_shell_in_a_terminal(runtime: str) -> None:
 
 def test_resizing_the_terminal_signals_the_child(runtime: str) -> None:
     script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do read line; done"
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell=script, terminal=True)
+    with spawned(runtime, shell=script, terminal=True) as (live, child):
         child.until(b"ready")
         live.order(ResizeTerminal(CH, TerminalSize(33, 44)))
         child.send(b"\n")  # some shells only run a trap between two commands
@@ -278,32 +247,27 @@ def test_resizing_the_terminal_signals_the_child(runtime: str) -> None:
 
 
 def test_control_c_through_the_terminal(runtime: str) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="echo ready; exec cat", terminal=True)
+    with spawned(runtime, shell="echo ready; exec cat", terminal=True) as (_, child):
         child.until(b"ready")
         child.send(b"\x03")
         assert child.closed() == Closed(CH, "ended by SIGINT", -2)
 
 
 def test_the_end_of_a_terminals_input(runtime: str) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="echo ready; cat", terminal=True)
+    with spawned(runtime, shell="echo ready; cat", terminal=True) as (live, child):
         child.until(b"ready")
         live.order(Send(CH, b"a line that has begun"), CloseWrite(CH), Send(CH, b"never"))
         assert child.closed().exit == 0
         assert child.data.count(b"a line that has begun") == 2
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="stty raw; echo ready; head -c 3", terminal=True)
+    with spawned(runtime, shell="stty raw; echo ready; head -c 3", terminal=True) as (live, child):
         child.until(b"ready")
         live.order(Send(CH, b"abc"), CloseWrite(CH))
         assert child.closed().exit == 0
 
 
 def test_a_terminal_that_its_child_has_closed(runtime: str, gate: Path) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(
-            live, shell=f"trap '' HUP; exec </dev/null >/dev/null 2>&1; read go <{gate}", terminal=True
-        )
+    shell = f"trap '' HUP; exec </dev/null >/dev/null 2>&1; read go <{gate}"
+    with spawned(runtime, shell=shell, terminal=True) as (live, child):
         while not isinstance(child.step(), ReadClosed):
             pass
         live.order(PauseReading(CH), ResumeReading(CH), Send(CH, b"absent"), CloseWrite(CH))
@@ -317,8 +281,7 @@ def test_a_terminal_that_its_child_has_closed(runtime: str, gate: Path) -> None:
 
 @pytest.mark.parametrize("name", SignalName)
 def test_signals_go_to_the_group(runtime: str, name: SignalName) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="sleep 1000 & echo $! ready; wait")
+    with spawned(runtime, shell="sleep 1000 & echo $! ready; wait") as (live, child):
         child.until(b"ready")
         live.order(Signal(CH, name))
         closed = child.closed()
@@ -357,8 +320,7 @@ def test_a_pause_stops_yes(runtime: str, terminal: bool) -> None:
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_output_before_the_exit_waits_for_a_paused_reader(runtime: str, terminal: bool) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="read go; echo the last words", terminal=terminal)
+    with spawned(runtime, shell="read go; echo the last words", terminal=terminal) as (live, child):
         live.order(PauseReading(CH), PauseReading(CH))
         child.send(b"\n")
         live.expect(Sent)

@@ -5,22 +5,14 @@ from __future__ import annotations
 import os
 import re
 import select
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from svc_proto.commands import (
-    Send,
-    Spawn,
-    Spawned,
-    TerminalSize,
-)
-from svc_proto.facts import (
-    ChannelId,
-    Closed,
-    Fact,
-    OperationId,
-    Received,
-)
-from tests.runtimes.scripted_core import TIMEOUT, RunningCore
+from svc_proto.commands import Send, Spawn, Spawned, TerminalSize
+from svc_proto.facts import ChannelId, Closed, Fact, OperationId, Received
+from tests.runtimes.scripted_core import TIMEOUT, RunningCore, running
 
 SIZE = TerminalSize(80, 24)
 CH, ERR = ChannelId(101), ChannelId(103)
@@ -90,3 +82,10 @@ class SpawnedChild:
 
     def send(self, data: bytes) -> None:
         self.live.order(Send(CH, data))
+
+
+@contextmanager
+def spawned(runtime: str, *argv: str, **options: Any) -> Iterator[tuple[RunningCore, SpawnedChild]]:
+    """Run a scripted core that has spawned one child."""
+    with running(runtime) as live:
+        yield live, SpawnedChild(live, *argv, **options)

@@ -29,29 +29,17 @@ from svc_proto.commands import (
     SignalName,
     Spawn,
 )
-from svc_proto.facts import (
-    ChannelId,
-    Closed,
-    Done,
-    Fact,
-    Failed,
-    FailureKind,
-    OperationId,
-)
-from tests.runtimes.processes.spawned_child import CH, ERR, OP, SIZE, SpawnedChild, children, wait_gone
-from tests.runtimes.scripted_core import TIMEOUT, ops, running
+from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, FailureKind, OperationId
+from tests.runtimes.processes.spawned_child import CH, ERR, OP, SIZE, SpawnedChild, children, spawned, wait_gone
+from tests.runtimes.scripted_core import TIMEOUT, new_op, running
 from tests.runtimes.test_operations import refusal
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
-# --- ends ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_grandchild_does_not_hold_the_end_back(runtime: str, terminal: bool) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="trap '' HUP; sleep 1000 & echo $! bye; exit 4", terminal=terminal)
+    with spawned(runtime, shell="trap '' HUP; sleep 1000 & echo $! bye; exit 4", terminal=terminal) as (_, child):
         assert child.closed().exit == 4
         assert b"bye" in child.data
         pid = int(child.data.split()[0])
@@ -61,8 +49,7 @@ def test_a_grandchild_does_not_hold_the_end_back(runtime: str, terminal: bool) -
 
 def test_a_grandchild_that_goes_on_writing(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_output, "MAX_AFTER_EXIT", 100_000)
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="yes & echo $! bye; exit 4")
+    with spawned(runtime, shell="yes & echo $! bye; exit 4") as (_, child):
         assert child.closed().exit == 4
         assert b"bye" in child.data
         pid = int(re.search(rb"(\d+) bye", child.data)[1])  # type: ignore[index]
@@ -71,8 +58,7 @@ def test_a_grandchild_that_goes_on_writing(runtime: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_abort_detaches_without_signal_or_zombie(runtime: str, terminal: bool) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, "cat", terminal=terminal, stderr=None if terminal else ERR)
+    with spawned(runtime, "cat", terminal=terminal, stderr=None if terminal else ERR) as (live, child):
         live.order(Abort(CH), Send(CH, b"x"), Signal(CH, SignalName.KILL), Abort(CH))
         assert child.closed() == Closed(CH, "aborted", None)
         if not terminal:
@@ -99,16 +85,14 @@ def test_100_quick_spawns_and_aborts(runtime: str) -> None:
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_exit_ends_running_children(runtime: str, terminal: bool) -> None:
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="echo ready; sleep 1000", terminal=terminal)
+    with spawned(runtime, shell="echo ready; sleep 1000", terminal=terminal) as (_, child):
         child.until(b"ready")
     wait_gone(child.pid)
 
 
 def test_exit_with_a_child_that_does_not_end(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reaper, "HANGUP_TIMEOUT", 0.1)
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="trap '' HUP; echo ready; while :; do :; done", terminal=True)
+    with spawned(runtime, shell="trap '' HUP; echo ready; while :; do :; done", terminal=True) as (_, child):
         child.until(b"ready")
     wait_gone(child.pid)
 
@@ -159,14 +143,10 @@ def test_becoming_another_program(runtime: str, monkeypatch: pytest.MonkeyPatch)
 def test_without_pidfd_a_thread_waits(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pidfd_open = os.pidfd_open
     monkeypatch.delattr(os, "pidfd_open")
-    with running(runtime) as live:
-        child = SpawnedChild(live, shell="cat; exit 9", terminal=True)
+    with spawned(runtime, shell="cat; exit 9", terminal=True) as (live, child):
         live.order(CloseWrite(CH))
         assert child.closed().exit == 9
     monkeypatch.setattr(os, "pidfd_open", pidfd_open, raising=False)
-
-
-# --- what cannot be run --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -200,24 +180,22 @@ def test_programs_that_cannot_be_run(runtime: str, tmp_path: Path, terminal: boo
 
 
 def test_odd_orders(runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    op = ops()
-    next(op)
     path = tmp_path / "file"
     path.write_bytes(b"x")
     with running(runtime, services=Services()) as live:
         child = SpawnedChild(live, "cat")
         assert (
-            refusal(live, Spawn(next(op), ChannelId(7), ("cat",), terminal=SIZE, stderr=ChannelId(9)))
+            refusal(live, Spawn(new_op(), ChannelId(7), ("cat",), terminal=SIZE, stderr=ChannelId(9)))
             is FailureKind.INVALID
         )
-        handle = live.done(OpenFile(next(op), str(path))).handle
-        assert refusal(live, SendFile(next(op), CH, handle, 0, 1)) is FailureKind.UNSUPPORTED
+        handle = live.done(OpenFile(new_op(), str(path))).handle
+        assert refusal(live, SendFile(new_op(), CH, handle, 0, 1)) is FailureKind.UNSUPPORTED
         live.order(ResizeTerminal(CH, SIZE), ResizeTerminal(ChannelId(2), SIZE), Signal(ChannelId(2), SignalName.KILL))
         with monkeypatch.context() as patched:
             patched.setattr(reaper, "MAX_CHILDREN", 1)
-            assert refusal(live, Spawn(next(op), ChannelId(7), ("cat",))) is FailureKind.TOO_LARGE
+            assert refusal(live, Spawn(new_op(), ChannelId(7), ("cat",))) is FailureKind.TOO_LARGE
         with monkeypatch.context() as patched:
             patched.setattr(sys, "executable", "")
-            assert refusal(live, Spawn(next(op), ChannelId(7), ("cat",), terminal=SIZE)) is FailureKind.UNSUPPORTED
+            assert refusal(live, Spawn(new_op(), ChannelId(7), ("cat",), terminal=SIZE)) is FailureKind.UNSUPPORTED
         live.order(CloseWrite(CH))
         assert child.closed().exit == 0
