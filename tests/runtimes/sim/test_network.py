@@ -8,7 +8,7 @@ from runtimes.sim.connection import READ_SIZE
 from runtimes.sim.contract import ContractError
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import SimPort
-from runtimes.sim.raw_peer import ConnectFailed
+from runtimes.sim.raw_peer import ConnectFailed, RawPeer
 from runtimes.sim.simulation import Simulation
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, PauseReading, ResumeReading, Send
 from svc_proto.facts import (
@@ -26,7 +26,7 @@ from svc_proto.facts import (
     Received,
     Sent,
 )
-from tests.runtimes.sim.toy_cores import OUT, ToyCore, ToyNetwork, connect, connected, echo
+from tests.runtimes.sim.toy_cores import OUT, ToyCore, ToyNetwork, connect, connected
 
 CH = ChannelId(2)
 
@@ -34,9 +34,7 @@ CH = ChannelId(2)
 # --- connecting ----------------------------------------------------------------------------------------------------
 
 
-def test_an_accepted_channel_has_both_addresses() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_an_accepted_channel_has_both_addresses(bench: ToyNetwork, wire: RawPeer) -> None:
     (fact,) = bench.toy.of(Accepted)
     assert fact == Accepted(CH, Address("10.0.0.2", 49152), Address("10.0.0.1", 80))
     assert wire.local == fact.peer
@@ -44,16 +42,14 @@ def test_an_accepted_channel_has_both_addresses() -> None:
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "::1"])
-def test_loopback_is_the_host_itself(name: str) -> None:
-    bench = ToyNetwork(Simulation())
+def test_loopback_is_the_host_itself(bench: ToyNetwork, name: str) -> None:
     bench.world.connect(bench.relay, name, 80)
     assert bench.toy.of(Accepted)[0].peer.host == "127.0.0.1"
     with pytest.raises(ConnectFailed, match="refused"):
         bench.world.connect(bench.phone, name, 80)
 
 
-def test_dns_names_lead_to_hosts() -> None:
-    bench = ToyNetwork(Simulation())
+def test_dns_names_lead_to_hosts(bench: ToyNetwork) -> None:
     bench.world.network.name("Relay.example", "10.0.0.1")
     bench.world.connect(bench.phone, "relay.EXAMPLE", 80)
     with pytest.raises(ConnectFailed, match="UNREACHABLE: name not found") as caught:
@@ -74,8 +70,7 @@ def test_a_port_is_open_from_ready_on() -> None:
         world.listen(relay, 80)
 
 
-def test_a_core_connects_to_a_scripted_peer() -> None:
-    bench = ToyNetwork(Simulation())
+def test_a_core_connects_to_a_scripted_peer(bench: ToyNetwork) -> None:
     listener = bench.world.listen(bench.phone, 443)
     answer = connect(bench, "phone", 443)
     wire = listener.accept()
@@ -106,20 +101,17 @@ def test_first_bytes_of_a_server_arrive_after_the_handshake() -> None:
         assert bench.toy.received(1) == b"220 hello"
 
 
-def test_a_refused_connection_fails_after_a_round_trip() -> None:
-    bench = ToyNetwork(Simulation())
+def test_a_refused_connection_fails_after_a_round_trip(bench: ToyNetwork) -> None:
     assert connect(bench, "phone", 81) == Failure(FailureKind.UNREACHABLE, "connection refused")
     assert 1000.002 <= bench.world.now <= 1000.004
 
 
-def test_an_absent_host_times_out() -> None:
-    bench = ToyNetwork(Simulation())
+def test_an_absent_host_times_out(bench: ToyNetwork) -> None:
     assert connect(bench, "10.9.9.9", 80) == Failure(FailureKind.TIMED_OUT, "connecting timed out")
     assert bench.world.now == 1020.0
 
 
-def test_a_partition_that_ends_in_time_lets_a_handshake_through() -> None:
-    bench = ToyNetwork(Simulation())
+def test_a_partition_that_ends_in_time_lets_a_handshake_through(bench: ToyNetwork) -> None:
     bench.world.listen(bench.phone, 80)
     bench.world.network.partition(bench.phone, bench.relay)
     bench.world.after(5.0, bench.world.network.heal)
@@ -147,8 +139,7 @@ def test_a_server_that_aborts_at_once() -> None:
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.0021, 30.0])
-def test_giving_up_connecting(wait: float) -> None:
-    bench = ToyNetwork(Simulation())
+def test_giving_up_connecting(bench: ToyNetwork, wait: float) -> None:
     listener = bench.world.listen(bench.phone, 80)
     if wait == 30.0:
         bench.world.network.connect_timeout = 60.0
@@ -188,20 +179,6 @@ def test_tls_and_alpn() -> None:
 # --- bytes ---------------------------------------------------------------------------------------------------------
 
 
-def test_echo() -> None:
-    bench = ToyNetwork(Simulation(), echo)
-    wire = connected(bench)
-    wire.send(b"hello, world")
-    assert wire.read_until(b", ") == b"hello, "
-    assert wire.read_exactly(5) == b"world"
-    wire.close_write()
-    assert wire.read_all() == b""
-    bench.world.run_idle()
-    assert wire.closed
-    assert bench.toy.facts[-2:] == [ReadClosed(CH), Closed(CH)]
-    assert bench.world.network.connections == ()
-
-
 def test_chunking_is_random_and_keeps_order() -> None:
     sizes = []
     data = bytes(range(256)) * 8
@@ -228,9 +205,7 @@ def test_connections_overtake_each_other() -> None:
     assert len(orders) > 2
 
 
-def test_a_sender_stops_at_the_window_of_a_reader_that_does_not_read() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_a_sender_stops_at_the_window_of_a_reader_that_does_not_read(bench: ToyNetwork, wire: RawPeer) -> None:
     wire.pause()
     bench.order(Send(CH, bytes(100_000)), Send(CH, bytes(50_000)))
     bench.world.run_for(30.0)
@@ -242,9 +217,7 @@ def test_a_sender_stops_at_the_window_of_a_reader_that_does_not_read() -> None:
     assert sum(fact.n for fact in bench.toy.of(Sent)) == 150_000
 
 
-def test_a_paused_core_stops_its_peer() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_a_paused_core_stops_its_peer(bench: ToyNetwork, wire: RawPeer) -> None:
     bench.order(PauseReading(CH), PauseReading(CH))
     wire.send(b"x" * 200_000)
     wire.close_write()
@@ -287,9 +260,7 @@ def test_one_read_may_be_under_way_when_pausing() -> None:
     assert len(bench.toy.of(Received)) == 2
 
 
-def test_an_empty_send_has_no_effect() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_an_empty_send_has_no_effect(bench: ToyNetwork, wire: RawPeer) -> None:
     bench.order(Send(CH, b""), CloseWrite(CH))
     assert wire.read_all() == b""
     assert bench.toy.of(Sent) == []
@@ -298,9 +269,7 @@ def test_an_empty_send_has_no_effect() -> None:
 # --- ends ----------------------------------------------------------------------------------------------------------
 
 
-def test_after_a_fin_the_other_direction_goes_on() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_after_a_fin_the_other_direction_goes_on(bench: ToyNetwork, wire: RawPeer) -> None:
     wire.close_write()
     wire.close_write()
     wire.send(b"too late")
@@ -316,9 +285,7 @@ def test_after_a_fin_the_other_direction_goes_on() -> None:
     assert wire.closed
 
 
-def test_abort_loses_bytes_in_flight() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_abort_loses_bytes_in_flight(bench: ToyNetwork, wire: RawPeer) -> None:
     bench.order(Send(CH, b"never seen"), Abort(CH), Abort(CH), Send(CH, b"ignored"), CloseWrite(CH))
     bench.world.run_idle()
     assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
@@ -334,9 +301,7 @@ def test_abort_loses_bytes_in_flight() -> None:
     wire.pause()
 
 
-def test_abort_after_a_fin_loses_nothing() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_abort_after_a_fin_loses_nothing(bench: ToyNetwork, wire: RawPeer) -> None:
     bench.order(Send(CH, b"last words"), CloseWrite(CH), Abort(CH))
     bench.world.run_idle()
     assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
@@ -346,19 +311,7 @@ def test_abort_after_a_fin_loses_nothing() -> None:
     assert bench.world.network.connections == ()
 
 
-def test_a_peer_that_resets() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
-    wire.send(b"lost")
-    wire.abort()
-    bench.world.run_idle()
-    assert bench.toy.of(Received) == []
-    assert bench.toy.of(Closed) == [Closed(CH, "reset by the peer")]
-
-
-def test_killed_with_unread_data() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_killed_with_unread_data(bench: ToyNetwork, wire: RawPeer) -> None:
     bench.order(PauseReading(CH))
     wire.send(b"unread")
     bench.world.run_for(1.0)

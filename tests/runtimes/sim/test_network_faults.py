@@ -8,24 +8,16 @@ from hypothesis import strategies as st
 
 from runtimes.sim.faults import Faults
 from runtimes.sim.network import SimNetwork
+from runtimes.sim.raw_peer import RawPeer
 from runtimes.sim.simulation import Simulation
 from svc_proto.commands import Abort, CloseWrite, Connect, Exit, PauseReading, ResumeReading, Send
-from svc_proto.facts import (
-    ChannelId,
-    Closed,
-    Failure,
-    OperationId,
-    Received,
-    Sent,
-)
+from svc_proto.facts import ChannelId, Closed, Failure, OperationId, Received, Sent
 from tests.runtimes.sim.toy_cores import OUT, ToyNetwork, connected, echo
 
 CH = ChannelId(2)
 
 
-def test_a_cut_ends_both_sides() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_a_cut_ends_both_sides(bench: ToyNetwork, wire: RawPeer) -> None:
     wire.send(b"lost")
     bench.world.cut(wire.connection)
     wire.connection.cut()
@@ -50,9 +42,7 @@ def test_a_hung_connection_is_silent_until_it_is_mended() -> None:
     assert wire.read_exactly(6) == b"onetwo"
 
 
-def test_an_abort_into_a_black_hole_arrives_when_it_is_mended() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_an_abort_into_a_black_hole_arrives_when_it_is_mended(bench: ToyNetwork, wire: RawPeer) -> None:
     wire.connection.hang()
     bench.order(Abort(CH))
     bench.world.run_for(60.0)
@@ -107,9 +97,7 @@ def test_lost_segments_arrive_late() -> None:
 
 
 @pytest.mark.parametrize("what", ["cut", "hang"])
-def test_faults_break_connections(what: str) -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_faults_break_connections(bench: ToyNetwork, wire: RawPeer, what: str) -> None:
     bench.world.faults = Faults(cut=1.0) if what == "cut" else Faults(hang=1.0)
     wire.send(b"x" * 100_000)
     bench.world.run_for(10.0)
@@ -119,8 +107,7 @@ def test_faults_break_connections(what: str) -> None:
     assert Faults.some(0.0) == Faults.NONE
 
 
-def test_a_connection_that_is_cut_before_its_handshake_ends() -> None:
-    bench = ToyNetwork(Simulation())
+def test_a_connection_that_is_cut_before_its_handshake_ends(bench: ToyNetwork) -> None:
     listener = bench.world.listen(bench.phone, 80)
     bench.world.network.link(bench.relay, bench.phone, latency=0.1)
     bench.order(Connect(OperationId(901), OUT, "phone", 80))
@@ -131,9 +118,7 @@ def test_a_connection_that_is_cut_before_its_handshake_ends() -> None:
     assert isinstance(bench.toy.answer(901), Failure) or bench.toy.of(Closed)
 
 
-def test_an_abort_before_a_cut() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_an_abort_before_a_cut(bench: ToyNetwork, wire: RawPeer) -> None:
     wire.connection.cut()
     bench.order(Abort(CH))
     bench.world.run_idle()
@@ -141,8 +126,7 @@ def test_an_abort_before_a_cut() -> None:
     assert wire.why == "the connection was cut"
 
 
-def test_killed_while_connecting() -> None:
-    bench = ToyNetwork(Simulation())
+def test_killed_while_connecting(bench: ToyNetwork) -> None:
     listener = bench.world.listen(bench.phone, 80)
     bench.order(Connect(OperationId(901), OUT, "phone", 80))
     wire = listener.accept()
@@ -151,9 +135,7 @@ def test_killed_while_connecting() -> None:
     assert bench.toy.answer(901) is None
 
 
-def test_exit_after_the_own_fin() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
+def test_exit_after_the_own_fin(bench: ToyNetwork, wire: RawPeer) -> None:
     bench.order(Send(CH, b"bye"), CloseWrite(CH))
     bench.order(Exit(0))
     assert wire.read_all() == b"bye"

@@ -68,8 +68,7 @@ def unread(data: bytes = bytes(100_000)) -> tuple[ToyNetwork, RawPeer, OpenedFil
 # --- files ---------------------------------------------------------------------------------------------------------
 
 
-def test_reading_a_file_by_its_real_path() -> None:
-    bench = ToyNetwork(Simulation())
+def test_reading_a_file_by_its_real_path(bench: ToyNetwork) -> None:
     bench.relay.disk.put("/data/real/a.txt", b"0123456789")
     bench.relay.disk.symlink("/data/link", "real")
     file = opened(bench, "/data/link/../link/a.txt")
@@ -96,8 +95,7 @@ def test_reading_a_file_by_its_real_path() -> None:
         ("/link-to-secret", FailureKind.DENIED),
     ],
 )
-def test_files_that_do_not_open(path: str, kind: FailureKind) -> None:
-    bench = ToyNetwork(Simulation())
+def test_files_that_do_not_open(bench: ToyNetwork, path: str, kind: FailureKind) -> None:
     disk = bench.relay.disk
     disk.put("/file", b"")
     disk.symlink("/loop", "/loop")
@@ -108,8 +106,7 @@ def test_files_that_do_not_open(path: str, kind: FailureKind) -> None:
 
 
 @pytest.mark.parametrize("path", ["/tmp", "/pipe"])
-def test_special_files_open_but_cannot_be_read(path: str) -> None:
-    bench = ToyNetwork(Simulation())
+def test_special_files_open_but_cannot_be_read(bench: ToyNetwork, path: str) -> None:
     bench.relay.disk.special("/pipe")
     file = opened(bench, path)
     assert not file.regular
@@ -118,8 +115,7 @@ def test_special_files_open_but_cannot_be_read(path: str) -> None:
     assert bench.run_operation(lambda op: SendFile(op, CH, file.handle, 0, 1)).kind is FailureKind.INVALID
 
 
-def test_the_disk_as_a_test_sees_it() -> None:
-    bench = ToyNetwork(Simulation())
+def test_the_disk_as_a_test_sees_it(bench: ToyNetwork) -> None:
     disk = bench.relay.disk
     disk.put("/a/b", b"1")
     disk.symlink("/a/c", "/a/b")
@@ -161,8 +157,7 @@ def test_send_file() -> None:
     assert sum(fact.n for fact in bench.toy.of(Sent)) == 200_000
 
 
-def test_sending_past_the_end_of_a_file_fails() -> None:
-    bench = ToyNetwork(Simulation())
+def test_sending_past_the_end_of_a_file_fails(bench: ToyNetwork) -> None:
     bench.relay.disk.put("/small", b"abc")
     wire = bench.world.connect(bench.phone, "relay", 80)
     file = opened(bench, "/small")
@@ -184,29 +179,21 @@ def test_a_file_on_a_channel_that_closes() -> None:
         bench.order(SendFile(op(903), CH, file.handle, 0, 1))
 
 
-def test_a_file_that_has_begun_is_given_up() -> None:
+@pytest.mark.parametrize(("ahead", "sent"), [(0, 65536), (100_000, 100_000)], ids=["begun", "waiting"])
+def test_sending_a_file_is_given_up(ahead: int, sent: int) -> None:
     bench, wire, file = unread()
-    bench.order(SendFile(op(901), CH, file.handle, 0, 100_000))
-    bench.order(Cancel(op(901)), CloseWrite(CH))
-    wire.resume()
-    assert len(wire.read_all()) == 65536
-
-
-def test_sending_a_file_is_given_up() -> None:
-    bench, wire, file = unread()
-    bench.order(Send(CH, bytes(100_000)), SendFile(op(901), CH, file.handle, 0, 100_000))
+    bench.order(Send(CH, bytes(ahead)), SendFile(op(901), CH, file.handle, 0, 100_000))
     bench.order(Cancel(op(901)))
     bench.order(Send(CH, b"end"), CloseWrite(CH))
     wire.resume()
-    assert wire.read_all() == bytes(100_000) + b"end"
+    assert wire.read_all() == bytes(sent) + b"end"
     assert bench.toy.answer(901) == Failure(FailureKind.CANCELLED)
 
 
 # --- uploads -------------------------------------------------------------------------------------------------------
 
 
-def test_an_upload() -> None:
-    bench = ToyNetwork(Simulation())
+def test_an_upload(bench: ToyNetwork) -> None:
     handle = bench.run_operation(lambda op: CreateBlob(op, ".png"))
     bench.order(WriteBlob(op(901), handle, b"abc"), WriteBlob(op(902), handle, b"de"), FinishBlob(op(903), handle))
     bench.world.run_idle()
@@ -218,8 +205,7 @@ def test_an_upload() -> None:
     assert bench.relay.disk.regular(path).mode == 0o600
 
 
-def test_a_discarded_upload_leaves_nothing() -> None:
-    bench = ToyNetwork(Simulation())
+def test_a_discarded_upload_leaves_nothing(bench: ToyNetwork) -> None:
     handle = bench.run_operation(lambda op: CreateBlob(op))
     bench.order(WriteBlob(op(901), handle, b"abc"), FinishBlob(op(902), handle), DiscardBlob(handle))
     bench.world.run_idle()
@@ -250,8 +236,7 @@ def test_discarding_crosses_with_the_end_of_an_upload() -> None:
     assert outcomes == {True, False}
 
 
-def test_deleting_a_finished_upload() -> None:
-    bench = ToyNetwork(Simulation())
+def test_deleting_a_finished_upload(bench: ToyNetwork) -> None:
     handle = bench.run_operation(lambda op: CreateBlob(op))
     path = bench.run_operation(lambda op: FinishBlob(op, handle))
     disk, spool = bench.relay.disk, bench.relay.spool
@@ -279,8 +264,7 @@ def test_unfinished_uploads_go_with_an_exit_but_stay_after_a_kill() -> None:
     assert left == [0, 1]
 
 
-def test_a_full_disk() -> None:
-    bench = ToyNetwork(Simulation())
+def test_a_full_disk(bench: ToyNetwork) -> None:
     handle = bench.run_operation(lambda op: CreateBlob(op))
     bench.relay.disk.put("/old", b"12345")
     bench.relay.disk.fill()
@@ -293,8 +277,7 @@ def test_a_full_disk() -> None:
 # --- the state folder ----------------------------------------------------------------------------------------------
 
 
-def test_configuration_files() -> None:
-    bench = ToyNetwork(Simulation())
+def test_configuration_files(bench: ToyNetwork) -> None:
     assert bench.run_operation(lambda op: ReadConfig(op, "c.yaml")).kind is FailureKind.NOT_FOUND
     assert bench.run_operation(lambda op: WriteConfig(op, "c.yaml", "ä: 1")) is None
     assert bench.run_operation(lambda op: ReadConfig(op, "c.yaml")) == "ä: 1"
@@ -305,8 +288,7 @@ def test_configuration_files() -> None:
         assert bench.run_operation(partial(ReadConfig, name=name)).kind is FailureKind.INVALID
 
 
-def test_files_of_the_state_folder() -> None:
-    bench = ToyNetwork(Simulation())
+def test_files_of_the_state_folder(bench: ToyNetwork) -> None:
     disk = bench.relay.disk
     assert bench.run_operation(lambda op: WriteFile(op, "audio/a.mp3", b"\xff")) == "/home/user/.svc/audio/a.mp3"
     bench.world.run_for(100.0)
@@ -323,8 +305,7 @@ def test_files_of_the_state_folder() -> None:
     assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "d")) == 1
 
 
-def test_extra_state_folders() -> None:
-    bench = ToyNetwork(Simulation())
+def test_extra_state_folders(bench: ToyNetwork) -> None:
     disk = bench.relay.disk
     bench.relay.rooms = ("/srv/voice", "/etc/svc")
     assert bench.run_operation(lambda op: WriteConfig(op, "/etc/svc/sub/config.yaml", "a: 1")) is None
@@ -341,8 +322,7 @@ def test_extra_state_folders() -> None:
     assert {problem(name) for name in outside} == {FailureKind.INVALID}
 
 
-def test_files_that_grow() -> None:
-    bench = ToyNetwork(Simulation())
+def test_files_that_grow(bench: ToyNetwork) -> None:
     disk = bench.relay.disk
     assert bench.run_operation(lambda op: AppendFile(op, "runs/a.jsonl", b"{}\n")) == 3
     assert bench.run_operation(lambda op: AppendFile(op, "runs/a.jsonl", b"[]\n", b"<>")) == 6
@@ -353,8 +333,7 @@ def test_files_that_grow() -> None:
     assert bench.run_operation(lambda op: AppendFile(op, "../x", b"")).kind is FailureKind.INVALID
 
 
-def test_a_secret_is_made_once() -> None:
-    bench = ToyNetwork(Simulation())
+def test_a_secret_is_made_once(bench: ToyNetwork) -> None:
     assert bench.run_operation(lambda op: EnsureSecret(op, "key", b"1" * 32)) == b"1" * 32
     assert bench.run_operation(lambda op: EnsureSecret(op, "key", b"2" * 32)) == b"1" * 32
     bench.relay.disk.put("/home/user/.svc/key", b"short")
@@ -364,8 +343,7 @@ def test_a_secret_is_made_once() -> None:
 # --- the store -----------------------------------------------------------------------------------------------------
 
 
-def test_the_store_outlives_processes() -> None:
-    bench = ToyNetwork(Simulation())
+def test_the_store_outlives_processes(bench: ToyNetwork) -> None:
     bench.run_operation(lambda op: Query(op, SaveSession("a", {"n": [1]})))
     bench.run_operation(lambda op: Query(op, SaveSession("b", {"n": [2]})))
     bench.run_operation(lambda op: Query(op, DeleteSession("a")))
@@ -407,8 +385,7 @@ def test_store_faults_change_nothing() -> None:
     assert bench.relay.store.sessions == {}
 
 
-def test_a_store_may_refuse_some_requests() -> None:
-    bench = ToyNetwork(Simulation())
+def test_a_store_may_refuse_some_requests(bench: ToyNetwork) -> None:
     bench.relay.store.refused = (SaveSession,)
     failure = bench.run_operation(lambda op: Query(op, SaveSession("a", {})))
     assert failure.kind is FailureKind.INTERNAL
@@ -421,8 +398,7 @@ def test_a_store_may_refuse_some_requests() -> None:
 # --- work ----------------------------------------------------------------------------------------------------------
 
 
-def test_work_by_name() -> None:
-    bench = ToyNetwork(Simulation())
+def test_work_by_name(bench: ToyNetwork) -> None:
     assert bench.run_operation(lambda op: Compute(op, "yaml.load", ("a: [1, 2]",))) == {"a": [1, 2]}
     assert bench.run_operation(lambda op: Compute(op, "yaml.load", ("a: [",))).kind is FailureKind.INVALID
     assert [row["address"] for row in bench.run_operation(lambda op: Compute(op, "network_addresses"))] == ["10.0.0.1"]
@@ -446,8 +422,7 @@ def test_work_by_name() -> None:
 # --- cancelling ----------------------------------------------------------------------------------------------------
 
 
-def test_a_cancelled_operation_has_one_answer_and_no_effect() -> None:
-    bench = ToyNetwork(Simulation())
+def test_a_cancelled_operation_has_one_answer_and_no_effect(bench: ToyNetwork) -> None:
     bench.order(CreateBlob(op(901)), Cancel(op(901)), Cancel(op(901)))
     bench.world.run_idle()
     assert bench.toy.of(Failed) == [Failed(op(901), Failure(FailureKind.CANCELLED))]
@@ -475,10 +450,7 @@ def test_a_cancelled_change_may_be_made_nevertheless() -> None:
 
 
 def test_a_killed_process_gets_no_answer() -> None:
-    orders: list[Callable[[], Command]] = [
-        lambda: CreateBlob(op(901)),
-        lambda: Compute(op(902), "network_addresses"),
-    ]
+    orders: list[Callable[[], Command]] = [lambda: CreateBlob(op(901)), lambda: Compute(op(902), "network_addresses")]
     bench = ToyNetwork(Simulation())
     bench.order(*[order() for order in orders])
     bench.process.kill()

@@ -12,18 +12,7 @@ from runtimes.sim.simulation import Simulation
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import CloseWrite, Command, Connect, Operation, Ready, Send
-from svc_proto.facts import (
-    Accepted,
-    ChannelId,
-    Done,
-    Fact,
-    Failed,
-    Failure,
-    OperationId,
-    ReadClosed,
-    Received,
-    Started,
-)
+from svc_proto.facts import Accepted, ChannelId, Done, Fact, Failed, Failure, OperationId, ReadClosed, Received, Started
 
 F = TypeVar("F")
 OUT = ChannelId(1)  # the channel of `connect`
