@@ -184,8 +184,7 @@ def test_only_true_and_false_are_booleans(value: str, found: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "line"),
-    [("a", 1), ("b", 3), ("b.c", 3), ("b.d", 4), ("b.d.e", 4), ("b.x", 3), ("x", None), ("2", 6)],
+    ("path", "line"), [("a", 1), ("b", 3), ("b.c", 3), ("b.d", 4), ("b.d.e", 4), ("b.x", 3), ("x", None), ("2", 6)]
 )
 def test_the_line_of_a_member(path: str, line: int | None) -> None:
     document = "a: no\nb: {}\nb: {c: on,\n  d: True}\n\n2: x\n"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from runtimes.run import RUNTIMES, Runtime, RuntimeMissingError, find_runtime, r
 from svc_proto.commands import Exit
 from tests.runtimes.scripted_core import ScriptCore
 
-ROOT = Path(__file__).parents[2]
 HERE = __name__
 CHOICES = "choose one of anyio, asyncio, uvloop, trio, curio, threads, or name a function as package.module:function"
 NOT_CALLABLE = 7
@@ -36,9 +33,6 @@ def recording(programs: Sequence[Program], *, handle: HostHandle, grace: float, 
 
 def failing(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     raise ZeroDivisionError
-
-
-# --- finding --------------------------------------------------------------------------------------------------------
 
 
 def test_external_loops_are_found() -> None:
@@ -88,9 +82,6 @@ def test_a_loop_that_is_not_installed(name: str, extra: str, monkeypatch: pytest
         run([], name)
 
 
-# --- running --------------------------------------------------------------------------------------------------------
-
-
 def test_arguments_of_a_loop() -> None:
     one, two, handle = Program(core=ScriptCore()), Program(core=ScriptCore()), HostHandle()
     assert run([one, two], f"{HERE}:recording", handle=handle, grace=3.0, signals=False) == 4
@@ -110,26 +101,6 @@ def test_exceptions_escape_and_the_handle_is_closed() -> None:
     with pytest.raises(ZeroDivisionError):
         run([], f"{HERE}:failing", handle=handle, signals=False)
     assert handle.waker.sock.fileno() == -1
-
-
-# --- the option -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("program", ["servers", "servers.relay", "clients.phone", "clients.commands.svc pair"])
-def test_help_loads_no_loop(program: str) -> None:
-    words = [sys.executable, "-X", "importtime", "-m", *program.split(), "--help"]
-    shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stderr
-    loaded = {line.rpartition("|")[2].strip() for line in shown.splitlines()}
-    assert "runtimes.run" in loaded
-    assert not loaded & {
-        "anyio",
-        "asyncio",
-        "trio",
-        "curio",
-        "uvloop",
-        "runtimes.loops.asyncio_loop",
-        "runtimes.loops.curio_loop",
-    }
 
 
 def test_completion_lists_built_in_loops_without_loading_them(monkeypatch: pytest.MonkeyPatch) -> None:

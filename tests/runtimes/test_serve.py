@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable
 from math import inf
+from typing import TypeAlias
 
 import anyio
 import pytest
@@ -20,16 +21,13 @@ from svc_proto.commands import Command, Exit, Ready
 from svc_proto.facts import Fact, Started, Stopping
 from tests.runtimes.scripted_core import TIMEOUT, ScriptCore
 
-LIBRARIES = {
-    "asyncio": ("asyncio", {"debug": True}),
-    "uvloop": ("asyncio", {"use_uvloop": True}),
-    "trio": ("trio", {}),
-}
+LIBRARIES = {"asyncio": ("asyncio", {"debug": True}), "uvloop": ("asyncio", {"use_uvloop": True}), "trio": ("trio", {})}
+RunHost: TypeAlias = Callable[[Callable[[], Awaitable[None]]], None]
 FINISHING = 0.02  # s that `SlowCore` takes to stop
 
 
 @pytest.fixture(params=LIBRARIES)
-def run_host(request: pytest.FixtureRequest) -> Callable[[Callable[[], Awaitable[None]]], None]:
+def run_host(request: pytest.FixtureRequest) -> RunHost:
     backend, options = LIBRARIES[request.param]
 
     def run(main: Callable[[], Awaitable[None]]) -> None:
@@ -67,7 +65,7 @@ class SlowCore:
 
 
 def test_tasks_and_children_of_the_program_run_beside_the_core(
-    run_host: Callable[[Callable[[], Awaitable[None]]], None],
+    run_host: RunHost,
 ) -> None:
     async def main() -> None:
         ready, handle, listener = anyio.Event(), HostHandle(), bind("127.0.0.1", 0)
@@ -93,7 +91,7 @@ def test_tasks_and_children_of_the_program_run_beside_the_core(
     run_host(main)
 
 
-def test_a_cancellation_leaves_the_grace(run_host: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
+def test_a_cancellation_leaves_the_grace(run_host: RunHost) -> None:
     core = SlowCore()
 
     async def main() -> None:
@@ -125,7 +123,7 @@ def test_a_second_cancellation_ends_the_core_at_once() -> None:
     assert core.facts == [Stopping(10.0)]
 
 
-def test_an_exception_from_a_callback_is_raised(run_host: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
+def test_an_exception_from_a_callback_is_raised(run_host: RunHost) -> None:
     def fail() -> None:
         raise ZeroDivisionError
 
@@ -169,7 +167,7 @@ def test_debug_mode_reports_a_handler_that_blocks(caplog: pytest.LogCaptureFixtu
     assert any("Executing <Handle AsyncioLoop._run()" in record.getMessage() for record in caplog.records)
 
 
-def test_a_late_time_to_wake_is_kept(run_host: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
+def test_a_late_time_to_wake_is_kept(run_host: RunHost) -> None:
     """`serve` calls a core whose deadline has passed, although nothing else happens."""
 
     async def main() -> None:

@@ -1,5 +1,3 @@
-"""Tests of the programs' error for packages that are not installed."""
-
 from __future__ import annotations
 
 import subprocess

@@ -1,5 +1,3 @@
-"""Tests of lines wrapped to the width of a terminal."""
-
 from __future__ import annotations
 
 import os

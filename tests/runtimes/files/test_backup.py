@@ -1,5 +1,3 @@
-"""Tests of backup and restore."""
-
 from __future__ import annotations
 
 import gzip
@@ -146,13 +144,6 @@ def test_a_file_that_becomes_a_link_during_the_backup(
         back_up(home, tmp_path / "b.tar.gz", database=home / "svc.db")
 
 
-def test_a_missing_folder_is_named_as_typed(tmp_path: Path, home: Path, archive: Path) -> None:
-    assert archive.exists()
-    with pytest.raises(BackupError) as raised:
-        back_up(home, tmp_path / "none" / "all.tar.gz", database=None)
-    assert str(raised.value) == f"{tmp_path}/none/all.tar.gz cannot be written: no such file or directory"
-
-
 def test_nothing_is_written_over(tmp_path: Path, home: Path, archive: Path) -> None:
     before = archive.read_bytes()
     with pytest.raises(BackupError, match="is there already"):
@@ -289,7 +280,7 @@ def test_impossible_backups_and_restores(
 ) -> None:
     with pytest.raises(BackupError, match="there is no service home"):
         back_up(tmp_path / "none", tmp_path / "x", database=None)
-    with pytest.raises(BackupError, match="no such file or directory"):
+    with pytest.raises(BackupError, match=f"^{tmp_path}/none/x cannot be written: no such file or directory$"):
         back_up(home, tmp_path / "none" / "x", database=None)
     with pytest.raises(BackupError, match="no such file or directory"):
         again(tmp_path / "none", tmp_path / "new")

@@ -26,10 +26,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
         {COMMIT_FILE: f"{COMMIT}\n", ".git/HEAD": OTHER},
         {".git/HEAD": f"{COMMIT}\n"},
         {".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": f"{COMMIT}\n", ".git/packed-refs": OTHER},
-        {
-            ".git/HEAD": "ref: refs/heads/main",
-            ".git/packed-refs": f"#\n{OTHER} refs/x\n{COMMIT} refs/heads/main\n",
-        },
+        {".git/HEAD": "ref: refs/heads/main", ".git/packed-refs": f"#\n{OTHER} refs/x\n{COMMIT} refs/heads/main\n"},
         {
             ".git": "gitdir: there/worktrees/mine\n",
             "there/worktrees/mine/HEAD": "ref: refs/heads/mine\n",

@@ -34,25 +34,25 @@ def test_pages_beyond_the_limits_are_not_read(monkeypatch: pytest.MonkeyPatch) -
     assert (found["pages"], found["read"], found["text"]) == (3, 1, "ab")
 
 
+def failure_of(data: bytes) -> FailureKind:
+    with pytest.raises(HostError) as caught:
+        read_pdf_text(data)
+    return caught.value.failure.kind
+
+
 def test_a_file_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_text, "TIMEOUT", 0.0)
-    with pytest.raises(HostError) as caught:
-        read_pdf_text(one_page_pdf("x"))
-    assert caught.value.failure.kind is FailureKind.TIMED_OUT
+    assert failure_of(one_page_pdf("x")) is FailureKind.TIMED_OUT
 
 
 def test_a_reader_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_text, "PROGRAM", "/nowhere/program.py")
-    with pytest.raises(HostError) as caught:
-        read_pdf_text(one_page_pdf("x"))
-    assert caught.value.failure.kind is FailureKind.TOO_LARGE
+    assert failure_of(one_page_pdf("x")) is FailureKind.TOO_LARGE
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_text, "find_spec", lambda name: None)
-    with pytest.raises(HostError) as caught:
-        read_pdf_text(b"")
-    assert caught.value.failure.kind is FailureKind.UNSUPPORTED
+    assert failure_of(b"") is FailureKind.UNSUPPORTED
     assert importlib.util.find_spec("pypdf") is not None
 
 

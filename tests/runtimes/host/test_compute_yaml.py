@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from runtimes.failures import HostError
-from runtimes.host.compute import COMPUTE_FUNCTIONS, YAML_DEPTH, edit_yaml
+from runtimes.host.compute import YAML_DEPTH, edit_yaml
 from svc_proto.facts import FailureKind
 
 CONFIG = """\
@@ -76,10 +76,6 @@ def test_edits_beyond_the_depth_limit_are_refused() -> None:
         changes = {"level": changes}
     with pytest.raises(HostError):
         edit_yaml("", changes)
-
-
-def test_edit_yaml_is_a_compute_function() -> None:
-    assert COMPUTE_FUNCTIONS["yaml.edit"] is edit_yaml
 
 
 def test_an_alias_is_not_changed_in_two_places() -> None:

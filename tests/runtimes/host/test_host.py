@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from runtimes.host import host as host_module
-from runtimes.host.host import Program, Services
+from runtimes.host.host import Program
 from runtimes.host.pump import BUG_EXIT
 from runtimes.loops.loop import Source
 from runtimes.net.listener import Acceptor, Listener, bind
@@ -102,12 +102,6 @@ def test_stop_closes_the_port_and_sends_stopping(runtime: str) -> None:
             socket.create_connection(address, timeout=TIMEOUT)
     assert grace == [1.5]
     live.handle.stop()  # the loop has ended
-
-
-def test_the_default_grace(runtime: str) -> None:
-    with running(runtime) as live:
-        live.handle.stop()
-        assert live.expect(Stopping).grace == 10.0
 
 
 def test_several_cores_on_one_loop(runtime: str) -> None:
@@ -206,44 +200,37 @@ class Scarce(socket.socket):
         return super().accept()
 
 
-def test_running_out_of_descriptors(runtime: str, caplog: pytest.LogCaptureFixture) -> None:
+def scarce_listener(*errors: int) -> Listener:
     sock = Scarce(socket.AF_INET, socket.SOCK_STREAM)
-    sock.errors = [errno.ENFILE, errno.ECONNABORTED, errno.EMFILE, errno.EINTR]
+    sock.errors = [*errors]
     sock.bind(("127.0.0.1", 0))
     sock.listen(16)
     sock.setblocking(False)
-    listener = Listener(sock, Address(*sock.getsockname()))
+    return Listener(sock, Address(*sock.getsockname()))
+
+
+def test_running_out_of_descriptors(runtime: str, caplog: pytest.LogCaptureFixture) -> None:
+    listener = scarce_listener(errno.ENFILE, errno.ECONNABORTED, errno.EMFILE, errno.EINTR)
     with running(runtime, listener=listener) as live:
         other, ch = live.accept()
         other.sendall(b"here")
         assert live.expect(Received) == Received(ch, b"here")
         other.close()
     assert caplog.text.count("accept.exhausted") == 1  # and not ten times a second
-    assert not sock.errors
+    assert not listener.sock.errors  # type: ignore[attr-defined]  # of `Scarce`
 
 
 def test_lasting_descriptor_shortage_is_logged_again(
     runtime: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runtimes.net.listener.LOG_INTERVAL", 0.0)
-    sock = Scarce(socket.AF_INET, socket.SOCK_STREAM)
-    sock.errors = [errno.ENOBUFS, errno.ENOMEM]
-    sock.bind(("127.0.0.1", 0))
-    sock.listen(16)
-    sock.setblocking(False)
-    with running(runtime, listener=Listener(sock, Address(*sock.getsockname()))) as live:
+    with running(runtime, listener=scarce_listener(errno.ENOBUFS, errno.ENOMEM)) as live:
         live.accept()[0].close()
     assert caplog.text.count("accept.exhausted") == 2
 
 
 def test_nothing_to_run(runtime: str) -> None:
     assert BackgroundProgram([], runtime).exit_code() == 0
-
-
-def test_services_by_default() -> None:
-    services = Services()
-    assert services.logger.name == "svc"
-    assert "yaml.load" in services.compute
 
 
 def test_exit_with_much_unsent(runtime: str) -> None:

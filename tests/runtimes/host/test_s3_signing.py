@@ -1,5 +1,3 @@
-"""Tests of S3 request signatures."""
-
 from __future__ import annotations
 
 import sys

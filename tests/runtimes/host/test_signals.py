@@ -1,5 +1,3 @@
-"""Tests of signals to a process of its own."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""Tests of the poller, and of a loop that runs on it."""
-
 from __future__ import annotations
 
 import select

@@ -1,5 +1,3 @@
-"""Tests of the user of a loopback connection."""
-
 from __future__ import annotations
 
 import socket

@@ -1,5 +1,3 @@
-"""Tests of standard input and output as a channel."""
-
 from __future__ import annotations
 
 import json

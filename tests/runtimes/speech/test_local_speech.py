@@ -14,7 +14,6 @@ from typing import TypeAlias
 import pytest
 
 from runtimes.failures import HostError
-from runtimes.host.compute import COMPUTE_FUNCTIONS
 from runtimes.speech import local_speech, speak_program, transcribe_program
 from runtimes.speech.local_speech import encode_mp3, find_speech_programs
 from tests.runtimes.scripted_core import TIMEOUT
@@ -23,11 +22,6 @@ from tests.voice.recordings import needs_decoder, needs_engines
 LISTEN = [sys.executable, "-I", transcribe_program.__file__]
 Program: TypeAlias = Callable[..., tuple[int, bytes]]
 SPEAK = [sys.executable, "-I", speak_program.__file__]
-
-
-def test_the_names_that_a_core_can_order() -> None:
-    assert COMPUTE_FUNCTIONS["voice.engines"] is find_speech_programs
-    assert COMPUTE_FUNCTIONS["voice.mp3"] is encode_mp3
 
 
 @pytest.mark.parametrize(

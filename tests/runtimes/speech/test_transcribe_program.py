@@ -250,9 +250,7 @@ def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
 
 @needs_engines
 @pytest.mark.parametrize(
-    ("text", "voice"),
-    [(SENTENCE, CLEAR_VOICE), ("What is the weather today?", "en-us")],
-    ids=["clear", "plain"],
+    ("text", "voice"), [(SENTENCE, CLEAR_VOICE), ("What is the weather today?", "en-us")], ids=["clear", "plain"]
 )
 def test_speech_is_transcribed(answer: Answer, text: str, voice: str) -> None:
     assert understood(answer(spoken(text, voice))["text"], text)
