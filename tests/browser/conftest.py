@@ -25,7 +25,7 @@ from tests.loops.live_environment import LiveEnvironment
 from tests.runtimes.conftest import certificate as certificate
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Playwright, Request
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Locator, Page, Playwright, Request
 
 PROGRAMS = (
     "chromium-headless-shell",  # half the cost of the others, whose window is not needed
@@ -93,6 +93,13 @@ def body_of(request: Request) -> Any:
     if (body := request.post_data) is None:
         body = request.frame.page.evaluate("(address) => globalThis.sentBodies[address]", request.url)
     return json.loads(body)
+
+
+def box_of(element: Locator) -> Any:
+    """Return the place of an element on the screen, a `FloatRect`; assert that the element is drawn."""
+    box = element.bounding_box()
+    assert box is not None
+    return box
 
 
 class Site:

@@ -9,21 +9,14 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PageOpener
-from tests.servers.program_process import ProgramProcess, call, running
+from tests.servers.program_process import LOCAL, call, ports_of, running
 
 pytestmark = pytest.mark.firefox
-
-LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 NAME = "Pixel 9"
 
 
-def ports_of(servers: ProgramProcess) -> dict[str, int]:
-    found = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]
-    return {match[1]: int(match[2]) for match in found}
-
-
 def test_pair_drive_look_and_revoke(tmp_path: Path, visit: PageOpener) -> None:
-    with running(tmp_path, "servers", *LOCAL) as servers:
+    with running(tmp_path, "servers", *LOCAL, "--no-qr") as servers:
         ports = ports_of(servers)
         page = visit(f"http://127.0.0.1:{ports['dashboard']}/")
         expect(page.get_by_role("heading", name="No device is paired")).to_be_visible()

@@ -12,9 +12,8 @@ from runtimes.files.env_file import read_env_file
 from svc_proto.api.host_settings import HOST_SETTINGS
 from tests.browser.conftest import PageOpener, Site
 from tests.browser.hostile_server import EVIL
-from tests.browser.test_full_scenario import LOCAL, ports_of
 from tests.browser.test_layout import Scripted, start
-from tests.servers.program_process import call, running
+from tests.servers.program_process import LOCAL, call, ports_of, running
 
 OLD = "sk-of-before-5d8e1f"
 PUBLIC = "https://home.example/relay"
@@ -36,7 +35,7 @@ def test_settings_are_written_by_the_servers(tmp_path: Path, visit: PageOpener) 
     home = tmp_path / "svc"
     home.mkdir(mode=0o700)
     (home / ".env").write_text(f"API_SERVER_KEY={OLD}\n")
-    with running(tmp_path, "servers", *LOCAL) as servers:
+    with running(tmp_path, "servers", *LOCAL, "--no-qr") as servers:
         ports = ports_of(servers)
         page = visit(f"http://127.0.0.1:{ports['dashboard']}/#settings")
         part = block(page)

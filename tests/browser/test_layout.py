@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from svc_proto.engine.message import Request, json_response
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, box_of
 from tests.support.servers.scripted_service import ScriptedService, row
 
 LONG = "Averyverylongnamewithoutanyspace" * 4
@@ -201,18 +201,14 @@ def test_markdown_of_a_model(site: Site, visit: PageOpener) -> None:
     expect(prose.locator("blockquote")).to_have_text("quotedagain")
     links = [(each.inner_text(), each.get_attribute("href")) for each in prose.locator("a").all()]
     assert links == [("https://a.example/x", "https://a.example/x"), ("there", "https://b.example/y")]
-    log = page.locator(".log").bounding_box()
-    assert log is not None
+    log = box_of(page.locator(".log"))
     for each in page.locator(".prose pre, .bubble").all():  # nothing sticks out of the log
-        box = each.bounding_box()
-        assert box is not None
+        box = box_of(each)
         assert log["x"] <= box["x"]
         assert box["x"] + box["width"] <= log["x"] + log["width"]
     page.locator("summary", has_text="Chats").click()
-    title = page.locator(".chat-title span").bounding_box()
-    row = page.locator(".chat-title").bounding_box()
-    assert title is not None
-    assert row is not None
+    title = box_of(page.locator(".chat-title span"))
+    row = box_of(page.locator(".chat-title"))
     assert title["x"] - row["x"] < 20  # at the left, and not in the middle
 
 
@@ -281,17 +277,13 @@ def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: Pag
     for tab, shown in tabs:
         page.evaluate("(tab) => { location.hash = tab; document.body.style.letterSpacing = '0.02em'; }", tab)
         expect(page.get_by_text(shown)).to_be_visible()
-        title, tools = page.locator("h1").bounding_box(), page.locator("#tools").bounding_box()
-        assert title is not None
-        assert tools is not None
+        title, tools = box_of(page.locator("h1")), box_of(page.locator("#tools"))
         beside = title["x"] + title["width"] <= tools["x"] and tools["x"] + tools["width"] <= 320
         assert beside or title["y"] + title["height"] <= tools["y"]
         assert page.locator("main").evaluate(STICKS_OUT) == []
     page.evaluate("location.hash = 'activity'")
     expect(page.locator(".command .badge")).to_be_visible()
-    since, badge = page.locator(".command .when .sub").bounding_box(), page.locator(".command .badge").bounding_box()
-    assert since is not None
-    assert badge is not None
+    since, badge = box_of(page.locator(".command .when .sub")), box_of(page.locator(".command .badge"))
     assert since["x"] + since["width"] <= badge["x"]
 
 

@@ -46,12 +46,7 @@ def test_views_with_many_rows(site: Site, visit: PageOpener, browser: Browser) -
     now = time.time()
     grants = {"chat": now + DAY, "bridge": None, "terminal": now + 9 * DAY}
     devices = [{"token_prefix": f"{n:08x}", "device_name": f"Tablet {n}", "grants": grants} for n in range(500)]
-    page = start(
-        site,
-        visit,
-        "#settings",
-        Scripted(sessions={"sessions": devices}, chats={"sessions": sessions(200)}),
-    )
+    page = start(site, visit, "#settings", Scripted(sessions={"sessions": devices}, chats={"sessions": sessions(200)}))
     for traced in (False, True):  # the first time loads and compiles the code
         for tab, selector, count in VIEWS:
             page.get_by_role("link", name="Settings").click()

@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, box_of
 from tests.browser.test_layout import Scripted, start
 
 IN_REACH = ("Chat", "Phone", "Management", "Activity")
@@ -65,8 +65,7 @@ def test_all_tabs_are_in_reach_at_the_bottom(site: Site, visit: PageOpener) -> N
         link = bar.get_by_role("link", name=tab, exact=True)
         expect(link).to_have_count(0)  # hidden
         more.click()
-        box = link.bounding_box()
-        assert box is not None
+        box = box_of(link)
         assert box["y"] >= 0
         assert box["height"] >= 44
         link.click()
@@ -132,8 +131,6 @@ def test_the_chat_fills_the_screen_down_to_the_tabs(site: Site, visit: PageOpene
     page = start(site, visit, "#chat", Scripted(), viewport={"width": 390, "height": 740})
     composer, tabs = page.locator(".talk"), page.locator("#tabs")
     expect(composer).to_be_visible()
-    low, top = composer.bounding_box(), tabs.bounding_box()
-    assert low is not None
-    assert top is not None
+    low, top = box_of(composer), box_of(tabs)
     assert 0 <= top["y"] - low["y"] - low["height"] <= 16
     assert page.evaluate("document.documentElement.scrollHeight - innerHeight") <= 0

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from clients.phone.emulator import EmulatedPhone
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, box_of
 from tests.browser.hostile_server import EVIL
 from tests.browser.test_layout import Scripted, start
 from tests.browser.test_pictures import faults
@@ -49,8 +49,7 @@ def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpene
     page.get_by_role("button", name="Home").click()
     expect(glass.get_by_role("button", name="Mail")).to_be_visible()
     page.evaluate("scrollTo(0, 0)")
-    box = glass.bounding_box()
-    assert box is not None
+    box = box_of(glass)
     page.mouse.move(box["x"] + 100, box["y"] + 5)
     page.mouse.down()
     page.mouse.move(box["x"] + 100, box["y"] + 300, steps=3)

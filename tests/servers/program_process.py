@@ -27,10 +27,11 @@ from tests.loops.clients import Declined, HttpClient, WebSocketTestClient
 from tests.loops.environment import bearer
 from tests.loops.live_environment import LiveConnection
 from tests.support.background_program import BackgroundProgram
-from tests.support.forkserver import Popen, python
+from tests.support.forkserver import Popen, python, run
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 60.0  # s for anything that a test waits for; only a busy machine takes long
+LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")  # of `servers`
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # directories of system servers
 FOREIGN = ("RELAY_", "SVC_", "HERMES_", "API_SERVER_")
 
@@ -118,6 +119,20 @@ def running(
         finally:
             process.kill()
             program.wait()
+
+
+def run_program(
+    home: Path, module: str, *arguments: str, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a module to its end, and return its exit code and output."""
+    known = environment(home, env)
+    return run(python(module, *arguments), cwd=ROOT, env=known, capture_output=True, text=True, timeout=TIMEOUT)
+
+
+def ports_of(servers: ProgramProcess, count: int = 3) -> dict[str, int]:
+    """Return the ports of `count` servers in one process by role, from their lines of output."""
+    found = [servers.line(r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+) ") for _ in range(count)]
+    return {match[1]: int(match[2]) for match in found}
 
 
 @contextmanager

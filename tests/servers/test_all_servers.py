@@ -17,11 +17,14 @@ from servers.env_file import create_api_key
 from servers.launch import CannotStartError
 from tests.servers.conftest import Failing
 from tests.servers.program_process import (
+    LOCAL,
     ROOT,
     TIMEOUT,
     ProgramProcess,
     call,
     environment,
+    ports_of,
+    run_program,
     running,
     shown_pin,
     sign_in,
@@ -31,7 +34,6 @@ from tests.support.forkserver import Popen, python, run
 
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 API = ("--api-port", "0", "--dashboard-port", "0")
-LOCAL = ("--host", "127.0.0.1", "--port", "0", *API)
 
 
 def has_ipv6() -> bool:
@@ -87,10 +89,7 @@ def invite_of(servers: ProgramProcess) -> dict[str, Any]:
 def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
     env = {"API_SERVER_KEY": "sk-all-5d1c"}
     with running(tmp_path, "servers", *LOCAL, env=env, runtime=runtime) as servers:
-        ports = {}
-        for _ in range(2):
-            found = servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ")
-            ports[found[1]] = int(found[2])
+        ports = ports_of(servers)
         assert "sessions" in call(ports["relay"], "GET", "/health").body
         assert call(ports["api"], "GET", "/health").body["platform"] == "svc-agent"
         assert call(ports["api"], "GET", "/api/sessions").status == 401
@@ -153,10 +152,7 @@ def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate
         home = tmp_path / str(number)
         home.mkdir()
         with running(home, "servers", *LOCAL, "--no-qr", env=env) as servers:
-            ports = {}
-            for _ in range(2):
-                found = servers.line(r"^(relay|api): https?://127\.0\.0\.1:(\d+) ")
-                ports[found[1]] = int(found[2])
+            ports = ports_of(servers)
             session = call(ports["api"], "POST", "/api/sessions", {}).body["id"]
             told = call(ports["api"], "POST", f"/api/sessions/{session}/chat", {"message": "/phone ping"})
             assert told.status == 200
@@ -180,11 +176,8 @@ def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Pat
     """An invite has TLS and the API's port; the relay's gateway reaches the API, others need its pin or to trust it."""
     env = {"API_SERVER_SSL_CERT": str(certificate[0]), "API_SERVER_SSL_KEY": str(certificate[1])}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
-        ports = {}
-        for _ in range(2):
-            found = servers.line(r"^(relay: http|api: https)://127\.0\.0\.1:(\d+) ")
-            ports[found[1]] = int(found[2])
-        relay, api = ports["relay: http"], ports["api: https"]
+        ports = ports_of(servers)
+        relay, api = ports["relay"], ports["api"]
         invite = invite_of(servers)
         assert (invite["port"], invite["tls"], invite["relay"]["url"][:5]) == (api, True, "ws://")
         assert call(api, "GET", "/health", tls=client_context(certificate[0])).status == 200
@@ -218,8 +211,7 @@ def test_the_invite_has_the_configured_api_address(tmp_path: Path) -> None:
 
 def pair(home: Path, *arguments: str) -> dict[str, Any]:
     """Run `svc pair` in an environment without the servers' settings; return its JSON output."""
-    command = python("clients.commands.pair", "--json", *arguments)
-    done = run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=TIMEOUT)
+    done = run_program(home, "clients.commands.pair", "--json", *arguments)
     assert done.returncode == 0, done.stderr
     invite: dict[str, Any] = json.loads(done.stdout)
     assert json.loads(invite["qr_payload"])["key"] == invite["api"]["key"]
@@ -229,10 +221,7 @@ def pair(home: Path, *arguments: str) -> dict[str, Any]:
 def test_svc_pair_gets_a_pairing_key(tmp_path: Path) -> None:
     env = {"API_SERVER_KEY": "sk-all-5d1c"}
     with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
-        ports = {}
-        for _ in range(2):
-            found = servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ")
-            ports[found[1]] = int(found[2])
+        ports = ports_of(servers)
         api = pair(tmp_path)["api"]
         assert api["own_key"] is True
         assert call(ports["api"], "GET", "/api/sessions", token=api["key"]).status == 200
@@ -250,10 +239,7 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
     env |= {f"{name}_SSL_KEY": str(certificate[1]) for name in ("RELAY", "API_SERVER")}
     env |= {"API_SERVER_KEY": "sk-all-5d1c", "SVC_BRAND": "hermes"}
     with running(tmp_path, "servers", "--no-qr", env=env) as servers:
-        ports = {}
-        for _ in range(3):
-            found = servers.line(r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+) ")
-            ports[found[1]] = int(found[2])
+        ports = ports_of(servers)
         told = {each.role: each for each in find_running_servers(home)}
         assert {role: each.port for role, each in told.items()} == ports
         assert {each.pid for each in told.values()} == {servers.process.pid}
@@ -264,10 +250,7 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
         assert (invite["api"]["url"][:5], invite["api"]["own_key"]) == ("https", True)
         assert invite["api"]["url"].endswith(f":{ports['api']}")
         assert invite["pairing_url"].startswith("hermes-relay://")
-        asked = run(
-            python("clients.commands.svc", "relay", "insecure-api-key"),
-            cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True, timeout=TIMEOUT,
-        )  # fmt: skip
+        asked = run_program(tmp_path, "clients.commands.svc", "relay", "insecure-api-key")
         assert asked.returncode == 0, asked.stderr
         files = [path.read_text() for path in (home / "run").iterdir()]
         assert not [text for text in files if "sk-all" in text]
@@ -280,17 +263,13 @@ def test_a_desktop_that_was_paired_by_an_invite_chats(tmp_path: Path) -> None:
     there = tmp_path / "desk"
     there.mkdir()
     with running(tmp_path, "servers", *LOCAL, "--no-qr", env={"API_SERVER_KEY": "sk-all-5d1c"}) as servers:
-        said = [servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ") for _ in range(2)]
-        ports = {each[1]: each[2] for each in said}
+        ports = ports_of(servers)
         payload = json.loads(pair(tmp_path)["qr_payload"])
         payload |= {"host": "127.0.0.1", "endpoints": None}  # the loopback address, which this invite does not have
         payload["relay"]["url"] = f"ws://127.0.0.1:{ports['relay']}"
         shown = ""
         for words in (("pair", "--pair-qr", json.dumps(payload)), ("chat", "/help")):
-            done = run(
-                python("clients.commands.svc_relay", *words),
-                cwd=ROOT, env=environment(there), capture_output=True, text=True, timeout=TIMEOUT,
-            )  # fmt: skip
+            done = run_program(there, "clients.commands.svc_relay", *words)
             assert done.returncode == 0, done.stderr
             shown = done.stdout
         assert "/phone" in shown
@@ -348,31 +327,14 @@ def test_addresses_that_include_loopback(tmp_path: Path, host: str) -> None:
         assert servers.stop() == 0
 
 
-def test_over_tls_too(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
-    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
-        servers.line("^To pair a phone: ")
-        assert call(relay_of(servers), "GET", "/health", tls=client_context(certificate[0])).status == 200
-        assert servers.stop() == 0
-
-
 @ONLY_LINUX
 def test_an_address_without_loopback(tmp_path: Path) -> None:
     with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API) as servers:
         servers.line("^To pair a phone: ")
-        made = run(
-            python("clients.commands.svc", "pair", "--json"), cwd=ROOT, env=environment(tmp_path), capture_output=True
-        )
+        made = run_program(tmp_path, "clients.commands.svc", "pair", "--json")
         code = json.loads(made.stdout)["relay"]["code"]
         assert "session_token" in sign_in(relay_of(servers), host="127.0.0.2", pairing_code=code)
         assert servers.stop() == 0
-
-
-def test_no_qr(tmp_path: Path) -> None:
-    with running(tmp_path, "servers", *LOCAL, "--no-qr") as servers:
-        servers.line("^relay: ")
-        assert servers.stop() == 0
-        assert not [line for line in servers.seen if "code" in line]
 
 
 def test_the_log_in_json_and_at_the_level_of_each(tmp_path: Path) -> None:

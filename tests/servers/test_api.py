@@ -26,9 +26,6 @@ def port_of(api: ProgramProcess) -> int:
     return int(api.line(r"^api: http://127\.0\.0\.1:(\d+) ")[1])
 
 
-# --- from the start to the end ------------------------------------------------------------------------------------
-
-
 def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
     with running(tmp_path, "servers.api", *LOCAL, env=KEYED, runtime=runtime) as api:
         port = port_of(api)
@@ -131,9 +128,6 @@ def test_switched_off(tmp_path: Path) -> None:
         assert api.seen == ["api: not started, because API_SERVER_ENABLED is off"]
 
 
-# --- settings -----------------------------------------------------------------------------------------------------
-
-
 def test_files_are_weaker_than_the_environment_and_options(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
         "platforms: {api_server: {extra: {host: 1.1.1.1, port: 1111, key: sixteen-from-yaml, "
@@ -152,9 +146,6 @@ def test_files_are_weaker_than_the_environment_and_options(tmp_path: Path) -> No
     assert (config.host, config.port, config.key) == ("1.1.1.1", 3333, "sixteen-from-env")
 
 
-# --- errors -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("env", "said"),
     [
@@ -166,6 +157,7 @@ def test_files_are_weaker_than_the_environment_and_options(tmp_path: Path) -> No
         ({"SVC_HOME": "{tmp}/file"}, "Not a directory"),
         ({"SVC_CONFIG": "{tmp}/list"}, "{tmp}/list: the top of the YAML document is not a mapping"),
         ({"SVC_CONFIG": "{tmp}/binary"}, "{tmp}/binary: not UTF-8"),
+        ({"SVC_CONFIG": "{tmp}/broken"}, "{tmp}/broken: not YAML at line 2"),
         ({"SVC_CONFIG": "{tmp}"}, "cannot read {tmp}: Is a directory"),
         ({"SVC_DATABASE_URL": "nosuch://user:secret@host/db"}, "nosuch"),
     ],
@@ -174,6 +166,7 @@ def test_invalid_environments(
     failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, env: dict[str, str], said: str
 ) -> None:
     (tmp_path / "list").write_text("- 1\n")
+    (tmp_path / "broken").write_text("a: [\n")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\xfa")
     (tmp_path / "file").touch()
     for name, value in env.items():
@@ -194,11 +187,3 @@ def test_no_server_starts_with_a_line_of_settings_that_cannot_be_read(
     assert code == 2
     assert line.endswith("svc/.env: line 3: neither NAME=value nor a comment, or a quote without its end")
     assert "sixteen" not in line
-
-
-def test_a_broken_configuration_file(failing: Failing, tmp_path: Path) -> None:
-    (tmp_path / "svc").mkdir()
-    (tmp_path / "svc" / "config.yaml").write_text("a: [\n")
-    code, line = failing(main, *LOCAL)
-    assert code == 2
-    assert line.endswith("config.yaml: not YAML at line 2")

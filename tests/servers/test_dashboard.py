@@ -22,22 +22,16 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.facts import Address
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from tests.servers.conftest import Failing
-from tests.servers.program_process import TIMEOUT, ProgramProcess, call, running, running_relay
+from tests.servers.program_process import LOCAL, TIMEOUT, ProgramProcess, call, ports_of, running, running_relay
 from tests.support.ports import free_port
 
 RELAY = "/api/plugins/svc-relay"
 PASSWORD = "correct horse"
-LOCAL = ("--port", "0")
-ALL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--no-qr")
+PORT = ("--port", "0")
 
 
 def port_of(dashboard: ProgramProcess) -> int:
     return int(dashboard.line(r"^dashboard: https?://[0-9.]+:(\d+) ")[1])
-
-
-def ports_of(servers: ProgramProcess, count: int) -> dict[str, int]:
-    found = [servers.line(r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+) ") for _ in range(count)]
-    return {match[1]: int(match[2]) for match in found}
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
@@ -58,7 +52,7 @@ def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
         running(
             tmp_path,
             "servers.dashboard",
-            *LOCAL,
+            *PORT,
             env={"SVC_RELAY_PORT": str(relay), "API_SERVER_PORT": str(free_port()), **model},
             runtime=runtime,
         ) as board,
@@ -79,7 +73,7 @@ def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
 
 def test_without_a_relay_and_without_a_chat(tmp_path: Path) -> None:
     env = {"SVC_RELAY_PORT": "9", "RELAY_HOST": "127.0.0.1"}
-    with running(tmp_path, "servers.dashboard", *LOCAL, "--no-chat", env=env) as board:
+    with running(tmp_path, "servers.dashboard", *PORT, "--no-chat", env=env) as board:
         port = port_of(board)
         answer = call(port, "GET", f"{RELAY}/overview")
         assert answer.status == 502
@@ -90,7 +84,7 @@ def test_without_a_relay_and_without_a_chat(tmp_path: Path) -> None:
 
 def test_for_other_hosts_with_a_password(tmp_path: Path) -> None:
     env = {"SVC_DASHBOARD_PASSWORD": PASSWORD}
-    with running(tmp_path, "servers.dashboard", "--host", "0.0.0.0", *LOCAL, env=env) as board:
+    with running(tmp_path, "servers.dashboard", "--host", "0.0.0.0", *PORT, env=env) as board:
         board.line("WARNING .*without TLS")
         port = int(board.line(r"^dashboard: http://0\.0\.0\.0:(\d+) \(with a password\)$")[1])
         assert get(port, "/")[0] == 401
@@ -109,16 +103,16 @@ def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) 
         "API_SERVER_KEY": "sk-tls-1f",
     }
     with (
-        running(tmp_path, "servers.relay", "--host", "127.0.0.1", *LOCAL, env=env) as relay,
-        running(tmp_path, "servers.api", *LOCAL, env=env) as api,
+        running(tmp_path, "servers.relay", "--host", "127.0.0.1", *PORT, env=env) as relay,
+        running(tmp_path, "servers.api", *PORT, env=env) as api,
     ):
         ports = [int(each.line(r"^(?:relay|api): https://127\.0\.0\.1:(\d+) ")[1]) for each in (relay, api)]
         where = {"SVC_RELAY_PORT": str(ports[0]), "API_SERVER_PORT": str(ports[1])}
-        with running(tmp_path, "servers.dashboard", *LOCAL, "--no-ssl", env={**env, **where}) as board:
+        with running(tmp_path, "servers.dashboard", *PORT, "--no-ssl", env={**env, **where}) as board:
             port = port_of(board)
             assert call(port, "GET", f"{RELAY}/overview").body["health"] == "ok"
             assert call(port, "GET", "/api/agent/sessions").body["sessions"] == []
-        with running(tmp_path, "servers.dashboard", *LOCAL, env={**env, **where}) as board:
+        with running(tmp_path, "servers.dashboard", *PORT, env={**env, **where}) as board:
             port = int(board.line(r"^dashboard: https://127\.0\.0\.1:(\d+) \(this host only\)$")[1])
             assert call(port, "GET", f"{RELAY}/push", tls=trust_certificates(cert)).status == 200
 
@@ -130,8 +124,8 @@ def test_all_servers_in_one_process(tmp_path: Path, certificate: tuple[Path, Pat
     if secure:
         env |= {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}
         env |= {f"{name}_SSL_KEY": str(certificate[1]) for name in ("RELAY", "API_SERVER")}
-    with running(tmp_path, "servers", *ALL, "--dashboard-port", "0", env=env) as servers:
-        port = ports_of(servers, 3)["dashboard"]
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
+        port = ports_of(servers)["dashboard"]
         assert call(port, "GET", f"{RELAY}/overview").body["health"] == "ok"
         assert call(port, "GET", "/api/agent/sessions").body["sessions"] == []
         invite = call(port, "POST", f"{RELAY}/pairing", {"mode": "auto"}).body
@@ -142,12 +136,12 @@ def test_all_servers_in_one_process(tmp_path: Path, certificate: tuple[Path, Pat
 
 
 def test_disabled_servers(tmp_path: Path) -> None:
-    with running(tmp_path, "servers", *ALL, "--no-dashboard") as servers:
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", "--no-dashboard") as servers:
         ports_of(servers, 2)
         assert servers.stop() == 0
         assert not [line for line in servers.seen if line.startswith("dashboard")]
     env = {"SVC_RELAY_PORT": "9"}  # another relay than the one in the same process
-    with running(tmp_path, "servers", *ALL, "--no-api", "--dashboard-port", "0", env=env) as servers:
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", "--no-api", env=env) as servers:
         port = ports_of(servers, 2)["dashboard"]
         assert call(port, "GET", f"{RELAY}/overview").status == 502
         assert call(port, "GET", "/api/agent/sessions").status == 404
@@ -250,6 +244,6 @@ def test_a_dashboard_of_the_local_network_announces_itself(tmp_path: Path) -> No
     env = {"SVC_DASHBOARD_PASSWORD": PASSWORD, "SVC_DASHBOARD_HOST": "0.0.0.0"}
     with Zeroconf(interfaces=find_lan_addresses(), ip_version=IPVersion.V4Only) as browser:
         ServiceBrowser(browser, "_http._tcp.local.", handlers=[on_change])
-        with running(tmp_path, "servers.dashboard", *LOCAL, "--no-chat", env=env) as board:
+        with running(tmp_path, "servers.dashboard", *PORT, "--no-chat", env=env) as board:
             assert found.wait(TIMEOUT)
             assert board.stop() == 0

@@ -16,14 +16,7 @@ import pytest
 from runtimes.host.host import Program, Services
 from runtimes.net.listener import bind
 from runtimes.service_home.server_registry import lock_home
-from servers.launch import (
-    CannotStartError,
-    format_authority,
-    launch,
-    open_resources,
-    print_exit_reason,
-    private_home,
-)
+from servers.launch import CannotStartError, format_authority, launch, open_resources, print_exit_reason, private_home
 from servers.options import ProgramCommand
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, StoreRequest
@@ -107,33 +100,23 @@ def test_given_listeners_are_closed_when_the_home_is_unusable(tmp_path: Path, pr
         held.release()
 
 
-def test_an_interrupt_before_the_loop(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("raised", "code", "err"),
+    [(KeyboardInterrupt(), 130, ""), (CannotStartError("no disk", code=2), 2, "error: no disk\n")],
+)
+def test_errors_before_the_loop(raised: BaseException, code: int, err: str, capsys: pytest.CaptureFixture[str]) -> None:
     def programs() -> Sequence[Program]:
-        raise KeyboardInterrupt
+        raise raised
 
     with pytest.raises(SystemExit) as caught:
         launch(programs, "asyncio")
-    assert caught.value.code == 130
-    assert capsys.readouterr().err == ""
-
-
-def test_errors_of_a_start(capsys: pytest.CaptureFixture[str]) -> None:
-    def programs() -> Sequence[Program]:
-        raise CannotStartError("no disk", code=2)
-
-    with pytest.raises(SystemExit) as caught:
-        launch(programs, "asyncio")
-    assert caught.value.code == 2
-    assert capsys.readouterr().err == "error: no disk\n"
+    assert caught.value.code == code
+    assert capsys.readouterr().err == err
 
 
 @pytest.mark.parametrize(
     ("raised", "code", "err"),
-    [
-        (click.UsageError("first\n  second"), 2, "error: first second\n"),
-        (click.Abort(), 130, ""),
-        (None, 0, ""),
-    ],
+    [(click.UsageError("first\n  second"), 2, "error: first second\n"), (click.Abort(), 130, ""), (None, 0, "")],
 )
 def test_command_lines(raised: Exception | None, code: int, err: str, capsys: pytest.CaptureFixture[str]) -> None:
     @click.command(cls=ProgramCommand)
@@ -145,12 +128,6 @@ def test_command_lines(raised: Exception | None, code: int, err: str, capsys: py
         command.main([])
     assert (caught.value.code or 0) == code
     assert capsys.readouterr().err == err
-
-
-def test_no_program_at_all(runtime: str) -> None:
-    with pytest.raises(SystemExit) as caught:
-        launch(list, runtime)
-    assert caught.value.code == 0
 
 
 def test_addresses_in_urls() -> None:

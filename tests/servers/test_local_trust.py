@@ -1,27 +1,21 @@
-"""Tests of the local secret between real programs, and of dashboards that need a password."""
+"""Tests of the local secret between real programs."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from runtimes.net.peer_user import can_look_up_users
 from svc_proto.relay_config import PUBLIC_ROUTE
 from svc_proto.service_clients.local_secret import LOCAL_SECRET
-from tests.servers.program_process import ROOT, TIMEOUT, call, environment, running, sign_in
-from tests.support.forkserver import python, run
+from tests.servers.program_process import LOCAL, call, run_program, running, sign_in
 
-LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
-PASSWORD = {"SVC_DASHBOARD_PASSWORD": "correct horse"}
 STARTED = "^dashboard: http" if can_look_up_users() else r"^dashboard: not started: .*set SVC_DASHBOARD_PASSWORD"
 
 
 def svc(home: Path, port: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = python("clients.commands.svc", *arguments)
-    env = environment(home, {"RELAY_PORT": str(port), "RELAY_HOST": "127.0.0.1"})
-    return run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+    env = {"RELAY_PORT": str(port), "RELAY_HOST": "127.0.0.1"}
+    return run_program(home, "clients.commands.svc", *arguments, env=env)
 
 
 def test_our_commands_send_the_local_secret(tmp_path: Path) -> None:
@@ -59,21 +53,3 @@ def test_a_public_invite_requires_the_local_secret_afterwards(tmp_path: Path) ->
             assert servers.stop() == 0
     assert secrets[0] != secrets[1]
     assert (tmp_path / "svc" / PUBLIC_ROUTE).exists()
-
-
-@pytest.mark.parametrize(
-    "env",
-    [
-        {"RELAY_TRUST_PROXY_HEADERS": "1"},
-        {"RELAY_TRUST_PROXY_HEADERS": "1", "RELAY_LOCAL_TRUST": "address"},
-        {"RELAY_LOCAL_TRUST": "secret"},
-    ],
-    ids=str,
-)
-def test_a_dashboard_behind_a_proxy_needs_a_password(env: dict[str, str], tmp_path: Path) -> None:
-    with running(tmp_path, "servers.dashboard", "--port", "0", env=env) as board:
-        board.line("^error: .*set SVC_DASHBOARD_PASSWORD")
-        assert board.wait() == 2
-    with running(tmp_path, "servers.dashboard", "--port", "0", env={**env, **PASSWORD}) as board:
-        board.line("^dashboard: ")
-        assert board.stop() == 0

@@ -14,7 +14,7 @@ from shutil import which
 
 import pytest
 
-from tests.servers.program_process import SYSTEM_PATH, ProgramProcess, call, environment, running
+from tests.servers.program_process import SYSTEM_PATH, ProgramProcess, call, environment, ports_of, running
 from tests.servers.proxies import in_front
 from tests.support.forkserver import python, run
 
@@ -67,8 +67,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProgramP
     """Start relay, API and dashboard on free ports, without settings; yield the program, their ports and the home."""
     home = tmp_path_factory.mktemp("other-users")
     with running(home, "servers", *LOCAL) as started:
-        found = [started.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]
-        yield started, {match[1]: int(match[2]) for match in found}, home
+        yield started, ports_of(started), home
 
 
 @pytest.mark.parametrize("name", PROXIES)
@@ -110,17 +109,8 @@ def test_traefik_opens_no_local_route(
     ]
     curl = ["curl", "-s", "--no-progress-meter"]
     for server, method, path in paths:
-        curl += [
-            *headers,
-            "-X",
-            method,
-            "-o",
-            "/dev/null",
-            "-w",
-            "%{http_code} ",
-            f"http://127.0.0.1:{ports[server]}{path}",
-            "--next",
-        ]
+        url = f"http://127.0.0.1:{ports[server]}{path}"
+        curl += [*headers, "-X", method, "-o", "/dev/null", "-w", "%{http_code} ", url, "--next"]
     answer = subprocess.run(curl[:-1], capture_output=True, text=True, check=True, user=user, cwd="/").stdout
     assert answer.split() == ["403"] * len(paths)
 
@@ -143,9 +133,7 @@ def test_a_second_user_of_the_host_is_refused_with_the_remedy(
     assert statuses == ["200", "403"]
 
 
-def test_a_public_route_leaves_the_dashboard_to_its_owner(
-    servers: tuple[ProgramProcess, dict[str, int], Path],
-) -> None:
+def test_a_public_route_leaves_the_dashboard_to_its_owner(servers: tuple[ProgramProcess, dict[str, int], Path]) -> None:
     _, ports, home = servers
     env = environment(home, {"RELAY_PORT": str(ports["relay"]), "RELAY_HOST": "127.0.0.1"})
     public = python("clients.commands.svc", "pair", "--json", "--public-url", "https://home.example/relay")

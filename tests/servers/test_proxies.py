@@ -21,16 +21,14 @@ from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.servers.program_process import (
     ROOT,
     SYSTEM_PATH,
-    TIMEOUT,
-    ProgramProcess,
     call,
-    environment,
+    ports_of,
+    run_program,
     running,
     sign_in,
     websocket,
 )
 from tests.servers.proxies import in_front
-from tests.support.forkserver import python, run
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"
@@ -63,11 +61,6 @@ def proxy(folder: Path, kind: str, block: str, relay: int, api: int = 0, dashboa
         yield port
 
 
-def ports_of(servers: ProgramProcess, count: int) -> dict[str, int]:
-    found = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(count)]
-    return {match[1]: int(match[2]) for match in found}
-
-
 def local_access_is_refused(port: int, root: str = "") -> None:
     routes = [route for route in Relay(RelayConfig()).router.routes if route.access in LOCAL_ACCESS]
     assert len(routes) > 10
@@ -79,8 +72,7 @@ def local_access_is_refused(port: int, root: str = "") -> None:
 
 def diagnosed(home: Path, url: str) -> tuple[int, dict[str, str | None]]:
     """Run `svc doctor` for a public URL; return its exit code, and what its checks of that URL found, by code."""
-    command = python("clients.commands.svc", "doctor", "--public-url", url, "--json")
-    done = run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=TIMEOUT)
+    done = run_program(home, "clients.commands.svc", "doctor", "--public-url", url, "--json")
     assert done.stderr == ""
     checks = json.loads(done.stdout)["checks"]
     return done.returncode, {each["code"]: each["found"] for each in checks if each["code"].startswith("public_")}
@@ -95,7 +87,7 @@ def needs(kind: str) -> None:
 def test_the_shortest_blocks_open_no_local_route(kind: str, block: str, tmp_path: Path) -> None:
     needs(kind)
     with running(tmp_path, "servers", *LOCAL) as servers:
-        ports = ports_of(servers, 3)
+        ports = ports_of(servers)
         assert call(ports["relay"], "POST", "/pairing").status == 200  # direct access works
         with proxy(tmp_path / "relay", kind, block, ports["relay"]) as port:
             local_access_is_refused(port)
@@ -110,7 +102,7 @@ def test_phones_and_the_owner_have_access(kind: str, block: str, tmp_path: Path)
     needs(kind)
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
-        ports = ports_of(servers, 3)
+        ports = ports_of(servers)
         secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
         with proxy(tmp_path / "relay", kind, block, ports["relay"]) as port:
             local_access_is_refused(port)
@@ -134,7 +126,7 @@ def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
     needs(kind)
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD, **PATHS}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
-        ports = ports_of(servers, 3)
+        ports = ports_of(servers)
         secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
         with proxy(tmp_path / "proxy", kind, block, **ports) as port:
             local_access_is_refused(port, "/relay")
@@ -184,15 +176,15 @@ def test_usual_nginx_blocks(tmp_path: Path) -> None:
     needs("nginx")
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD, "RELAY_ROOT_PATH": "/relay"}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
-        ports = ports_of(servers, 3)
+        ports = ports_of(servers)
         secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
         with proxy(tmp_path / "proxy", "nginx", USUAL, **ports) as port:
             assert call(port, "GET", "/r2/health").status == 200  # the relay receives //health
             local_access_is_refused(port, "/r2")
 
             def paired(path: str, code: str = "Q7M2ZK") -> tuple[int, str]:
-                command = python("clients.commands.svc_relay", "pair", code, "--remote", f"ws://127.0.0.1:{port}{path}")
-                done = run(command, cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True)
+                words = ("pair", code, "--remote", f"ws://127.0.0.1:{port}{path}")
+                done = run_program(tmp_path, "clients.commands.svc_relay", *words)
                 return done.returncode, done.stderr
 
             for path in ("/relay", "/relay/", "/r2", "/r2/", "/r3"):
@@ -218,7 +210,7 @@ def test_usual_nginx_blocks(tmp_path: Path) -> None:
 def test_no_proxy_at_all(tmp_path: Path) -> None:
     """Without a proxy, the doctor reports local routes as open, as its requests are local, and an API without a key."""
     with running(tmp_path, "servers", *LOCAL) as servers:
-        ports = ports_of(servers, 3)
+        ports = ports_of(servers)
         code, found = diagnosed(tmp_path, f"http://127.0.0.1:{ports['api']}")
         assert code == 1
         routes = ", ".join(map(" ".join, LOCAL_ROUTES))

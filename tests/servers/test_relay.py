@@ -23,9 +23,6 @@ from tests.servers.program_process import TIMEOUT, call, running, running_relay,
 TOKEN = r"[0-9a-f]{64}"
 
 
-# --- from the start to the end ------------------------------------------------------------------------------------
-
-
 def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
     with running_relay(tmp_path, runtime=runtime) as (relay, port):
         health = call(port, "GET", "/health")
@@ -71,9 +68,6 @@ def test_state_after_a_restart_and_a_kill(tmp_path: Path) -> None:
                 assert "invalid" in sign_in(port, pairing_code=spare)["reason"]
                 assert sign_in(port, session_token=token)["session_token"] == token
             assert phone.stop() == 0
-
-
-# --- options ------------------------------------------------------------------------------------------------------
 
 
 def payload_of(invite: dict[str, Any]) -> dict[str, Any]:
@@ -159,9 +153,6 @@ def test_a_hangup_renews_the_certificate(runtime: str, tmp_path: Path) -> None:
 def test_an_invalid_pin(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAY_WEBAPI_PIN", "sha256/x")
     assert failing(main, "--port", "0") == (2, "RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64")
-
-
-# --- errors -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
