@@ -146,6 +146,7 @@ def test_pause_in_answer_to_accepted(runtime: str, files: Files | None) -> None:
         live.order(Send(ch, b"x"))
         assert read_exactly(sock, 1) == b"x"
         assert live.expect(Sent) == Sent(ch, 1)
+        assert not any(isinstance(fact, Received) for fact in live.seen)
         live.order(ResumeReading(ch))
         assert live.expect(Received) == Received(ch, b"hello")
 
