@@ -143,9 +143,12 @@ def test_sessions_and_chats_are_in_one_store(store: Store) -> None:
 
 
 def test_values_outside_of_json_are_refused(store: Store) -> None:
+    wrong = SaveSession("b", {"x": object()})
+    first, error, sessions = store.execute_all([SaveSession("a", {}), wrong, LoadSessions()])
+    assert (first, type(error), sessions) == (None, TypeError, ({"token_hash": "a"},))
     with pytest.raises(TypeError):
-        store.execute(SaveSession("a", {"x": object()}))
-    assert store.execute(LoadSessions()) == ()
+        store.execute(wrong)
+    assert store.execute(LoadSessions()) == ({"token_hash": "a"},)
 
 
 def test_check_store(store: Store) -> None:
