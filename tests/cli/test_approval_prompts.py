@@ -48,14 +48,9 @@ class Bench:
 @pytest.mark.parametrize(
     ("typed", "choice"),
     [
-        ("y", "once"),
-        ("YES", "once"),
-        ("session", "session"),
-        ("always", "always"),
-        ("n", "deny"),
-        ("", "deny"),
-        ("yes please", "deny"),
-        (LineTooLong(), "deny"),
+        *((word, "once") for word in ("y", "YES")),
+        *((word, word) for word in ("session", "always")),
+        *((line, "deny") for line in ("n", "", "yes please", LineTooLong())),
     ],
 )
 def test_line_answers_the_prompt(typed: VoiceChatEvent | str, choice: str) -> None:

@@ -14,7 +14,7 @@ from svc_proto.facts import Stopping
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.wire.events import Headers
-from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
+from tests.cli.harness import SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.core_harness import HOME
 from tests.support.http_client import Response
 from tests.support.http_harness import HarnessResponse
@@ -146,32 +146,29 @@ def test_ids(created: Reply, session: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("created", "answer", "says"),
+    ("answer", "says"),
     [
-        (REFUSED, TURN, "the API server at http://127.0.0.1:8642 cannot be reached: connection refused; start it"),
-        (as_json({"id": True}), TURN, "the API server gave no session id: is it really one?"),
-        (as_json({"error": {"message": "wrong key"}}, 401), TURN, "the API server refuses: wrong key (status 401)"),
-        (
-            as_json({"id": "s"}),
-            REFUSED,
-            "the API server at http://127.0.0.1:8642 cannot be reached: connection refused",
-        ),
-        (
-            as_json({"id": "s"}),
-            (401, b"{}"),
-            "the API server does not accept the key: set API_SERVER_KEY, or --api-key",
-        ),
-        (as_json({"id": "s"}), (404, b"{}"), "the API server has no session 's': leave --session out for a new one"),
-        (as_json({"id": "s"}), (503, b'{"error": "busy"}'), "the API server refuses: busy (status 503)"),
-        (as_json({"id": "s"}), stream(("error", {"message": "no\nmodel"})), "the agent failed: no model"),
-        (as_json({"id": "s"}), stream(("error", {"error": "why"})), "the agent failed: why"),
-        (as_json({"id": "s"}), stream(("error", {})), "the agent failed: no reason given"),
+        (as_json({"id": True}), "the API server gave no session id: is it really one?"),
+        (as_json({"error": {"message": "wrong key"}}, 401), "the API server refuses: wrong key (status 401)"),
     ],
 )
-def test_problems(created: Reply, answer: Reply, says: str) -> None:
-    end = world(answer, created=created).fails()
-    assert end.code == 1
-    assert end.reason.startswith(says)
+def test_no_session(answer: Reply, says: str) -> None:
+    assert world(created=answer).fails() == Exit(1, says)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ((401, b"{}"), "the API server does not accept the key: set API_SERVER_KEY, or --api-key"),
+        ((404, b"{}"), "the API server has no session 's1': leave --session out for a new one"),
+        ((503, b'{"error": "busy"}'), "the API server refuses: busy (status 503)"),
+        (stream(("error", {"message": "no\nmodel"})), "the agent failed: no model"),
+        (stream(("error", {"error": "why"})), "the agent failed: why"),
+        (stream(("error", {})), "the agent failed: no reason given"),
+    ],
+)
+def test_failed_turn(answer: Reply, says: str) -> None:
+    assert world(answer).fails() == Exit(1, says)
 
 
 def test_broken_answer() -> None:
@@ -183,18 +180,13 @@ def test_broken_answer() -> None:
 @pytest.mark.parametrize(
     ("config", "url", "key", "target"),
     [
-        (
-            RelayConfig(api_host="0.0.0.0", api_key="k"),
-            None,
-            None,
-            ApiClient("the API server", "http://127.0.0.1:8642", "k"),
-        ),
-        (RelayConfig(api_host="h", api_port=1), "http://x", "", ApiClient("the API server", "http://x", "")),
+        (RelayConfig(api_host="0.0.0.0", api_key="k"), None, None, ("http://127.0.0.1:8642", "k")),
+        (RelayConfig(api_host="h", api_port=1), "http://x", "", ("http://x", "")),
     ],
 )
-def test_api_address_and_key(config: RelayConfig, url: str | None, key: str | None, target: ApiClient) -> None:
+def test_api_address_and_key(config: RelayConfig, url: str | None, key: str | None, target: tuple[str, str]) -> None:
     found = OneShotHarness(lambda engine: find_api_client(engine, config, url, key)).run()
-    assert (found.url, found.token) == (target.url, target.token)
+    assert (found.url, found.token) == target
 
 
 # --- Ctrl-C ---------------------------------------------------------------------------------------------------------
@@ -245,22 +237,18 @@ def test_ctrl_c_before_the_run_id() -> None:
     assert stopped(there) is True
 
 
-def test_ctrl_c_without_a_run_id() -> None:
-    there = interrupted(SILENT, as_json({}))
+@pytest.mark.parametrize(
+    ("there", "done"),
+    [
+        (interrupted(SILENT, as_json({})), False),
+        (interrupted(begun(STARTED), SILENT), False),
+        (interrupted(SILENT, SILENT, created=SILENT), None),
+    ],
+    ids=["no run id", "no answer to the stop", "no session yet"],
+)
+def test_ctrl_c_and_the_server_does_not_answer(there: OneShotHarness[ChatResult], done: bool | None) -> None:
     assert there.fails() == Exit(INTERRUPTED)
-    assert stopped(there) is False
-
-
-def test_ctrl_c_and_the_server_does_not_answer() -> None:
-    there = interrupted(begun(STARTED), SILENT)
-    assert there.fails() == Exit(INTERRUPTED)
-    assert stopped(there) is False
-
-
-def test_ctrl_c_before_the_first_answer() -> None:
-    there = interrupted(SILENT, SILENT, created=SILENT)
-    assert there.fails() == Exit(INTERRUPTED)
-    assert stopped(there) is None
+    assert stopped(there) is done
 
 
 @pytest.mark.parametrize("ending", [stream(("run.completed", {}))[1], None])

@@ -28,9 +28,8 @@ def test_nodes_are_parsed() -> None:
     ]
     assert service == ServiceNodes(redis=True, load="phones", nodes=nodes)
     assert parse_nodes(MetricSamples("svc_phones 3.0\n# EOF\n")) is None  # not a cluster
-    assert parse_nodes(MetricSamples("svc_cluster_up 1.0\n# EOF\n")) == ServiceNodes(
-        redis=True, load="phones", nodes=[]
-    )
+    alone = parse_nodes(MetricSamples("svc_cluster_up 1.0\n# EOF\n"))
+    assert alone == ServiceNodes(redis=True, load="phones", nodes=[])
 
 
 def test_text_output() -> None:

@@ -73,11 +73,7 @@ def test_refused_authentication(
     ("failure", "kind", "says"),
     [
         (REFUSED, RelayUnreachableError, "the relay at ws://h:8767 cannot be reached: connection refused"),
-        (
-            Failure(FailureKind.UNREACHABLE),
-            RelayUnreachableError,
-            "is it running, and this its address? With TLS it is wss://.",
-        ),
+        (Failure(FailureKind.UNREACHABLE), RelayUnreachableError, "is it running, and this its address? With TLS"),
         (Failure(FailureKind.TLS, "TLS: BAD"), CliError, "cannot be trusted: TLS: BAD"),
         (Failure(FailureKind.TLS, PIN_CHANGED), CliError, "shows another certificate"),
     ],

@@ -87,28 +87,11 @@ def test_grants() -> None:
 
 
 def test_devices() -> None:
-    found = device_rows(
-        [
-            JsonObject(
-                {
-                    "token_prefix": "1c2d3e4f",
-                    "device_name": "My\x1b[2J desk",
-                    "device_model": "unknown",
-                    "device_platform": "Linux",
-                    "client_surface": "desktop",
-                    "device_form_factor": "desktop",
-                    "last_seen": NOW - 5,
-                    "expires_at": None,
-                    "transport_hint": "ws",
-                    "grants": {"chat": None},
-                    "is_current": True,
-                }
-            ),
-            JsonObject({"grants": 7, "last_seen": True}),
-            JsonObject({"online": True, "last_seen": NOW - 900}),
-        ],
-        NOW,
-    )
+    device = {"device_name": "My\x1b[2J desk", "device_model": "unknown", "device_platform": "Linux"}
+    device |= {"token_prefix": "1c2d3e4f", "client_surface": "desktop", "device_form_factor": "desktop"}
+    session = {"last_seen": NOW - 5, "expires_at": None, "transport_hint": "ws", "grants": {"chat": None}}
+    bare, away = JsonObject({"grants": 7, "last_seen": True}), JsonObject({"online": True, "last_seen": NOW - 900})
+    found = device_rows([JsonObject({**device, **session, "is_current": True}), bare, away], NOW)
     assert found == [
         ("1c2d3e4f", "My [2J desk (this one)", "Linux, desktop", "5s ago", "never", "ws", "chat=never"),
         ("", "unknown", "-", "-", "never", "", "unknown"),

@@ -56,7 +56,6 @@ def test_within_tmux_the_command_has_the_clients_terminal() -> None:
 
 @pytest.mark.parametrize("typed", ["{answer}", "left over\n\\n\n{answer}not read", "", "no end of the line"])
 def test_tmux_terminal_is_kept_until_the_second_mark_is_answered(typed: str) -> None:
-    """The typed loop waits for the answer to its second mark, or for the end of the input."""
     line = typed_line("echo hi", NONCE, tmux=True).removeprefix("tmux set lock-command 'trap : INT HUP; stty -onlcr; ")
     loop = line[line.index("; a=;") : line.index("; tmux -S ")].replace("'\\''", "'")
     command = ["sh", "-c", f"printf mark{loop}; printf over; cat"]

@@ -93,9 +93,7 @@ PLANTED: dict[str, HostFacts] = {
     "version_differs": evolve(WELL, servers=(RELAY, server("api", version="0.9.0"), BOARD)),
     "no_address": evolve(WELL, addresses=addresses(("lo", "127.0.0.1"), ("eth0", "fe80::1"))),
     "poor_address": evolve(WELL, addresses=addresses(("tun0", "10.5.0.2"))),
-    "relay_local_only": evolve(
-        WELL, servers=(server("relay", host="127.0.0.1"), server("api", host="127.0.0.1"), BOARD)
-    ),
+    "relay_local_only": evolve(WELL, servers=BEHIND),
     "api_local_only": evolve(WELL, servers=(RELAY, server("api", host="localhost"), BOARD)),
     "route_dead": evolve(WELL, routes=(RouteFacts("lan", "ws://192.168.1.20:8767", "connection refused"),)),
     "public_unreachable": evolve(
@@ -133,9 +131,7 @@ PLANTED: dict[str, HostFacts] = {
     "backup_old": evolve(WELL, backup_at=NOW - 31 * DAY),
     "key_missing": evolve(WELL, key=""),
     "key_weak": evolve(WELL, key="aaaaaaaaaaaaaaaaaaaa"),
-    "password_weak": evolve(
-        WELL, servers=(RELAY, API, server("dashboard", host="0.0.0.0")), dashboard_password="short"
-    ),
+    "password_weak": evolve(OPEN_BOARD, dashboard_password="short"),
     "brand_differs": evolve(WELL, brand="hermes"),
     "env_unreadable": evolve(WELL, env_problem="cannot read /h/.env: line 3: a quote without its end"),
     "env_unknown": evolve(WELL, unknown_variables=("RELAY_HSOT is no variable",)),

@@ -59,14 +59,18 @@ def answering(**replaced: Reply) -> Any:
 
 
 def gathered(
-    report: object = None, request: HealthRequest = REQUEST, profiles: str = "", **replaced: Reply
+    report: object = REPORT,
+    request: HealthRequest = REQUEST,
+    profiles: str = "",
+    dead: str = "no address",
+    **replaced: Reply,
 ) -> HostFacts:
-    found = REPORT if report is None else report
-    compute = {"host.report": lambda home, ports: found}
+    """Return the facts about this host; the server at the address `dead` refuses connections."""
+    answer = answering(**replaced)
     return OneShotHarness(
         lambda engine: gather_facts(engine, request),
-        compute=compute,
-        http=answering(**replaced),
+        compute={"host.report": lambda home, ports: report},
+        http=lambda asked: REFUSED if asked.url.startswith(dead) else answer(asked),
         files={f"{HOME}/{PROFILES_FILE}": profiles},
     ).run()
 
@@ -112,16 +116,8 @@ def test_ports_that_another_program_has() -> None:
     ],
 )
 def test_a_route_whose_servers_do_not_answer(dead: int, api_host: str, problem: str) -> None:
-    known = answering()
     report = {**REPORT, "servers": [row("relay", 8767), row("api", 8642, host=api_host)]}
-    compute = {"host.report": lambda home, ports: report}
-
-    def http(asked: UpstreamRequest) -> Reply:
-        reply: Reply = REFUSED if asked.url.startswith(f"http://192.0.2.10:{dead}") else known(asked)
-        return reply
-
-    facts = OneShotHarness(lambda engine: gather_facts(engine, REQUEST), compute=compute, http=http).run()
-    (route,) = facts.routes
+    (route,) = gathered(report, dead=f"http://192.0.2.10:{dead}").routes
     assert (route.url if route.problem else "", route.problem) == (problem, "connection refused" if problem else "")
 
 

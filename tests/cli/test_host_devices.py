@@ -95,16 +95,13 @@ def test_a_device_is_revoked_by_its_name() -> None:
     ]
 
 
-@pytest.mark.parametrize("change", [{"device_name": "Kitchen"}, {"ttl_seconds": 60}])
-def test_a_device_is_changed_by_its_name(change: dict[str, object]) -> None:
+def test_a_device_is_changed_by_its_name() -> None:
+    change: dict[str, object] = {"device_name": "Kitchen"}
     world = OneShotHarness(lambda engine: change_device(engine, RELAY, "Pixel 8", change), http=relay)
     found, answer = world.run()
     assert (found.text("device_name"), answer.text("device_name")) == ("Pixel 8", "Kitchen")
-    assert (world.asked[1].method, world.asked[1].path, world.asked[1].json) == (
-        "PATCH",
-        "/sessions/1c2d3e4f",
-        change,
-    )
+    _, asked = world.asked
+    assert (asked.method, asked.path, asked.json) == ("PATCH", "/sessions/1c2d3e4f", change)
 
 
 def test_refusals_are_explained() -> None:

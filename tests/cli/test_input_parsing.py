@@ -37,8 +37,7 @@ def test_control_characters_are_removed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["Q7M2ZK", "q7m2zk", " Q7M-2ZK ", "Q 7 M 2 Z K", "\x1b[200~q7m2zk\x1b[201~\n", "\u00e9Q7M\u20132ZK"],
+    "text", ["Q7M2ZK", "q7m2zk", " Q7M-2ZK ", "Q 7 M 2 Z K", "\x1b[200~q7m2zk\x1b[201~\n", "\u00e9Q7M\u20132ZK"]
 )
 def test_codes(text: str) -> None:
     assert parse_pairing_code(text) == "Q7M2ZK"
@@ -79,8 +78,7 @@ def test_addresses(text: str, remote: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "h", "ftp://h", "ws://", "ws:// h", "ws://u:p@h", "ws://h:99999", "ws://h\u00e9", "ws://h h"],
+    "text", ["", "h", "ftp://h", "ws://", "ws:// h", "ws://u:p@h", "ws://h:99999", "ws://h\u00e9", "ws://h h"]
 )
 def test_bad_addresses(text: str) -> None:
     with pytest.raises(CliError, match="--remote must") as caught:

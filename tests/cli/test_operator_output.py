@@ -44,8 +44,7 @@ def test_addresses_that_are_left_out_have_their_reasons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "shown"),
-    [("", ""), ("12345678", "********"), ("123456789", "1234…789 (9 characters)")],
+    ("key", "shown"), [("", ""), ("12345678", "********"), ("123456789", "1234…789 (9 characters)")]
 )
 def test_masks(key: str, shown: str) -> None:
     assert mask(key) == shown

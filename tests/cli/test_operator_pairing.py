@@ -9,9 +9,8 @@ from attrs import evolve
 from svc_proto.basics.brand import HERMES
 from svc_proto.cli.operator_pairing import LOCAL_SECRET_NEEDED, NewInvite, PairingRequest, create_invite
 from svc_proto.cli.pairing_candidates import CandidateMode
-from svc_proto.cli.pairing_routes import HERE_ALONE, NO_ADDRESS
+from svc_proto.cli.pairing_routes import HERE_ALONE
 from svc_proto.commands import EnsureSecret, Exit
-from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
@@ -48,13 +47,8 @@ def test_a_plain_invite() -> None:
     assert not invite.own_key
     found = payload(invite)
     assert json.loads(invite.qr_payload) == found
-    assert (found["svc"], found["host"], found["port"], found["key"], found["tls"]) == (
-        3,
-        "192.0.2.10",
-        8642,
-        "k3y",
-        False,
-    )
+    api = {"svc": 3, "host": "192.0.2.10", "port": 8642, "key": "k3y", "tls": False}
+    assert found.items() >= api.items()
     assert found["relay"] == {"url": "ws://192.0.2.10:8767", "code": invite.code, "ttl_seconds": 60}
     assert [each["role"] for each in found["endpoints"]] == ["lan"]
     assert verify_payload(found, bytes(range(32)))
@@ -171,12 +165,6 @@ def test_a_relay_with_tls_on_one_address() -> None:
     assert world(evolve(ORDER, config=config)).run().relay_url == "wss://198.51.100.7:8767"
 
 
-def test_a_host_without_a_network() -> None:
-    invite = world(ORDER, compute={"network_addresses": lambda: Failure(FailureKind.INTERNAL)}).run()
-    assert invite.api.host == "127.0.0.1"
-    assert invite.notes == (NO_ADDRESS,)
-
-
 def test_a_relay_for_this_host_alone() -> None:
     """An invite notes that the relay listens on loopback, unless it has a public URL or is made without the relay."""
     order = evolve(ORDER, config=evolve(CONFIG, host="127.0.0.1"))
@@ -212,20 +200,14 @@ def test_an_unsigned_invite() -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "end"),
+    ("mode", "code", "reason"),
     [
-        (
-            evolve(ORDER, mode=CandidateMode.PUBLIC),
-            Exit(2, "--mode public needs --public-url https://… or SVC_PUBLIC_URL"),
-        ),
-        (
-            evolve(ORDER, mode=CandidateMode.MESH),
-            Exit(1, "--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan"),
-        ),
+        (CandidateMode.PUBLIC, 2, "--mode public needs --public-url https://… or SVC_PUBLIC_URL"),
+        (CandidateMode.MESH, 1, "--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan"),
     ],
 )
-def test_impossible_orders(order: PairingRequest, end: Exit) -> None:
-    assert world(order).fails() == end
+def test_impossible_modes(mode: CandidateMode, code: int, reason: str) -> None:
+    assert world(evolve(ORDER, mode=mode)).fails() == Exit(code, reason)
 
 
 @pytest.mark.parametrize(("grants", "url"), [(None, "http://192.0.2.10:9119"), ({"chat": None}, None)])

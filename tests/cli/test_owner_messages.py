@@ -20,12 +20,10 @@ def test_message_is_sent() -> None:
 
 
 def test_refusal_is_explained() -> None:
-    world = OneShotHarness(
-        lambda engine: send_message(engine, RELAY, "Hi", None), http=as_json({"error": "loopback only"}, 403)
-    )
-    assert world.fails() == Exit(
-        1, f"the relay at {RELAY.url} accepts this only from its own host: loopback only (status 403)"
-    )
+    refused = as_json({"error": "loopback only"}, 403)
+    world = OneShotHarness(lambda engine: send_message(engine, RELAY, "Hi", None), http=refused)
+    reason = f"the relay at {RELAY.url} accepts this only from its own host: loopback only (status 403)"
+    assert world.fails() == Exit(1, reason)
 
 
 def test_wait_ends_with_the_first_replies() -> None:

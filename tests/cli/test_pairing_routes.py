@@ -8,14 +8,7 @@ from attrs import evolve
 
 from svc_proto.cli.errors import CliError
 from svc_proto.cli.pairing_candidates import ApiCandidate, CandidateMode
-from svc_proto.cli.pairing_routes import (
-    API_HERE_ALONE,
-    HERE_ALONE,
-    NO_ADDRESS,
-    FoundRoutes,
-    RouteRequest,
-    find_routes,
-)
+from svc_proto.cli.pairing_routes import API_HERE_ALONE, HERE_ALONE, NO_ADDRESS, FoundRoutes, RouteRequest, find_routes
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.relay_config import RelayConfig

@@ -157,7 +157,6 @@ def test_end_of_input_is_repeated_until_the_shell_ends() -> None:
 
 @pytest.mark.parametrize(("again", "kind"), [(False, "kill"), (True, "detach")])
 def test_empty_standard_input(again: bool, kind: str) -> None:
-    """End a new shell, and detach from an existing one, where standard input is empty."""
     relay = Relay([terminal("attached", session_name="default", reattach=again)])
     there = shell(evolve(ORDER, person=False), keys(1, None), relay=relay)
     assert there.run() == ShellResult(0, "[nothing to type: standard input is empty]")
@@ -237,9 +236,11 @@ def test_unrelated_error_is_ignored() -> None:
     assert there.run().status == 0
 
 
-def test_ctrl_c_before_anything() -> None:
-    there = shell(ORDER, (1, lambda w: w.feed(Stopping(2.0))), relay=Relay([]))
-    assert there.fails() == Exit(INTERRUPTED)
+@pytest.mark.parametrize(
+    "socket", [lambda message: [], Relay([]), Relay()], ids=["in the sign-in", "before the attach", "after the attach"]
+)
+def test_ctrl_c_ends_the_shell(socket: Any) -> None:
+    assert shell(ORDER, (1, lambda w: w.feed(Stopping(2.0))), socket=socket).fails() == Exit(INTERRUPTED)
 
 
 def test_one_terminal_only() -> None:
@@ -322,14 +323,11 @@ def test_no_route_at_the_start() -> None:
     assert there.fails().reason.startswith("no route to the relay answers: lan ws://192.0.2.1:8767: status 503; ")
 
 
-@pytest.mark.parametrize("key", [b"\x03", b"\x1d"])
-def test_interrupt_while_disconnected(key: bytes) -> None:
-    there = shell(ORDER, drop(1), keys(1.2, b"x"), keys(1.5, key))
-    assert there.fails() == Exit(INTERRUPTED)
-
-
-def test_interrupt_while_connecting() -> None:
-    there = shell(ORDER, drop(1), keys(2.5, b"\x03"), relay=Relay([terminal("attached")], []))
+@pytest.mark.parametrize(
+    ("at", "key"), [(1.5, b"\x03"), (1.5, b"\x1d"), (2.5, b"\x03")], ids=["waiting", "detaching", "connecting"]
+)
+def test_interrupt_while_disconnected(at: float, key: bytes) -> None:
+    there = shell(ORDER, drop(1), keys(1.2, b"x"), keys(at, key), relay=Relay([terminal("attached")], []))
     assert there.fails() == Exit(INTERRUPTED)
 
 
@@ -392,22 +390,14 @@ def test_interrupt_does_not_wait_for_the_last_output() -> None:
 GONE = Exit(1, "the terminal cannot be shown any more: standard output is closed")
 
 
-def test_closed_terminal() -> None:
-    assert shell(ORDER, (1, lambda w: w.terminal.finish("gone"))).fails() == GONE
-
-
-def test_terminal_closed_while_disconnected() -> None:
-    assert shell(ORDER, drop(1), (1.5, lambda w: w.terminal.finish("gone"))).fails() == GONE
+@pytest.mark.parametrize("before", [[], [drop(1)]], ids=["connected", "disconnected"])
+def test_closed_terminal(before: list[Step]) -> None:
+    assert shell(ORDER, *before, (1.5, lambda w: w.terminal.finish("gone"))).fails() == GONE
 
 
 def test_terminal_reads_again_while_disconnected() -> None:
     there = shell(ORDER, (1, fill), drop(2), (2.5, lambda w: w.terminal.read_on()), over(9))
     assert there.run().status == 0
-
-
-def test_stopping_closes_the_screen() -> None:
-    there = shell(ORDER, (1, lambda w: w.feed(Stopping(2.0))))
-    assert there.fails() == Exit(INTERRUPTED)
 
 
 # --- one command --------------------------------------------------------------------------------------------------
@@ -461,14 +451,6 @@ def begun(at: float) -> Step:
     return at, lambda w: w.push(terminal("output", data=f"{nonce(w)}B\nhi\n"))
 
 
-def test_ctrl_c_is_sent_to_the_command() -> None:
-    first, *rest = outcome("NONCEE130.\n")
-    there = shell(AT_A_TERMINAL, first, keys(1.5, b"\x03"), *rest)
-    assert there.run() == ShellResult(INTERRUPTED)
-    assert [each["data"] for each in said(there, "input")][1:] == ["\x03"]
-    assert said(there, "kill") == []
-
-
 @pytest.mark.parametrize(
     "script",
     [
@@ -490,6 +472,7 @@ def test_occasional_ctrl_c_goes_to_the_command() -> None:
     there = shell(AT_A_TERMINAL, begun(1), keys(2, b"\x03"), keys(4.1, b"\x03"), keys(5, b"x"), *last)
     assert there.run() == ShellResult(0)
     assert [each["data"] for each in said(there, "input")][1:] == ["\x03", "\x03", "x"]
+    assert said(there, "kill") == []
 
 
 def test_ctrl_c_after_the_command_before_the_detach() -> None:
@@ -510,11 +493,6 @@ def test_stop_ends_the_command() -> None:
     there = shell(EXEC, begun(1), (2, stop))
     assert there.fails() == Exit(INTERRUPTED)
     assert said(there, "kill") == [{"session_name": "exec-1"}]
-
-
-def test_interrupt_before_the_attach() -> None:
-    there = shell(EXEC, (1, lambda w: w.feed(Stopping(2.0))), socket=lambda message: [])
-    assert there.fails() == Exit(INTERRUPTED)
 
 
 def test_exec_without_an_end() -> None:
@@ -542,16 +520,17 @@ def test_a_started_command_may_be_silent() -> None:
     assert shell(EXEC, *slow, *last).run() == ShellResult(0)
 
 
-@pytest.mark.parametrize("how", [drop(1), says(1, "detached", reason="server shutdown")])
-def test_exec_does_not_come_back(how: Step) -> None:
+@pytest.mark.parametrize(
+    ("how", "loss"),
+    [
+        (drop(1), "connection lost: reset"),
+        (says(1, "detached", reason="server shutdown"), "connection lost: server shutdown"),
+    ],
+)
+def test_exec_does_not_come_back(how: Step, loss: str) -> None:
     there = shell(EXEC, how)
-    assert "the connection was lost while the command ran" in there.fails().reason
+    assert there.fails() == Exit(1, f"the connection was lost while the command ran: {loss}")
     assert len(said(there, "attach")) == 1
-
-
-def test_exec_names_the_loss() -> None:
-    there = shell(EXEC, drop(1))
-    assert there.fails() == Exit(1, "the connection was lost while the command ran: connection lost: reset")
 
 
 def test_too_long_command_makes_no_connection() -> None:

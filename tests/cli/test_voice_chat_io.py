@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from svc_proto.cli.voice_chat_io import PlayerProcess
 from svc_proto.commands import CloseWrite, Send, Spawned
 from svc_proto.engine.core import Engine
@@ -23,7 +25,6 @@ def push_text(world: There, text: str) -> None:
 
 
 def test_overlong_line_in_several_reads() -> None:
-    """Report an overlong line once, though it arrives in several reads, and accept the line after it."""
     there = talking(
         (1, lambda w: w.keys(b"x" * 6_000)),
         (1.1, lambda w: w.keys("ü".encode() * 9_000)),
@@ -38,25 +39,23 @@ def test_overlong_line_in_several_reads() -> None:
     assert told_of == ["a line of more than 5000 characters is not sent"]
 
 
-def test_a_long_line_before_the_session_is_ready() -> None:
-    there = talking((0.2, lambda w: w.keys(b"x" * 6_000 + b"\n")), (1, typed(None)))
-    there.run()
-    assert ("problem", {"text": "a line of more than 5000 characters is not sent"}) in told(there)
+LONGEST = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # exactly the buffer size in bytes
 
 
-def test_line_that_grows_too_long() -> None:
-    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # exactly the buffer size in bytes
-    there = talking((1, lambda w: w.keys(text.encode())), (1.1, lambda w: w.keys(b"x\n")), (2, typed(None)))
+@pytest.mark.parametrize(
+    ("at", "line"), [(0.2, b"x" * 6_000), (1, LONGEST.encode())], ids=["before the session is ready", "in two reads"]
+)
+def test_overlong_line_is_not_sent(at: float, line: bytes) -> None:
+    there = talking((at, lambda w: w.keys(line)), (at + 0.1, lambda w: w.keys(b"x\n")), (2, typed(None)))
     there.run()
     assert there.said == []
     assert ("problem", {"text": "a line of more than 5000 characters is not sent"}) in told(there)
 
 
 def test_the_longest_line() -> None:
-    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # the limit is in bytes
-    there = talking((1, typed(text)), (2, lambda w: w.push(DONE)), (3, typed(None)))
+    there = talking((1, typed(LONGEST)), (2, lambda w: w.push(DONE)), (3, typed(None)))
     there.run()
-    assert [message["text"] for message in there.said] == [text]
+    assert [message["text"] for message in there.said] == [LONGEST]
 
 
 def test_player_ends_early_or_does_not_start() -> None:
@@ -70,7 +69,6 @@ def test_player_ends_early_or_does_not_start() -> None:
 
 
 def test_audio_is_dropped_without_a_running_player() -> None:
-    """Drop audio before the player has started and after it has ended."""
 
     def flow(engine: Engine) -> Flow[bool]:
         speaker = PlayerProcess(engine)
