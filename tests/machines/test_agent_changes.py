@@ -1,5 +1,3 @@
-"""File of the changes that principals made at the agent."""
-
 from __future__ import annotations
 
 from svc_proto.machines.agent_changes import FILE, MAX_CHANGES, AgentChange, changes_by, parse_changes, write_changes

@@ -1,5 +1,3 @@
-"""Open confirmations of a run: the oldest is the head, any may be resolved; and the choice that an answer means."""
-
 from __future__ import annotations
 
 import pytest
@@ -45,29 +43,13 @@ def test_too_many_confirmations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "choice"),
+    ("choice", "answers"),
     [
-        ("allow", "once"),
-        (" YES ", "once"),
-        ("allow once", "once"),
-        ("allow-session", "session"),
-        ("always", "always"),
-        ("deny", "deny"),
-        ("cancel", "deny"),
-        ("no", "deny"),
-        ("", "deny"),
-        ("yes but no", "deny"),
+        ("once", "allow, allow_once, allowed, approve, approved, confirm, ok, okay, once, yes, y,  YES , allow once"),
+        ("session", "allow_session, session, allow-session"),
+        ("always", "allow_always, always"),
+        ("deny", "deny, cancel, no, yes but no, "),
     ],
 )
-def test_only_a_clear_yes_is_accepted(answer: str, choice: str) -> None:
-    assert choice_for(answer) == choice
-
-
-def test_accepted_answer_words() -> None:
-    words = {
-        "once": "allow allow_once allowed approve approved confirm ok okay once yes y",
-        "session": "allow_session session",
-        "always": "allow_always always",
-    }
-    for choice, said in words.items():
-        assert {choice_for(word) for word in said.split()} == {choice}
+def test_only_a_clear_yes_is_accepted(choice: str, answers: str) -> None:
+    assert {answer: choice_for(answer) for answer in answers.split(", ")} == dict.fromkeys(answers.split(", "), choice)

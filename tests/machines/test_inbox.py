@@ -1,5 +1,3 @@
-"""Notifications and pasted images."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,9 +1,7 @@
-"""Line buffer: whole lines however the input is cut, and a limit."""
-
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -24,12 +22,6 @@ def test_a_line_over_the_limit_is_an_error(pieces: tuple[bytes, bytes]) -> None:
     assert lines.feed(pieces[0]) == []
     with pytest.raises(RemoteProtocolError):
         lines.feed(pieces[1])
-
-
-@given(st.lists(st.binary(max_size=8)))
-def test_chunking_makes_no_difference(pieces: list[bytes]) -> None:
-    whole, cut = LineBuffer(), LineBuffer()
-    assert [line for piece in pieces for line in cut.feed(piece)] == whole.feed(b"".join(pieces))
 
 
 LIMIT = 8

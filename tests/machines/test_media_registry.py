@@ -1,20 +1,9 @@
-"""The media registry against SPEC.md's table, and its order of eviction."""
-
 from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.media_registry import (
-    MEDIA_TABLE,
-    MediaEntry,
-    MediaRegistry,
-    MediaState,
-    MediaTrigger,
-    base_name,
-)
-from svc_proto.machines.transitions import step
+from svc_proto.machines.media_registry import MEDIA_TABLE, MediaEntry, MediaRegistry, MediaState, base_name
 from tests.support.playbook import counting_entropy
 
 NOW = Moment(100.0, 1_800_000_000.0)
@@ -40,16 +29,6 @@ def filled(count: int, cap: int = 500) -> tuple[MediaRegistry, list[MediaEntry]]
 
 def test_the_table_is_the_specification() -> None:
     assert {(a.value, t.value, b.value) for (a, t), b in MEDIA_TABLE.items()} == SPEC_ROWS
-
-
-@pytest.mark.parametrize("state", MediaState)
-@pytest.mark.parametrize("trigger", MediaTrigger)
-def test_every_state_with_every_trigger(state: MediaState, trigger: MediaTrigger) -> None:
-    if (state, trigger) in MEDIA_TABLE:
-        assert step(MEDIA_TABLE, state, trigger) is MEDIA_TABLE[state, trigger]
-    else:
-        with pytest.raises(LocalProtocolError):
-            step(MEDIA_TABLE, state, trigger)
 
 
 def test_entry_expires_exactly_after_its_ttl() -> None:

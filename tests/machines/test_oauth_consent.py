@@ -1,5 +1,3 @@
-"""The registry of consent requests, and its limits."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Tokens of an OAuth client: rotation with a grace, bounds, and the stored form."""
-
 from __future__ import annotations
 
 import pytest

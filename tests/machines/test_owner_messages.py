@@ -1,5 +1,3 @@
-"""Messages to the owner: queue, limits, threads and replies."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -97,34 +97,27 @@ def test_a_record_of_an_older_file() -> None:
     assert bare.grants == dict.fromkeys(("bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"), 50.0)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"token_hash": 5},
-        {"token_hash": "short"},
-        {"token_prefix": "short"},
-        {"token_prefix": None},
-        {"device_name": 5},
-        {"created_at": None},
-        {"last_seen": "today"},
-        {"expires_at": "soon"},
-        {"expires_at": float("nan")},
-        {"expires_at": True},
-        {"grants": None},
-        {"grants": {"chat": "x"}},
-        {"preset": [5]},
-        {"knows_key": "yes"},
-        {"key_hash": 5},
-        {"given": None},
-        {"given": {"ttl_seconds": None, "grants": {}}},
-        {"given": {"ttl_seconds": 5}},
-        {"given": {"ttl_seconds": 5, "grants": {"chat": "never"}}},
-    ],
-)
-def test_a_bad_record_is_refused(change: dict[str, object]) -> None:
+BAD_TERMS: list[object] = [None, {"ttl_seconds": None, "grants": {}}, {"ttl_seconds": 5}]
+BAD_MEMBERS: dict[str, list[object]] = {
+    "token_hash": [5, "short"],
+    "token_prefix": ["short", None],
+    "device_name": [5],
+    "created_at": [None],
+    "last_seen": ["today"],
+    "expires_at": ["soon", float("nan"), True],
+    "grants": [None, {"chat": "x"}],
+    "preset": [[5]],
+    "knows_key": ["yes"],
+    "key_hash": [5],
+    "given": [*BAD_TERMS, {"ttl_seconds": 5, "grants": {"chat": "never"}}],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, bad) for name, values in BAD_MEMBERS.items() for bad in values])
+def test_a_bad_record_is_refused(name: str, value: object) -> None:
     record = PairedSessionRegistry().create(at(0), source())[1].to_record()
     with pytest.raises(Refused):
-        PairedSession.from_record({**record, **change})
+        PairedSession.from_record({**record, name: value})
 
 
 def test_missing_expiry_is_not_read_as_never() -> None:
@@ -233,6 +226,10 @@ def test_a_bad_patch_is_refused(body: object, field: str) -> None:
     assert (caught.value.status, caught.value.extra) == (400, {"field": field})
 
 
+UNKNOWN: list[dict[str, object]] = [{"names": "other"}, {"names": ["svc"]}, {"supports": {}}, {}]
+UNKNOWN += [{"supports": ["typed_stream_events"]}, {"client_surface": "android"}]
+
+
 @pytest.mark.parametrize(
     ("payload", "brand"),
     [
@@ -240,12 +237,7 @@ def test_a_bad_patch_is_refused(body: object, field: str) -> None:
         ({"supports": {"event_schema_version": 1}}, HERMES),
         ({"supports": {"typed_stream_events": False}, "names": "svc"}, SVC),
         ({"names": "hermes"}, HERMES),
-        ({"names": "other"}, None),
-        ({"names": ["svc"]}, None),
-        ({"supports": {}}, None),
-        ({"supports": ["typed_stream_events"]}, None),
-        ({"client_surface": "android"}, None),
-        ({}, None),
+        *((payload, None) for payload in UNKNOWN),
     ],
 )
 def test_a_client_is_recognized_by_its_sign_in(payload: dict[str, object], brand: Brand | None) -> None:

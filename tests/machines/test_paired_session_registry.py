@@ -359,22 +359,31 @@ def test_as_paired_renews_up_to_the_terms_of_the_pairing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ttl", "grants", "field"),
+    ("policy", "now", "ttl", "grants", "field"),
     [
-        (7 * DAY + 1, None, "ttl_seconds"),
-        (0.0, None, "ttl_seconds"),
-        (None, {"terminal": 3601.0}, "grants.terminal"),
-        (None, {"terminal": 0.0}, "grants.terminal"),
-        (None, {"chat": 60.0, "bridge": 2 * DAY + 1}, "grants.bridge"),
+        (AS_PAIRED, DAY, 30 * DAY + 1, None, "ttl_seconds"),
+        (AS_PAIRED, DAY, 0.0, None, "ttl_seconds"),
+        (AS_PAIRED, DAY, None, {"terminal": 3601.0}, "grants.terminal"),
+        (AS_PAIRED, DAY, None, {"terminal": 0.0}, "grants.terminal"),
+        (AS_PAIRED, DAY, None, {"chat": 60.0, "bridge": 2 * DAY + 1}, "grants.bridge"),
+        (REDUCE_ONLY, 0.0, 30 * DAY + 1, None, "ttl_seconds"),
+        (REDUCE_ONLY, 0.0, 0.0, None, "ttl_seconds"),
+        (REDUCE_ONLY, 0.0, None, {"bridge": 3 * DAY}, "grants.bridge"),
+        (REDUCE_ONLY, 0.0, None, {"bridge": 0.0}, "grants.bridge"),
+        (REDUCE_ONLY, 0.0, 5.0, {"chat": 1.0, "tui": 5.0}, "grants.tui"),
     ],
 )
-def test_as_paired_goes_no_further(ttl: float | None, grants: Preset | None, field: str) -> None:
+def test_policies_refuse_longer_terms(
+    policy: SessionPolicy, now: float, ttl: float | None, grants: Preset | None, field: str
+) -> None:
     sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=7 * DAY, preset={"terminal": 3600.0, "bridge": 2 * DAY})[1]
+    preset = {"terminal": 3600.0, "bridge": 2 * DAY, "tui": None}
+    session = sessions.create(at(0), source(), ttl=30 * DAY, preset=preset)[1]
     before = session.to_record()
     with pytest.raises(Refused) as caught:
-        sessions.patch(session, at(DAY), ttl=ttl, grants=grants, policy=AS_PAIRED)
-    assert (caught.value.status, caught.value.code, caught.value.extra) == (403, "as_paired", {"field": field})
+        sessions.patch(session, at(now), ttl=ttl, grants=grants, policy=policy)
+    code = policy.value.replace("-", "_")
+    assert (caught.value.status, caught.value.code, caught.value.extra) == (403, code, {"field": field})
     assert session.to_record() == before
 
 
@@ -406,26 +415,6 @@ def test_reduce_only_accepts_shorter() -> None:
     assert session.grants["bridge"] == WALL + 7 * DAY  # unchanged
     assert session.grants["tui"] == WALL + 2 * DAY
     assert session.grants["chat"] == WALL + 11 * DAY
-
-
-@pytest.mark.parametrize(
-    ("ttl", "grants", "field"),
-    [
-        (30 * DAY + 1, None, "ttl_seconds"),
-        (0.0, None, "ttl_seconds"),
-        (None, {"bridge": 8 * DAY}, "grants.bridge"),
-        (None, {"bridge": 0.0}, "grants.bridge"),
-        (5.0, {"chat": 1.0, "tui": 5.0}, "grants.tui"),
-    ],
-)
-def test_reduce_only_refuses_longer(ttl: float | None, grants: dict[str, float] | None, field: str) -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=30 * DAY, preset={"tui": None})[1]
-    before = session.to_record()
-    with pytest.raises(Refused) as caught:
-        sessions.patch(session, at(0), ttl=ttl, grants=grants, policy=REDUCE_ONLY)
-    assert (caught.value.status, caught.value.code, caught.value.extra) == (403, "reduce_only", {"field": field})
-    assert session.to_record() == before
 
 
 def test_at_the_cap_a_new_session_is_refused() -> None:

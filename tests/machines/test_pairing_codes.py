@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.grants import CHANNELS
@@ -52,14 +49,6 @@ def test_a_code_lives_ten_minutes(start: float, age: float, good: bool) -> None:
     assert codes.next_expiry() == start + 600.0
     assert codes.consume(" q7m2zk\n", at(start + age)) == (meta if good else None)
     assert len(codes) == 0
-
-
-def test_a_code_works_once() -> None:
-    codes = PairingCodes()
-    codes.register("Q7M2ZK", at(0), PairingMeta())
-    assert codes.consume("Q7M2ZK", at(1)) == PairingMeta()
-    assert codes.consume("Q7M2ZK", at(1)) is None
-    assert codes.next_expiry() is None
 
 
 def test_registering_again_replaces_values_and_timer() -> None:
@@ -197,48 +186,3 @@ def test_operator_terms_precede_requested_ones() -> None:
     full = PairingMeta(ttl_seconds=1.0, grants={}, transport_hint="ws", endpoints=[])
     assert merge_terms(full, phone) == full
     assert merge_terms(PairingMeta(), phone) == phone
-
-
-class CodesAgainstAModel(RuleBasedStateMachine):
-    """Pairing codes beside a dictionary of registration times."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-        self.serial = 0
-        self.codes = PairingCodes()
-        self.model: dict[str, tuple[float, int]] = {}
-
-    @rule(code=st.sampled_from(("AAAAAA", "BBBBBB", "CCCCCC")))
-    def register(self, code: str) -> None:
-        self.serial += 1
-        self.codes.register(code, at(self.now), PairingMeta(ttl_seconds=float(self.serial)))
-        self.model[code] = (self.now, self.serial)
-
-    @rule(code=st.sampled_from(("AAAAAA", "bbbbbb", " CCCCCC ", "nonsense")))
-    def consume(self, code: str) -> None:
-        registered, serial = self.model.pop(code.strip().upper(), (-1e9, 0))
-        meta = self.codes.consume(code, at(self.now))
-        if self.now - registered < 600.0:
-            assert meta == PairingMeta(ttl_seconds=float(serial))
-        else:
-            assert meta is None
-
-    @rule(seconds=st.sampled_from((0.0, 0.5, 299.5, 300.0, 599.5, 600.0)))
-    def wait(self, seconds: float) -> None:
-        self.now += seconds
-
-    @rule()
-    def purge(self) -> None:
-        for code in self.codes.purge(at(self.now)):
-            assert self.now - self.model.pop(code)[0] >= 600.0
-        assert all(self.now - registered < 600.0 for registered, _ in self.model.values())
-
-    @invariant()
-    def the_next_expiry_is_the_oldest(self) -> None:
-        expiry = self.codes.next_expiry()
-        assert expiry is None or expiry in [registered + 600.0 for registered, _ in self.model.values()]
-
-
-CodesAgainstAModel.TestCase.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
-TestCodesAgainstAModel = CodesAgainstAModel.TestCase

@@ -1,5 +1,3 @@
-"""Read scheduling of unauthenticated connections: immediate reads, the queue, and progress for every connection."""
-
 from __future__ import annotations
 
 import pytest
@@ -76,13 +74,6 @@ def test_no_fast_credit_while_a_connection_waits(how: str) -> None:
     assert turns.allowance_for("b", 1, 0.0) == 0
 
 
-def test_large_read_is_partly_immediate() -> None:
-    turns = new()
-    assert turns.allowance_for("a", 10 * AT_ONCE, 0.0) == AT_ONCE
-    assert "a" in turns
-    assert turns.next_due == SLICE_SIZE / RATE
-
-
 def test_new_reader_is_queued_behind_waiting_ones() -> None:
     turns = new()
     turns.allowance_for("a", 2 * AT_ONCE, 0.0)
@@ -112,15 +103,6 @@ def test_unfinished_reader_goes_to_the_end_of_the_queue() -> None:
     turns.remove("b")
     turns.remove("absent")
     assert (turns.next(1.0), turns.next(1.0)) == ("c", "a")
-
-
-def test_no_reader_continues_before_its_due_time() -> None:
-    turns = new()
-    turns.allowance_for("a", 2 * AT_ONCE, 0.0)
-    due = turns.next_due
-    assert due is not None
-    assert turns.next(0.0) is None
-    assert turns.next(due) == "a"
 
 
 @given(st.lists(st.tuples(st.integers(1, 5 * AT_ONCE), st.floats(0, 0.01)), max_size=30))

@@ -1,5 +1,3 @@
-"""Authentication rate limiters that share their counts with other nodes."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""The screen hash of wire bridge 3.4 has the specified check value."""
-
 from __future__ import annotations
 
 from svc_proto.machines.screen_hash import screen_hash

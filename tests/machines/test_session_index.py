@@ -1,5 +1,3 @@
-"""Index of sessions: pages, and look-ups by prefix, device and key."""
-
 from __future__ import annotations
 
 from random import Random

@@ -1,5 +1,3 @@
-"""Map of sessions by hash, against a dictionary."""
-
 from __future__ import annotations
 
 from random import Random

@@ -1,50 +1,22 @@
-"""Terminals: the table, sizes, names, the tmux listing, and output in whole characters."""
-
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.basics.errors import LocalProtocolError, Refused
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import TerminalSize
 from svc_proto.machines.terminal import (
     FLUSH_AFTER,
     FLUSH_AT,
     MAX_REPLAY,
-    REASONS,
-    TERMINAL_TABLE,
     OutputBuffer,
-    TerminalState,
-    TerminalTrigger,
     parse_terminal_size,
     parse_tmux_list,
     replay_text,
     shell_status,
     tmux_name,
 )
-from svc_proto.machines.transitions import step
-
-
-@pytest.mark.parametrize("state", TerminalState)
-@pytest.mark.parametrize("trigger", TerminalTrigger)
-def test_every_state_with_every_trigger(state: TerminalState, trigger: TerminalTrigger) -> None:
-    attach = trigger is TerminalTrigger.ATTACH
-    if state is TerminalState.ENDED or (state is TerminalState.NONE and not attach):
-        with pytest.raises(LocalProtocolError):
-            step(TERMINAL_TABLE, state, trigger)
-    else:
-        assert step(TERMINAL_TABLE, state, trigger) is (TerminalState.LIVE if attach else TerminalState.ENDED)
-
-
-def test_detach_reasons_match_the_protocol() -> None:
-    assert [REASONS[trigger] for trigger in TerminalTrigger if trigger is not TerminalTrigger.ATTACH] == [
-        "client detach",
-        "client kill",
-        "eof",
-        "server shutdown",
-        "grant expired",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,9 @@
-"""The memory budget of all unauthenticated connections."""
-
 from __future__ import annotations
 
 import pytest
 
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.unauthenticated_budget import (
-    BUDGET_TABLE,
     READ_SIZE,
     BudgetedConnection,
     BudgetState,
@@ -49,18 +46,6 @@ class House:
 
 def test_resume_without_an_effect() -> None:
     BudgetedConnection().resume()
-
-
-def test_state_table() -> None:
-    expected = {
-        (S.READING, T.BUDGET_EXCEEDED): S.WAITING,
-        (S.WAITING, T.BUDGET_EXCEEDED): S.WAITING,
-        (S.WAITING, T.BUDGET_AVAILABLE): S.READING,
-        (S.READING, T.LEAVE): S.GONE,
-        (S.WAITING, T.LEAVE): S.GONE,
-        (S.GONE, T.LEAVE): S.GONE,
-    }
-    assert expected == BUDGET_TABLE
 
 
 def test_connection_without_bytes_never_waits() -> None:

@@ -1,5 +1,3 @@
-"""Voice sessions: the table, claims, stored events, and the replay after a reconnect."""
-
 from __future__ import annotations
 
 import pytest
@@ -16,7 +14,6 @@ from svc_proto.machines.voice_session import (
     NO_CURSOR,
     NOT_CLAIMED,
     RESUME_WINDOW,
-    VOICE_TABLE,
     ClaimDenied,
     Cursor,
     EventIds,
@@ -25,7 +22,6 @@ from svc_proto.machines.voice_session import (
     VoiceState,
     VoiceTrigger,
 )
-from tests.machines.specified_tables import check_table
 
 TOKEN = "a token"
 T = VoiceTrigger
@@ -57,28 +53,6 @@ def told(outcome: Replay | ClaimDenied) -> list[str]:
     """Return the texts of the replayed events; fail if the resume was denied."""
     assert isinstance(outcome, Replay)
     return [*outcome.events]
-
-
-def test_table_matches_the_document() -> None:
-    check_table(
-        VOICE_TABLE,
-        VoiceState,
-        VoiceTrigger,
-        [
-            ("fresh", (T.ATTACH,), "starting"),
-            ("fresh", (T.EXPIRE, T.CLOSE), "closed"),
-            ("starting", (T.READY,), "attached"),
-            ("starting", (T.RELEASE,), "fresh"),
-            ("starting", (T.CLOSE,), "closed"),
-            ("attached", (T.RESUME,), "attached"),
-            ("attached", (T.DETACH,), "detached"),
-            ("attached", (T.RELEASE,), "fresh"),
-            ("attached", (T.CLOSE,), "closed"),
-            ("detached", (T.RESUME,), "attached"),
-            ("detached", (T.EXPIRE, T.CLOSE), "closed"),
-            ("closed", (T.CLOSE,), "closed"),
-        ],
-    )
 
 
 # --- every state, every trigger
@@ -231,10 +205,3 @@ def test_half_of_the_ring_is_available_while_detached() -> None:
     assert roomy(made)
     say(made, text="x" * (2 << 20))
     assert not roomy(made)
-
-
-def test_nothing_secret_shows() -> None:
-    made = life()
-    assert TOKEN not in repr(made)
-    made.record(EventIds(1), "private words")
-    assert "private" not in repr(made)
