@@ -21,6 +21,7 @@ FILES: dict[str, object] = {
     OWN: {"voice_output": {"voice": "leo", "language": "de"}, "realtime_voice": {"voice": "no"}},
     "/elsewhere.yaml": {"realtime_voice": {"voice": "ara"}},
 }
+ABSENT = SettingsScope(config_scope="global", profile="absent", fallback_to_global=True)
 SAID = {"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"}
 
 
@@ -28,12 +29,7 @@ SAID = {"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"}
     ("family", "profile", "voice", "scope"),
     [
         (OUTPUT_SECTION, None, "sal", SettingsScope()),
-        (
-            OUTPUT_SECTION,
-            "absent",
-            "rex",
-            SettingsScope(config_scope="global", profile="absent", fallback_to_global=True),
-        ),
+        (OUTPUT_SECTION, "absent", "rex", ABSENT),
         (OUTPUT_SECTION, "work", "eve", SettingsScope(config_scope="profile", profile="work", config_path=WORK)),
         (REALTIME_SECTION, None, "ara", SettingsScope()),
         (REALTIME_SECTION, "absent", "ara", SettingsScope(profile="absent", fallback_to_global=True)),

@@ -19,10 +19,6 @@ FILE_ONLY = rules_of(RealtimeSettings, file_only=True)
 ALL = {**REALTIME, **OUTPUT, **PROMOTION, **FILE_ONLY}
 
 
-def test_hidden_default() -> None:
-    assert RealtimeSettings().run_retention_days == 14
-
-
 RULES = """
 enabled text_normalization fallback_enabled auto_speech_tags promotion_enabled spoken_handoff
     -> {" YES ": true, 0: false} -> [2, maybe]

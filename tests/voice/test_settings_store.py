@@ -10,7 +10,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.profiles import ConfigProfile
 from svc_proto.voice.provider_registry import PROVIDERS
-from svc_proto.voice.settings import OUTPUT, OutputSettings, PromotionSettings, RealtimeSettings, SettingsScope
+from svc_proto.voice.settings import OUTPUT, PromotionSettings, RealtimeSettings, SettingsScope
 from svc_proto.voice.settings_store import (
     OUTPUT_SECTION,
     REALTIME_SECTION,
@@ -97,7 +97,6 @@ true -> {language: de, voice: en-gb} -> {} -> [local, espeak-ng, en-gb, 24000]
 
 @pytest.mark.parametrize(("local", "base", "over", "expected"), rows(LAYERS))
 def test_layers(local: bool, base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
-    """Check the provider, model, voice and rate that result from settings and a layer over them."""
     found = resolve_settings(OUTPUT_SECTION, base, over, SCOPE, local=local)
     assert [found.provider, found.model, found.voice, found.sample_rate, found.scope] == [*expected, SCOPE]
 
@@ -132,11 +131,6 @@ def test_realtime() -> None:
         promotion=PromotionSettings(enabled=False, promote_after_ms=5, spoken_handoff=False),
         run_retention_days=3,
     )
-
-
-def test_defaults_of_the_document() -> None:
-    assert resolve_settings(OUTPUT_SECTION, {}, {}, SettingsScope(), local=False) == OutputSettings()
-    assert resolve_settings(REALTIME_SECTION, {}, {}, SettingsScope(), local=False) == RealtimeSettings()
 
 
 # --- changes ---

@@ -14,13 +14,7 @@ from svc_proto.schema import chat_events as events
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
-from svc_proto.voice.agent.api_run import (
-    ApiRun,
-    fetch_history,
-    map_run_event,
-    spoken_error,
-    stop_run,
-)
+from svc_proto.voice.agent.api_run import ApiRun, fetch_history, map_run_event, spoken_error, stop_run
 from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice.realtime import run_events
 from svc_proto.voice.realtime.actions import StartRun
@@ -129,14 +123,14 @@ def test_unreachable_server(bench: Bench) -> None:
     assert bench.flow(stop_run(bench.engine, bench.target(9), "n1")) is None
 
 
-def test_failed_run(bench: Bench) -> None:
-    bench.api.turns.append([("run.started", {"run_id": "n1"}), ("error", {"message": "quota"})])
-    assert str(bench.run()) == "quota"
-
-
-def test_stream_ending_early(bench: Bench) -> None:
-    bench.api.turns.append([("run.started", {"run_id": "n1"}), ("assistant.delta", {"delta": "He"})])
-    assert bench.run() is None
+@pytest.mark.parametrize(
+    ("last", "end"),
+    [(("error", {"message": "quota"}), "quota"), (("assistant.delta", {"delta": "He"}), "None")],
+    ids=["an error", "the end of the stream"],
+)
+def test_unfinished_run(bench: Bench, last: tuple[str, dict[str, object]], end: str) -> None:
+    bench.api.turns.append([("run.started", {"run_id": "n1"}), last])
+    assert str(bench.run()) == end
 
 
 def test_broken_stream(bench: Bench) -> None:
@@ -149,7 +143,6 @@ def test_broken_stream(bench: Bench) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_run_is_stopped(bench: Bench, named: bool) -> None:
-    """Stop a run; a run without an id yet is stopped when its first event brings the id."""
     stopped: list[bool] = []
 
     def tell(event: VoiceRunEvent) -> None:

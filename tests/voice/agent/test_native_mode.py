@@ -12,7 +12,7 @@ from svc_proto.engine.message import StreamedResponse
 from svc_proto.voice.agent.api_runs import ApiRuns
 from svc_proto.voice.realtime.actions import AppendInput, StartRun
 from svc_proto.wire.sse import encode_event
-from tests.loops.realtime_agent import ANSWER, KEY, SOUND, RealtimeAgentSetup, ends, of, play, run, talk, types
+from tests.loops.realtime_agent import ANSWER, SOUND, RealtimeAgentSetup, ends, of, play, run, types
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, create, log_of
 from tests.support.servers.api_server import SSE, ScriptedApi, hello
@@ -23,7 +23,6 @@ from tests.support.servers.realtime_server import (
     RealtimeSession,
     SpokenTurn,
     Turn,
-    XaiRealtimeServer,
 )
 
 QUESTION: list[tuple[str, dict[str, object]]] = [
@@ -131,7 +130,6 @@ def test_provider_session_setup(world: SimulatedEnvironment) -> None:
 
 
 def test_chat_session_is_continued(world: SimulatedEnvironment) -> None:
-    """Continue a chat session: its history becomes the context, and the run continues there."""
     api = ScriptedApi()
     api.sessions["c1"] = [{"role": "user", "content": "what I said"}, {"role": "assistant", "content": "yes"}]
     api.turns.append([*QUESTION, *hello(ANSWER)[3:]])
@@ -308,21 +306,6 @@ def test_any_messages(world: SimulatedEnvironment, provider: str) -> None:
     client.send("session.close")
     while client.ws.receive(10.0).__class__.__name__ != "WebSocketClosed":
         pass
-
-
-def test_the_other_provider(world: SimulatedEnvironment) -> None:
-    """Check that a session with xAI returns the user's transcript, and the result of the run word for word."""
-    agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}", before="One moment."))
-    url = world.peer(XaiRealtimeServer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
-    variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
-    world.set_variables(**variables)
-    client = agent.open(provider="xai_realtime")
-    talk(client)
-    events = play(client, ends)
-    assert events[-1]["delivery"] == "forced_summary"
-    said = [event["delta"] for event in events if event["type"] == "voice.response.delta" and "delivery" in event]
-    assert "".join(said) == ANSWER
-    assert of(events, "voice.input_transcript.final")["text"] == "how full"
 
 
 def test_run_failing_at_once(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:

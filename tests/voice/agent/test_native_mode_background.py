@@ -106,19 +106,6 @@ def test_a_second_task(world: SimulatedEnvironment) -> None:
     assert rows[-2:] == ["/echo done at last, here it is", "done at last, here it is"]
 
 
-def test_progress_is_spoken(world: SimulatedEnvironment) -> None:
-    """Play progress as audio that the relay has rendered; the turn continues."""
-    agent = RealtimeAgentSetup(world, run("/wait 9"), SpokenTurn("Using demo wait."), WAITED)
-    configure(agent, promotion_enabled=False, progress_spoken_after_ms=1000)
-    client = agent.start_turn("wait")
-    events = play(client, ends)
-    (beat,) = [event for event in events if event.get("should_speak")]
-    sound = [event["type"] for event in events if event.get("delivery") == "progress"]
-    assert (set(sound[:-1]), sound[-1]) == ({"voice.output_audio.delta"}, "voice.output_audio.done")
-    assert beat["event_id"] < next(event for event in events if event.get("delivery") == "progress")["event_id"]
-    assert (events[-1]["type"], events[-1]["delivery"]) == ("voice.response.done", "forced_summary")
-
-
 def test_only_the_final_answer_is_spoken(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world, run("/wait 9"), WAITED)
     configure(agent, result_delivery="visual_only", progress_spoken_after_ms=1)

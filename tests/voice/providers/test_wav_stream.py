@@ -12,7 +12,6 @@ from svc_proto.voice.providers.wav_stream import MAX_HEAD, NotWavError, WavStrea
 
 SOUND = bytes(range(200))
 FILE = wav_head(0x7FFF0000, 22_050) + SOUND
-FORMAT = FILE[12:36]
 
 
 @given(st.lists(st.integers(0, len(FILE)), max_size=6))
