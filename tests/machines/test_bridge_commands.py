@@ -4,9 +4,6 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
@@ -19,7 +16,6 @@ from svc_proto.machines.bridge_commands import (
     parse_limit,
     phone_outcome,
 )
-from svc_proto.schema.relay_types import CommandJson
 from tests.machines.fixed_inputs import at
 from tests.machines.specified_tables import check_table
 
@@ -355,81 +351,3 @@ def test_too_many_in_flight() -> None:
 )
 def test_the_limit_of_the_activity_route(value: str | None, limit: int) -> None:
     assert parse_limit(value) == limit
-
-
-class OneAnswerPerCommand(RuleBasedStateMachine):
-    """Answers, timeouts and lost sockets in any order: no command is settled twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-        self.commands = BridgeCommands(cap=6)
-        self.waiting: dict[str, tuple[int, float]] = {}
-        self.settled: dict[str, object] = {}
-        self.count = 0
-
-    names = st.integers(0, 12).map(lambda number: f"r{number}")
-    sockets = st.sampled_from((2, 4))
-
-    def settle(self, name: str) -> None:
-        assert name not in self.settled
-        del self.waiting[name]
-        self.settled[name] = self.record(name)
-
-    def record(self, name: str) -> CommandJson:
-        return next(record for record in self.commands.records() if record["request_id"] == name)
-
-    @rule(socket=sockets)
-    def begin(self, socket: int) -> None:
-        if len(self.waiting) == 6:
-            with pytest.raises(Refused):
-                begin(self.commands, f"r{self.count}", socket=socket, when=self.now)
-            return
-        begin(self.commands, f"r{self.count}", socket=socket, when=self.now)
-        self.waiting[f"r{self.count}"] = (socket, self.now + 30.0)
-        self.count += 1
-
-    @rule(name=names, socket=sockets, status=st.sampled_from((None, 200, 403, 500, 999)))
-    def answer(self, name: str, socket: int, status: int | None) -> None:
-        outcome = self.commands.answer(name, socket, {"status": status, "result": {}}, at(self.now))
-        owner, deadline = self.waiting.get(name, (0, 0.0))
-        if owner == socket and self.now < deadline:
-            assert outcome is not None
-            self.settle(name)
-        else:
-            assert outcome is None
-
-    @rule(name=names)
-    def give_up(self, name: str) -> None:
-        if name in self.waiting:
-            self.commands.send_failed(name)
-            self.settle(name)
-
-    @rule(socket=sockets)
-    def lose(self, socket: int) -> None:
-        expected = [name for name, (owner, _) in self.waiting.items() if owner == socket]
-        assert [name for name, _ in self.commands.socket_lost(socket)] == expected
-        for name in expected:
-            self.settle(name)
-
-    @rule(seconds=st.sampled_from((0.0, 1.0, 14.5, 30.0)))
-    def wait(self, seconds: float) -> None:
-        self.now += seconds
-
-    @rule()
-    def expire(self) -> None:
-        expected = [name for name, (_, deadline) in self.waiting.items() if deadline <= self.now]
-        assert [name for name, _ in self.commands.expire_due(at(self.now))] == expected
-        for name in expected:
-            self.settle(name)
-
-    @invariant()
-    def what_is_settled_rests(self) -> None:
-        for name, record in self.settled.items():
-            assert self.record(name) == record
-        assert self.commands.pending_count == len(self.waiting)
-        assert self.commands.next_deadline() == min((due for _, due in self.waiting.values()), default=None)
-
-
-OneAnswerPerCommand.TestCase.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
-TestOneAnswerPerCommand = OneAnswerPerCommand.TestCase

@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.machines.run_scheduler import RUN_TABLE, RunRecord, RunScheduler, RunState, RunTrigger
+from svc_proto.machines.run_scheduler import RunRecord, RunScheduler, RunState, RunTrigger
 from tests.machines.fixed_inputs import WALL, at
 
 T = RunTrigger
-ENDS = {T.FINISH: "completed", T.FAIL: "failed", T.CANCEL: "cancelled"}
 
 
 def names(runs: list[RunRecord]) -> list[str]:
@@ -102,15 +96,6 @@ def test_stopped_running_turn_keeps_its_slot_until_its_end() -> None:
     assert names(runs.startable(at(2))) == ["b"]
 
 
-def test_failed_waiting_turn_frees_its_place() -> None:
-    runs = RunScheduler(1)
-    first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
-    runs.startable(at(0))
-    runs.finish(second, T.FAIL, at(1))
-    runs.finish(first, T.FINISH, at(2))
-    assert runs.startable(at(2)) == [third]
-
-
 def test_cap_may_change() -> None:
     runs = RunScheduler(10)
     runs.cap = 0
@@ -169,63 +154,3 @@ def test_run_ids_are_unique() -> None:
     turn(runs, "a")
     with pytest.raises(LocalProtocolError):
         turn(runs, "a")
-
-
-class Sharing(RuleBasedStateMachine):
-    """Run scheduler beside a list of live runs: order within a session, slots within the cap.
-
-    A run is queued only while another one has a slot.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cap = 2
-        self.runs = RunScheduler(self.cap, max_queued=6)
-        self.number = 0
-        self.order: list[RunRecord] = []  # live runs in order of arrival
-        self.now = 0.0
-
-    def look(self) -> None:
-        for run in self.runs.startable(at(self.now)):
-            earlier = [each for each in self.order[: self.order.index(run)] if each.session_id == run.session_id]
-            assert all(each.state is RunState.STOPPING for each in earlier)
-
-    @rule(session=st.sampled_from("stu"), may_wait=st.booleans())
-    def enter(self, session: str, may_wait: bool) -> None:
-        self.number += 1
-        with suppress(Refused):  # the queue is full
-            self.order.append(self.runs.add(f"r{self.number}", session, may_wait=may_wait, now=at(self.now)))
-        self.look()
-
-    @precondition(lambda self: self.order)
-    @rule(data=st.data(), trigger=st.sampled_from([T.STOP, T.ASK, T.RESUME, *ENDS]))
-    def move(self, data: st.DataObject, trigger: RunTrigger) -> None:
-        run = data.draw(st.sampled_from(self.order))
-        self.now += 1
-        if (run.state, trigger) not in RUN_TABLE:
-            with pytest.raises(LocalProtocolError):
-                run.step(trigger, at(self.now))
-        elif trigger is T.STOP:
-            self.runs.stop(run, at(self.now))
-        elif trigger in ENDS:
-            self.runs.finish(run, trigger, at(self.now))
-            assert run.state.value == ENDS[trigger]
-            self.order.remove(run)
-        else:
-            run.step(trigger, at(self.now))
-        self.look()
-
-    @invariant()
-    def the_rules_hold(self) -> None:
-        assert self.runs.live() == self.order
-        holders = [run for run in self.order if run.has_slot]
-        assert len(holders) <= self.cap
-        going = [run for run in self.order if run.state in (RunState.RUNNING, RunState.WAITING)]
-        sessions = [run.session_id for run in going]
-        assert len(sessions) == len(set(sessions))
-        queued = [run for run in self.order if run.state is RunState.QUEUED]
-        assert not queued or any(run.has_slot and run.state is not RunState.QUEUED for run in self.order)
-
-
-TestSharing = Sharing.TestCase
-TestSharing.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
