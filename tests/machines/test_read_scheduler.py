@@ -74,14 +74,6 @@ def test_no_fast_credit_while_a_connection_waits(how: str) -> None:
     assert turns.allowance_for("b", 1, 0.0) == 0
 
 
-def test_new_reader_is_queued_behind_waiting_ones() -> None:
-    turns = new()
-    turns.allowance_for("a", 2 * AT_ONCE, 0.0)
-    assert turns.allowance_for("b", 1, 100.0) == 0
-    assert (turns.next(100.0), turns.next(100.0), turns.next(100.0)) == ("a", "b", None)
-    assert turns.next_due is None
-
-
 def test_bucket_does_not_exceed_its_capacity() -> None:
     turns = new()
     turns.allowance_for("a", 2 * AT_ONCE, 0.0)
