@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from typing import Any
 from weakref import ref
 
 import pytest
@@ -105,6 +106,14 @@ def test_unread_buffer_limit(size: int, state: SubscriberState) -> None:
     reader, _ = made(TurnHarness(), Blanks(size))
     reader.add_event(TextDelta("x"))
     assert reader.state is state
+
+
+def test_only_one_reader_is_permitted() -> None:
+    reader, _ = made(TurnHarness())
+    reader.detach()
+    writer: Any = None
+    with pytest.raises(LocalProtocolError, match="one reader"):
+        next(reader.produce(writer))
 
 
 def test_a_client_that_closed_its_end_is_probed_until_it_is_gone() -> None:
