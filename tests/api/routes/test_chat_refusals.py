@@ -154,11 +154,15 @@ def test_late_stop_does_not_undo_the_answer() -> None:
     assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "completed"
 
 
-@pytest.mark.parametrize("path", ["/api/sessions/probe/chat/stream", "/v1/chat/completions", "/v1/runs"])
+@pytest.mark.parametrize(
+    "path",
+    ["/api/sessions/probe/chat/stream", "/v1/chat/completions", "/v1/runs", "/api/sessions/probe/messages"],
+)
 def test_probes_find_the_routes(path: str) -> None:
     answer = TurnHarness().request("HEAD", path, headers=[(b"accept", b"text/event-stream")])
     assert (answer.status, answer.body) == (200, b"")
     assert TurnHarness().request("HEAD", path, key="").status == 401
+    assert TurnHarness().request("HEAD", "/nowhere").status == 404
 
 
 def blocking(book: TurnHarness, session: str) -> ApiCall:
