@@ -1,9 +1,10 @@
-"""Fixtures of the relay tests: a relay, and a phone, an OAuth client or an MCP client that uses it."""
+"""Fixtures of the relay tests: a relay alone or in a cluster, and a phone, an OAuth client or an MCP client."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.relay.harness import PairedPhone, RelayHarness
 from tests.relay.mcp_client import RelayMcpClient
 from tests.relay.oauth_client import OAuthTestClient
@@ -27,3 +28,8 @@ def app(book: RelayHarness) -> OAuthTestClient:
 @pytest.fixture
 def agent(book: RelayHarness) -> RelayMcpClient:
     return RelayMcpClient(book)
+
+
+@pytest.fixture
+def one() -> CoordinatorHarness:
+    return CoordinatorHarness()

@@ -14,7 +14,7 @@ from svc_proto.relay.access import GRANTS, authorize
 from svc_proto.relay.local_access import LocalAuthorizer
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers
-from tests.relay.harness import PEER, REMOTE, START, RelayHarness
+from tests.relay.harness import PEER, REMOTE, START, PairedPhone, RelayHarness
 
 
 def request(peer: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> Request:
@@ -46,9 +46,9 @@ LOOPBACK_ROUTES = [
 
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
-def test_loopback_routes_refuse_others_before_their_body(method: str, path: str) -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_loopback_routes_refuse_others_before_their_body(
+    book: RelayHarness, paired: PairedPhone, method: str, path: str
+) -> None:
     for token in (None, paired.token):
         answer = book.request(method, path, b"not JSON", peer=REMOTE, token=token)
         assert (answer.status, answer.json["ok"], answer.json["code"]) == (403, False, "loopback_only")
@@ -78,8 +78,7 @@ def test_loopback_routes_refuse_proxy_headers(method: str, path: str) -> None:
     assert RelayHarness().request(method, path, headers=[(b"connection", b"upgrade")]).status == 403
 
 
-def test_foreign_page_opens_no_websocket_and_causes_no_block() -> None:
-    book = RelayHarness()
+def test_foreign_page_opens_no_websocket_and_causes_no_block(book: RelayHarness) -> None:
     for header in PAGES:
         for path in ("/ws", "/"):
             answer = book.open_websocket(path, peer=PEER, headers=[header]).result
@@ -110,31 +109,27 @@ def test_others_need_a_good_bearer(method: str, path: str, value: bytes | None) 
 
 
 @pytest.mark.parametrize("scheme", [b"Bearer", b"bearer", b"BEARER"])
-def test_authorization_scheme_is_case_insensitive(scheme: bytes) -> None:
-    book = RelayHarness()
+def test_authorization_scheme_is_case_insensitive(book: RelayHarness, scheme: bytes) -> None:
     token = book.pair().token.encode()
     answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + b"  " + token)], peer=REMOTE)
     assert answer.status == 200
 
 
 @pytest.mark.parametrize("scheme", [b"Basic ", b"Bearers ", b""])
-def test_a_good_token_counts_only_as_a_bearer(scheme: bytes) -> None:
-    book = RelayHarness()
+def test_a_good_token_counts_only_as_a_bearer(book: RelayHarness, scheme: bytes) -> None:
     token = book.pair().token.encode()
     answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + token)], peer=REMOTE)
     assert (answer.status, answer.json["code"]) == (401, "unauthorized")
 
 
-def test_loopback_bearer_must_be_valid() -> None:
-    book = RelayHarness()
+def test_loopback_bearer_must_be_valid(book: RelayHarness) -> None:
     assert book.request("GET", "/sessions").status == 200
     assert book.request("GET", "/sessions", token="unknown").status == 401
     assert book.request("DELETE", "/sessions/abcd", token="unknown").status == 401
     assert book.request("PATCH", "/sessions/abcd", b"not JSON", token="unknown").status == 401
 
 
-def test_patch_without_bearer_requires_loopback() -> None:
-    book = RelayHarness()
+def test_patch_without_bearer_requires_loopback(book: RelayHarness) -> None:
     prefix = book.pair().prefix
     assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, peer=PEER).status == 200
     assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, peer=REMOTE).status == 401
@@ -142,8 +137,7 @@ def test_patch_without_bearer_requires_loopback() -> None:
     assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, headers=(page,)).status == 401
 
 
-def test_device_control_needs_a_bridge_grant() -> None:
-    book = RelayHarness()
+def test_device_control_needs_a_bridge_grant(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {"bridge": 60}})
     book.after(59)
     assert book.call("GET", "/ping", token=paired.token).answer is None
@@ -152,8 +146,7 @@ def test_device_control_needs_a_bridge_grant() -> None:
     assert (answer.status, answer.json["code"]) == (403, "grant_required")
 
 
-def test_the_grant_to_read_moves_nothing() -> None:
-    book = RelayHarness()
+def test_the_grant_to_read_moves_nothing(book: RelayHarness) -> None:
     token = book.pair(operator={"grants": dict.fromkeys(CHANNELS, False) | {"bridge:read": 0}}).token
     answer = book.request("POST", "/tap", {"x": 1, "y": 2}, token=token)
     assert (answer.status, answer.json["code"]) == (403, "grant_required")
@@ -173,8 +166,7 @@ def test_voice_routes_have_their_own_authorizer() -> None:
             authorize(access, request(), PairedSessionRegistry(), LocalAuthorizer(RelayConfig()), START)
 
 
-def test_wrong_token_is_logged_once_a_minute() -> None:
-    book = RelayHarness()
+def test_wrong_token_is_logged_once_a_minute(book: RelayHarness) -> None:
     for _ in range(2):
         for token in ("guess", None):
             assert book.request("GET", "/sessions", token=token, peer=REMOTE).status == 401

@@ -66,8 +66,7 @@ def test_profile_folders_are_listed() -> None:
     assert names == [("default", "m-1"), ("empty", "unknown"), ("work", "w")]
 
 
-def test_change_is_pushed_to_all_clients_within_30_seconds() -> None:
-    book = RelayHarness()
+def test_change_is_pushed_to_all_clients_within_30_seconds(book: RelayHarness) -> None:
     phone, desktop = book.pair().phone, book.pair(client_surface="desktop").phone
     book.after(30.0)
     assert phone.envelopes() == desktop.envelopes() == []  # unchanged
@@ -88,8 +87,7 @@ def test_discovery_can_be_switched_off() -> None:
     assert book.relay.profiles == [profile_entry("default", {})]
 
 
-def test_stopped_relay_polls_no_profiles() -> None:
-    book = RelayHarness()
+def test_stopped_relay_polls_no_profiles(book: RelayHarness) -> None:
     phone = book.pair().phone
     book.stop(60.0)
     book.disk.put(PATH, b"model: {default: m-2}")

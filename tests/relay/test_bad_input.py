@@ -182,8 +182,7 @@ ECHOED = ("/pairing/register", "/pairing/approve", "/pairing/mint", "/oauth/regi
 
 
 @pytest.mark.parametrize("where", ["path", "query", "body", "nonsense", "field", "bearer"])
-def test_misplaced_token_is_not_leaked(where: str) -> None:
-    book = RelayHarness()
+def test_misplaced_token_is_not_leaked(book: RelayHarness, where: str) -> None:
     caller, token = book.pair(device_id="d"), book.pair(device_id="other").token
     for method, path in HTTP_ROUTES:
         if path in ECHOED:
@@ -223,16 +222,14 @@ TOO_MUCH = "[" + "{}," * 100_000 + "0]"  # more than is parsed
         ("PATCH", "/relay/security"),
     ],
 )
-def test_bodies_too_slow_to_parse_are_refused(method: str, path: str) -> None:
-    book = RelayHarness()
+def test_bodies_too_slow_to_parse_are_refused(book: RelayHarness, method: str, path: str) -> None:
     paired, before = witness(book)
     answer = book.call(method, path, TOO_MUCH.encode(), token=paired.token).result
     assert (answer.status, answer.json["code"]) == (413, "body_too_large")
     check_untouched(book, paired, before)
 
 
-def test_messages_too_slow_to_parse_are_refused() -> None:
-    book = RelayHarness()
+def test_messages_too_slow_to_parse_are_refused(book: RelayHarness) -> None:
     paired, before = witness(book)
     phone = book.pair(device_id="other").phone
     phone.text(TOO_MUCH)

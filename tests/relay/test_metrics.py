@@ -22,8 +22,7 @@ def number(book: RelayHarness, name: str, *labels: str) -> float:
     return value
 
 
-def test_phones_sockets_and_sessions() -> None:
-    book = RelayHarness()
+def test_phones_sockets_and_sessions(book: RelayHarness) -> None:
     assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 0
     phone = book.pair(client_surface="android").phone
     assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 1
@@ -32,16 +31,14 @@ def test_phones_sockets_and_sessions() -> None:
     assert number(book, "svc_sockets", "terminal") == number(book, "svc_sockets", "tui") == 0
 
 
-def test_voice_metrics_appear_after_the_first_voice_request() -> None:
-    book = RelayHarness()
+def test_voice_metrics_appear_after_the_first_voice_request(book: RelayHarness) -> None:
     assert [labels for labels, _ in shown(book)["svc_sockets"].values] == [("client",), ("terminal",), ("tui",)]
     book.request("GET", "/voice/config")
     channels = {f"voice:{family}": 0.0 for family in ("output", "lab", "agent")}
     assert {labels[0]: value for labels, value in shown(book)["svc_sockets"].values if ":" in labels[0]} == channels
 
 
-def test_commands_by_outcome_and_time() -> None:
-    book = RelayHarness()
+def test_commands_by_outcome_and_time(book: RelayHarness) -> None:
     paired = book.pair(client_surface="android")
     for status in (200, 500):
         call = book.call("GET", "/ping", token=paired.token)
@@ -60,8 +57,7 @@ def test_commands_by_outcome_and_time() -> None:
     assert outcomes == {trigger.value for trigger in BridgeTrigger}
 
 
-def test_refused_codes() -> None:
-    book = RelayHarness()
+def test_refused_codes(book: RelayHarness) -> None:
     for _ in range(2):
         assert book.websocket(peer=REMOTE).auth(pairing_code="WRONG1")["type"] == "auth.fail"
     assert book.websocket(peer=REMOTE).auth(session_token="x" * 32)["type"] == "auth.fail"
@@ -69,8 +65,7 @@ def test_refused_codes() -> None:
 
 
 @pytest.mark.parametrize("paths", [100, pytest.param(10_000, marks=pytest.mark.full)])
-def test_no_peer_makes_more_series(paths: int) -> None:
-    book = RelayHarness()
+def test_no_peer_makes_more_series(book: RelayHarness, paths: int) -> None:
     engine = book.relay.engine
     counts = engine.counts
     for method in ("GET", "POST"):

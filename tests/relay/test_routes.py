@@ -176,8 +176,7 @@ def test_a_wrong_method(method: str, path: str, allow: bytes) -> None:
     assert answer.headers.get(b"allow") == allow
 
 
-def test_a_body_over_two_mebibytes() -> None:
-    book = RelayHarness()
+def test_a_body_over_two_mebibytes(book: RelayHarness) -> None:
     body = b'{"code":"Q7M2ZK"' + b" " * BODY_LIMIT + b"}"
     for peer, status in ((PEER, 413), (REMOTE, 403)):
         answer = book.request("POST", "/pairing/register", body, peer=peer)
@@ -186,8 +185,7 @@ def test_a_body_over_two_mebibytes() -> None:
     assert book.request("POST", "/pairing/register", fits).status == 200
 
 
-def test_a_bug_is_a_500_with_a_reference_and_closes_that_connection_only() -> None:
-    book = RelayHarness()
+def test_a_bug_is_a_500_with_a_reference_and_closes_that_connection_only(book: RelayHarness) -> None:
     book.logs.bugs = True
     paired = book.pair()
     book.relay.codes = None  # type: ignore[assignment] # a bug, made on purpose

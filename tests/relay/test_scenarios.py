@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
-from tests.relay.harness import REMOTE, RelayHarness
+from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 
 API_KEY = "api-key-of-the-host"
 DAY = 86_400
@@ -83,8 +83,6 @@ def test_no_secret_is_in_a_log_or_a_refusal() -> None:
     assert book.leaks() == []
 
 
-def test_the_store_never_sees_a_token() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_the_store_never_sees_a_token(book: RelayHarness, paired: PairedPhone) -> None:
     assert len(book.store) == 1
     assert paired.token not in repr(book.store)

@@ -18,7 +18,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import AppendAuditEvent, DeleteSession, LoadSessions, SaveSession
 from svc_proto.wire.events import NO_HEADERS, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
-from tests.relay.harness import REMOTE, HttpCall, RelayHarness
+from tests.relay.harness import REMOTE, HttpCall, PairedPhone, RelayHarness
 from tests.relay.routes.media_harness import open_book as open_media
 
 OTHER = Address("203.0.113.8", 50_000)
@@ -152,8 +152,7 @@ def test_route_with_foreign_access_policy_is_an_error() -> None:
 # --- the limiter ----------------------------------------------------------------------------------------------------
 
 
-def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minutes() -> None:
-    book = RelayHarness()
+def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minutes(book: RelayHarness) -> None:
     for _ in range(5):
         assert fail_once(book) == "auth.fail"
         book.after(10)
@@ -173,8 +172,7 @@ def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minute
     assert book.websocket().is_open
 
 
-def test_a_register_clears_the_block() -> None:
-    book = RelayHarness()
+def test_a_register_clears_the_block(book: RelayHarness) -> None:
     for _ in range(5):
         fail_once(book)
     answer = book.open_websocket().result
@@ -183,16 +181,14 @@ def test_a_register_clears_the_block() -> None:
     assert book.websocket().auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"
 
 
-def test_failures_outside_the_minute_do_not_count() -> None:
-    book = RelayHarness()
+def test_failures_outside_the_minute_do_not_count(book: RelayHarness) -> None:
     for _ in range(8):
         assert fail_once(book) == "auth.fail"
         book.after(15)
     assert book.websocket().is_open
 
 
-def test_success_clears_the_count() -> None:
-    book = RelayHarness()
+def test_success_clears_the_count(book: RelayHarness) -> None:
     token = book.pair().token
     for _ in range(3):
         for _ in range(4):
@@ -201,8 +197,7 @@ def test_success_clears_the_count() -> None:
     assert book.websocket().is_open
 
 
-def test_events_that_are_no_failed_authentication() -> None:
-    book = RelayHarness()
+def test_events_that_are_no_failed_authentication(book: RelayHarness) -> None:
     for _ in range(6):
         book.websocket().text("no JSON")
         book.websocket().close()
@@ -212,8 +207,7 @@ def test_events_that_are_no_failed_authentication() -> None:
     assert book.websocket().is_open
 
 
-def test_loopback_is_counted_too_and_only_upgrades_are_limited() -> None:
-    book = RelayHarness()
+def test_loopback_is_counted_too_and_only_upgrades_are_limited(book: RelayHarness) -> None:
     local = Address("127.0.0.1", 4000)
     for _ in range(5):
         fail_once(book, local)
@@ -222,17 +216,14 @@ def test_loopback_is_counted_too_and_only_upgrades_are_limited() -> None:
     assert book.request("GET", "/sessions", peer=local).status == 200
 
 
-def test_a_network_of_ipv6_counts_as_one() -> None:
-    book = RelayHarness()
+def test_a_network_of_ipv6_counts_as_one(book: RelayHarness) -> None:
     for n in range(5):
         fail_once(book, Address(f"2001:db8::{n + 1}", 4000))
     assert book.open_websocket(peer=Address("2001:db8::ffff", 4000)).result.status == 429
     assert book.websocket(peer=Address("2001:db8:0:1::1", 4000)).is_open
 
 
-def test_sockets_survive_a_block_but_cannot_use_codes() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_sockets_survive_a_block_but_cannot_use_codes(book: RelayHarness, paired: PairedPhone) -> None:
     stock = [book.websocket() for _ in range(3)]
     for _ in range(5):
         fail_once(book)
@@ -245,10 +236,8 @@ def test_sockets_survive_a_block_but_cannot_use_codes() -> None:
     assert book.websocket(peer=OTHER).auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"  # the code is still unused
 
 
-def test_a_block_refuses_codes_and_never_a_good_token() -> None:
+def test_a_block_refuses_codes_and_never_a_good_token(book: RelayHarness, paired: PairedPhone) -> None:
     """Refuse codes and wrong tokens of a blocked address, and accept its valid token until that is revoked."""
-    book = RelayHarness()
-    paired = book.pair()
     stock = book.websocket()
     for _ in range(5):
         fail_once(book)
@@ -279,8 +268,7 @@ def test_limiter_counts_forwarded_addresses_of_named_proxies(proxies: tuple[str,
 # --- the end of a session -------------------------------------------------------------------------------------------
 
 
-def test_expiry_closes_sockets_and_erases() -> None:
-    book = RelayHarness()
+def test_expiry_closes_sockets_and_erases(book: RelayHarness) -> None:
     paired = book.pair(operator={"ttl_seconds": 60})
     book.after(59.5)
     assert paired.phone.is_open
@@ -306,9 +294,7 @@ def test_sessions_that_end_at_once_are_erased_in_pages(monkeypatch: pytest.Monke
     assert book.store == {}
 
 
-def test_a_stepped_clock_is_noticed_within_the_hour() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_a_stepped_clock_is_noticed_within_the_hour(book: RelayHarness, paired: PairedPhone) -> None:
     book.step_clock(40 * 86_400)
     assert paired.phone.is_open
     book.after(3600)
@@ -316,8 +302,7 @@ def test_a_stepped_clock_is_noticed_within_the_hour() -> None:
     assert paired.phone.closed.code == 1008
 
 
-def test_failed_erasure_of_an_expired_session_is_logged() -> None:
-    book = RelayHarness()
+def test_failed_erasure_of_an_expired_session_is_logged(book: RelayHarness) -> None:
     book.pair(operator={"ttl_seconds": 60})
     book.refuse = (DeleteSession,)
     book.after(60)
@@ -325,8 +310,7 @@ def test_failed_erasure_of_an_expired_session_is_logged() -> None:
     assert (log.event, log.fields["problem"]) == ("session not erased", "no_space")
 
 
-def test_erasures_are_retried_a_minute_after_the_first_failure() -> None:
-    book = RelayHarness()
+def test_erasures_are_retried_a_minute_after_the_first_failure(book: RelayHarness) -> None:
     for ttl in (60, 90):
         book.pair(operator={"ttl_seconds": ttl})
     book.refuse = (DeleteSession,)
@@ -337,18 +321,14 @@ def test_erasures_are_retried_a_minute_after_the_first_failure() -> None:
     assert book.store == {}
 
 
-def test_a_patch_moves_the_expiry_of_an_open_socket() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_a_patch_moves_the_expiry_of_an_open_socket(book: RelayHarness, paired: PairedPhone) -> None:
     book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
     book.after(60)
     assert paired.phone.closed is not None
     assert paired.phone.closed.code == 1008
 
 
-def test_the_store_sees_changes_in_order() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_the_store_sees_changes_in_order(book: RelayHarness, paired: PairedPhone) -> None:
     book.hold = (SaveSession,)
     patch = book.call("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
     deletion = book.call("DELETE", f"/sessions/{paired.prefix}")
@@ -369,8 +349,7 @@ def half_sent(book: RelayHarness, token: str) -> HttpCall:
     return book.raw((HALF_SMS % (token, len(SMS))).encode() + SMS[:-1])
 
 
-def test_half_sent_request_of_a_revoked_session_is_refused() -> None:
-    book = RelayHarness()
+def test_half_sent_request_of_a_revoked_session_is_refused(book: RelayHarness) -> None:
     phone, caller = book.pair(), book.pair(device_id="caller")
     call = half_sent(book, caller.token)
     book.request("DELETE", f"/sessions/{caller.prefix}")
@@ -380,8 +359,7 @@ def test_half_sent_request_of_a_revoked_session_is_refused() -> None:
     assert len(book.engine.revocables) == 0
 
 
-def test_half_sent_request_with_an_expired_grant_is_refused() -> None:
-    book = RelayHarness()
+def test_half_sent_request_with_an_expired_grant_is_refused(book: RelayHarness) -> None:
     phone, caller = book.pair(), book.pair(device_id="caller", operator={"grants": {"bridge": 10}})
     call = half_sent(book, caller.token)
     book.after(10)
@@ -390,8 +368,7 @@ def test_half_sent_request_with_an_expired_grant_is_refused() -> None:
     assert phone.phone.envelopes() == []
 
 
-def test_expired_session_ends_its_requests() -> None:
-    book = RelayHarness()
+def test_expired_session_ends_its_requests(book: RelayHarness) -> None:
     caller = book.pair(operator={"ttl_seconds": 10})
     call = half_sent(book, caller.token)
     book.after(10)
@@ -424,15 +401,12 @@ def test_uploads_end_with_their_session() -> None:
 # --- stop -----------------------------------------------------------------------------------------------------------
 
 
-def test_stopping_with_nothing_to_do() -> None:
-    book = RelayHarness()
+def test_stopping_with_nothing_to_do(book: RelayHarness) -> None:
     book.stop()
     assert [exit_.code for exit_ in book.exits] == [0]
 
 
-def test_stopping_waits_for_the_store() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_stopping_waits_for_the_store(book: RelayHarness, paired: PairedPhone) -> None:
     book.hold = (DeleteSession,)
     call = book.call("DELETE", f"/sessions/{paired.prefix}")
     book.stop()

@@ -32,8 +32,7 @@ def status(book: RelayHarness, paired: PairedPhone) -> int:
     return book.request("GET", "/sessions", token=paired.token).status
 
 
-def test_a_revoked_session_is_refused_after_a_restart_too() -> None:
-    book = RelayHarness()
+def test_a_revoked_session_is_refused_after_a_restart_too(book: RelayHarness) -> None:
     other = book.pair()
     paired = revoked(book)
     assert book.files[TOMBSTONES] == f"{sha256_hex(paired.token)}\n".encode()
@@ -46,16 +45,14 @@ def test_a_revoked_session_is_refused_after_a_restart_too() -> None:
     assert status(restarted(again), paired) == 401
 
 
-def test_sessions_are_loaded_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = RelayHarness()
+def test_sessions_are_loaded_in_pages(book: RelayHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     phones = [book.pair() for _ in range(3)]
     monkeypatch.setattr(session_records, "SESSIONS_PAGE", 1)
     again = restarted(book)
     assert [status(again, phone) for phone in phones] == [200] * 3
 
 
-def test_revocation_survives_a_failing_store_after_the_restart() -> None:
-    book = RelayHarness()
+def test_revocation_survives_a_failing_store_after_the_restart(book: RelayHarness) -> None:
     paired = revoked(book)
     again = RelayHarness(records=book.store.values(), files=book.files, started=False)
     again.refuse = (DeleteSession,)
@@ -68,8 +65,7 @@ def test_revocation_survives_a_failing_store_after_the_restart() -> None:
     assert (again.store, again.files[TOMBSTONES]) == ({}, b"")
 
 
-def test_tombstones_are_removed_one_by_one() -> None:
-    book = RelayHarness()
+def test_tombstones_are_removed_one_by_one(book: RelayHarness) -> None:
     first, second = revoked(book, "First"), revoked(book, "Second")
     assert book.files[TOMBSTONES].decode().split() == [sha256_hex(first.token), sha256_hex(second.token)]
     book.refuse = ()
@@ -79,8 +75,7 @@ def test_tombstones_are_removed_one_by_one() -> None:
     assert (book.store, book.files[TOMBSTONES]) == ({}, b"")
 
 
-def test_failed_tombstone_is_reported() -> None:
-    book = RelayHarness()
+def test_failed_tombstone_is_reported(book: RelayHarness) -> None:
     book.refuse = (WriteConfig,)
     paired = revoked(book)
     assert book.events(Level.ERROR) == ["session not erased", "revoked session would be back after a restart"]
@@ -92,8 +87,7 @@ def test_failed_tombstone_is_reported() -> None:
     assert status(restarted(book), paired) == 401
 
 
-def test_stale_tombstones_are_harmless() -> None:
-    book = RelayHarness()
+def test_stale_tombstones_are_harmless(book: RelayHarness) -> None:
     paired = revoked(book)
     book.refuse = (WriteConfig,)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
@@ -105,8 +99,7 @@ def test_stale_tombstones_are_harmless() -> None:
 
 
 @pytest.mark.parametrize("fails", [ReadConfig, DeleteSession])
-def test_unreadable_tombstones_end_the_process(fails: type[object]) -> None:
-    book = RelayHarness()
+def test_unreadable_tombstones_end_the_process(book: RelayHarness, fails: type[object]) -> None:
     paired = revoked(book)
     again = RelayHarness(records=book.store.values(), files=book.files, started=False)
     again.refuse = (fails,)
@@ -117,8 +110,7 @@ def test_unreadable_tombstones_end_the_process(fails: type[object]) -> None:
         assert status(again, paired) == 401
 
 
-def test_a_bad_record_of_a_tombstone_is_skipped() -> None:
-    book = RelayHarness()
+def test_a_bad_record_of_a_tombstone_is_skipped(book: RelayHarness) -> None:
     paired = revoked(book)
     (record,) = book.store.values()
     again = RelayHarness(records=[{**record, "created_at": None}], files=book.files)
@@ -126,9 +118,7 @@ def test_a_bad_record_of_a_tombstone_is_skipped() -> None:
     assert status(again, paired) == 401
 
 
-def test_failed_saves_are_recorded() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_failed_saves_are_recorded(book: RelayHarness, paired: PairedPhone) -> None:
     (session,) = book.relay.sessions.find(paired.prefix, book.now)
     assert book.relay.is_stored(session)
     book.refuse = (SaveSession,)

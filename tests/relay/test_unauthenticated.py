@@ -16,25 +16,22 @@ ROUTES = Relay(RelayConfig()).router.routes
 OPEN = (RelayAccess.PUBLIC, RelayAccess.SOCKET)  # open to any client
 
 
-def test_messages_before_auth_ok_are_small() -> None:
-    book = RelayHarness()
+def test_messages_before_auth_ok_are_small(book: RelayHarness) -> None:
     phone = book.websocket()
     phone.text(" " * (LARGE + 1))
     assert phone.closed is not None
     assert phone.closed.code == 1009
 
 
-def test_first_message_may_be_long() -> None:
+def test_first_message_may_be_long(book: RelayHarness) -> None:
     """Accept a first message with a device name of 1,000 characters and fifty such fields in `supports`."""
-    book = RelayHarness()
     code = book.register()
     phone = book.websocket()
     fields = {f"field_{number}": "x" * 1000 for number in range(50)}
     assert phone.auth(pairing_code=code, device_name="n" * 1000, supports=fields)["type"] == "auth.ok"
 
 
-def test_messages_after_auth_ok_may_be_large() -> None:
-    book = RelayHarness()
+def test_messages_after_auth_ok_may_be_large(book: RelayHarness) -> None:
     phone = book.pair().phone
     phone.send("bridge", "bridge.status", {"device": {"name": "x" * 8_000_000}})
     assert phone.is_open
@@ -43,8 +40,7 @@ def test_messages_after_auth_ok_may_be_large() -> None:
     assert phone.closed.code == 1009
 
 
-def test_connection_is_unauthenticated_until_the_session_is_stored() -> None:
-    book = RelayHarness()
+def test_connection_is_unauthenticated_until_the_session_is_stored(book: RelayHarness) -> None:
     code = book.register()
     phone = book.websocket()
     book.hold = (SaveSession,)
@@ -59,8 +55,7 @@ def head(method: str, path: str, length: int) -> bytes:
 
 
 @pytest.mark.parametrize("path", ["/health", "/ws", "/"])
-def test_public_routes_take_no_body(path: str) -> None:
-    book = RelayHarness()
+def test_public_routes_take_no_body(book: RelayHarness, path: str) -> None:
     assert book.raw(head("GET", path, LARGE + 1)).result.status == 413
     call = book.raw(head("GET", path, LARGE))
     assert call.answer is None if path == "/health" else call.result.status == 400
@@ -68,8 +63,7 @@ def test_public_routes_take_no_body(path: str) -> None:
     assert call.result.status == (200 if path == "/health" else 400)
 
 
-def test_health_with_a_small_body_is_answered() -> None:
-    book = RelayHarness()
+def test_health_with_a_small_body_is_answered(book: RelayHarness) -> None:
     answer = book.call("GET", "/health", b"{}", peer=REMOTE).result
     assert answer.status == 200
 
@@ -90,8 +84,7 @@ def test_public_routes_and_their_body_limits() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=[f"{route.method} {route.pattern}" for route in ROUTES])
-def test_access_is_checked_before_the_body_is_read(route: Route) -> None:
-    book = RelayHarness()
+def test_access_is_checked_before_the_body_is_read(book: RelayHarness, route: Route) -> None:
     answer = book.raw(head(route.method, route.pattern, 1_000_000)).result
     assert answer.status == (
         413 if route.access in OPEN else 403 if route.access in (RelayAccess.LOOPBACK, RelayAccess.MONITOR) else 401

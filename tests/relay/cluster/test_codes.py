@@ -19,8 +19,7 @@ OTHER = SIGNER.sign(AT_REDIS.decode(), b'{"carries_key":false,"own_key":false,"k
 FORGED = SIGNER.sign(AT_REDIS.decode() + "4", INVITE_TEXT)
 
 
-def test_code_metadata_is_stored_and_consumed() -> None:
-    one = CoordinatorHarness()
+def test_code_metadata_is_stored_and_consumed(one: CoordinatorHarness) -> None:
     meta = PairingMeta(
         ttl_seconds=60.0,
         grants={"chat": None, "bridge": 5.0},
@@ -72,8 +71,7 @@ def put(one: CoordinatorHarness, meta: PairingMeta, answer: object = "OK") -> li
     return [len(told), *done]
 
 
-def test_invite_key_is_valid_until_its_code_is_consumed() -> None:
-    one = CoordinatorHarness()
+def test_invite_key_is_valid_until_its_code_is_consumed(one: CoordinatorHarness) -> None:
     assert put(one, PairingMeta(key_hash=KEY)) == [1, None]
     assert good(one)
     assert one.coordinator.export_state()["invites"] == [{"code": CODE, "key_hash": KEY, "age": 0.0}]
@@ -87,21 +85,18 @@ def test_invite_key_is_valid_until_its_code_is_consumed() -> None:
     assert "invites" not in one.coordinator.export_state()
 
 
-def test_code_without_key_is_not_broadcast() -> None:
-    one = CoordinatorHarness()
+def test_code_without_key_is_not_broadcast(one: CoordinatorHarness) -> None:
     assert put(one, PairingMeta()) == [0, None]
     assert "invites" not in one.coordinator.export_state()
 
 
-def test_registering_a_code_again_ends_the_old_key() -> None:
-    one = CoordinatorHarness()
+def test_registering_a_code_again_ends_the_old_key(one: CoordinatorHarness) -> None:
     invited(one)
     assert put(one, PairingMeta()) == [1, None]
     assert not good(one)
 
 
-def test_codes_are_refused_without_redis() -> None:
-    one = CoordinatorHarness()
+def test_codes_are_refused_without_redis(one: CoordinatorHarness) -> None:
     one.book.close()
     done: list[Any] = []
     one.run(one.coordinator.register_code(CODE, PairingMeta()), done)
@@ -111,8 +106,7 @@ def test_codes_are_refused_without_redis() -> None:
         next(one.coordinator.register_code("no code", PairingMeta()))
 
 
-def test_invite_key_of_another_node_is_accepted() -> None:
-    one = CoordinatorHarness()
+def test_invite_key_of_another_node_is_accepted(one: CoordinatorHarness) -> None:
     invited(one, code="no code")
     assert not good(one)
     invited(one)
@@ -128,8 +122,7 @@ def test_invite_key_of_another_node_is_accepted() -> None:
 
 
 @pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False), (FORGED, False)])
-def test_invites_in_a_node_state_are_verified_in_redis(there: object, so: bool) -> None:
-    one = CoordinatorHarness()
+def test_invites_in_a_node_state_are_verified_in_redis(one: CoordinatorHarness, there: object, so: bool) -> None:
     one.deliver("state", {"invites": [{"code": CODE, "key_hash": KEY, "age": 500}]}, to_me=True)
     assert not good(one)
     assert one.book.new_commands() == [[b"GET", AT_REDIS]]
@@ -140,8 +133,7 @@ def test_invites_in_a_node_state_are_verified_in_redis(there: object, so: bool) 
 
 
 @pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False)])
-def test_invites_are_verified_after_missed_messages(there: object, so: bool) -> None:
-    one = CoordinatorHarness()
+def test_invites_are_verified_after_missed_messages(one: CoordinatorHarness, there: object, so: bool) -> None:
     invited(one)
     one.book.within(one.coordinator.on_messages_missed)
     assert one.book.new_commands() == [[b"GET", AT_REDIS]]
@@ -150,8 +142,7 @@ def test_invites_are_verified_after_missed_messages(there: object, so: bool) -> 
     one.loads()
 
 
-def test_lost_redis_repeats_the_verification() -> None:
-    one = CoordinatorHarness()
+def test_lost_redis_repeats_the_verification(one: CoordinatorHarness) -> None:
     invited(one)
     one.book.within(one.coordinator.on_messages_missed)
     one.book.close()

@@ -22,14 +22,7 @@ from tests.relay.coordinator_harness import CoordinatorHarness, PhoneRouteStub
 from tests.support.core_harness import HOME
 
 
-def world(nodes: int = 2, seed: int = 0) -> ClusterDeployment:
-    made = ClusterDeployment(seed, nodes)
-    made.start()
-    return made
-
-
-def test_code_pairs_on_another_node_once() -> None:
-    scene = world()
+def test_code_pairs_on_another_node_once(scene: ClusterDeployment) -> None:
     code = scene.create_pairing_code(0)
     phone = scene.new_phone("P", 1, code=code)
     scene.run(lambda: bool(phone.token or phone.refused))
@@ -39,34 +32,29 @@ def test_code_pairs_on_another_node_once() -> None:
         scene.run(lambda late=late: bool(late.token or late.refused))  # type: ignore[misc]
         assert "pairing" in late.refused
         assert "invalid" in late.refused
-    scene.check_invariants()
 
 
-def test_command_reaches_a_phone_on_any_node() -> None:
-    scene = world(3)
-    phone = scene.pair_phone("P", 1, at=0)
+def test_command_reaches_a_phone_on_any_node(trio: ClusterDeployment) -> None:
+    phone = trio.pair_phone("P", 1, at=0)
     for node in range(3):
-        call = scene.send_command(node, phone.token)
-        scene.run(lambda call=call: call.is_closed)  # type: ignore[misc]
+        call = trio.send_command(node, phone.token)
+        trio.run(lambda call=call: call.is_closed)  # type: ignore[misc]
         assert call.answer.status == 200, (node, call.answer)
         assert call.answer.json["by"] == "P"
     assert len(phone.performed) == 3
-    scene.check_invariants()
 
 
-def test_revoked_session_ends_on_all_nodes() -> None:
-    scene = world(3)
-    phone = scene.pair_phone("P", 1)
-    deletion = scene.revoke(2, phone.token)
-    scene.run(lambda: deletion.is_closed)
+def test_revoked_session_ends_on_all_nodes(trio: ClusterDeployment) -> None:
+    phone = trio.pair_phone("P", 1)
+    deletion = trio.revoke(2, phone.token)
+    trio.run(lambda: deletion.is_closed)
     assert deletion.answer.status == 200, deletion.answer
-    gone = scene.sim.now
-    scene.run(lambda: phone.closed, limit=1.0)
-    assert scene.sim.now - gone < 1.0
+    gone = trio.sim.now
+    trio.run(lambda: phone.closed, limit=1.0)
+    assert trio.sim.now - gone < 1.0
     for node in range(3):
-        assert scene.request_and_wait(node, "GET", "/ping", token=phone.token).status == 401
-    assert not scene.hosts[0].store.sessions
-    scene.check_invariants()
+        assert trio.request_and_wait(node, "GET", "/ping", token=phone.token).status == 401
+    assert not trio.hosts[0].store.sessions
 
 
 def check_return(scene: ClusterDeployment, token: str) -> None:
@@ -76,89 +64,79 @@ def check_return(scene: ClusterDeployment, token: str) -> None:
     again = scene.send_command(0, token)
     scene.run(lambda: again.is_closed)
     assert again.answer.status == 200
-    scene.check_invariants()
 
 
-def test_command_to_a_lost_node_fails_at_once() -> None:
-    scene = world(3)
-    phone = scene.pair_phone("P", 1)
+def test_command_to_a_lost_node_fails_at_once(trio: ClusterDeployment) -> None:
+    phone = trio.pair_phone("P", 1)
     phone.mute = True
-    call = scene.send_command(0, phone.token)
-    scene.run(lambda: len(phone.performed) == 1)
-    gone = scene.sim.now
-    scene.kill(1)
-    scene.run(lambda: call.is_closed)
+    call = trio.send_command(0, phone.token)
+    trio.run(lambda: len(phone.performed) == 1)
+    gone = trio.sim.now
+    trio.kill(1)
+    trio.run(lambda: call.is_closed)
     assert (call.answer.status, call.answer.json["code"]) == (502, "phone_disconnected")
-    assert scene.sim.now - gone < 0.6
-    check_return(scene, phone.token)
+    assert trio.sim.now - gone < 0.6
+    check_return(trio, phone.token)
 
 
-def test_partitioned_node_does_not_restore_a_revoked_session() -> None:
-    scene = world(3)
-    phone = scene.pair_phone("P", 1)
-    scene.sim.run_for(0.1)
-    scene.partition_from_redis(2)
-    scene.sim.run_for(3.0)
-    assert scene.request_and_wait(0, "DELETE", f"/sessions/{phone.token}").status == 200
-    patch = scene.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"ttl_seconds": 60})
+def test_partitioned_node_does_not_restore_a_revoked_session(trio: ClusterDeployment) -> None:
+    phone = trio.pair_phone("P", 1)
+    trio.sim.run_for(0.1)
+    trio.partition_from_redis(2)
+    trio.sim.run_for(3.0)
+    assert trio.request_and_wait(0, "DELETE", f"/sessions/{phone.token}").status == 200
+    patch = trio.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"ttl_seconds": 60})
     assert patch.status == 404, patch.answer
-    assert not scene.store.sessions
-    assert scene.request_and_wait(2, "GET", "/sessions", token=phone.token).status == 401
-    scene.check_invariants()
+    assert not trio.store.sessions
+    assert trio.request_and_wait(2, "GET", "/sessions", token=phone.token).status == 401
 
 
-def test_revocation_missed_by_the_store_survives_restarts() -> None:
-    scene = world(3)
-    phone = scene.pair_phone("P", 0)
-    scene.partition_from_store(1)
-    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay retries
+def test_revocation_missed_by_the_store_survives_restarts(trio: ClusterDeployment) -> None:
+    phone = trio.pair_phone("P", 0)
+    trio.partition_from_store(1)
+    assert trio.request_and_wait(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay retries
     for n in range(3):
-        scene.kill(n)
-    scene.heal()
+        trio.kill(n)
+    trio.heal()
     for n in (0, 2):
-        scene.restart(n)
-    scene.run(lambda: scene.count_known_nodes(0) == scene.count_known_nodes(2) == 1)
-    assert scene.request_and_wait(0, "GET", "/sessions", token=phone.token).status == 200  # read from the store
-    scene.hosts[1].store.seconds = 2.0  # so that erasing takes a while
-    scene.restart(1)
-    scene.run(lambda: scene.count_known_nodes(0) == scene.count_known_nodes(2) == 2)
-    scene.sim.run_for(SOON)
+        trio.restart(n)
+    trio.run(lambda: trio.count_known_nodes(0) == trio.count_known_nodes(2) == 1)
+    assert trio.request_and_wait(0, "GET", "/sessions", token=phone.token).status == 200  # read from the store
+    trio.hosts[1].store.seconds = 2.0  # so that erasing takes a while
+    trio.restart(1)
+    trio.run(lambda: trio.count_known_nodes(0) == trio.count_known_nodes(2) == 2)
+    trio.sim.run_for(SOON)
     assert phone.token
     for n in (0, 2):
-        assert scene.request_and_wait(n, "GET", "/sessions", token=phone.token).status == 401
+        assert trio.request_and_wait(n, "GET", "/sessions", token=phone.token).status == 401
 
 
-def test_partitioned_node_applies_a_withdrawn_grant_after_healing() -> None:
-    scene = world(3)
-    phone = scene.pair_phone("P", 1)
-    scene.sim.run_for(0.1)
-    scene.partition_from_redis(0)
-    scene.sim.run_for(5.0)
-    patch = scene.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}})
+def test_partitioned_node_applies_a_withdrawn_grant_after_healing(trio: ClusterDeployment) -> None:
+    phone = trio.pair_phone("P", 1)
+    trio.sim.run_for(0.1)
+    trio.partition_from_redis(0)
+    trio.sim.run_for(5.0)
+    patch = trio.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}})
     assert patch.status == 200, patch.answer
-    assert scene.request_and_wait(1, "GET", "/ping", token=phone.token).status == 403
-    assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 503  # not received there
-    scene.heal()
-    scene.sim.run_for(1.0)
-    assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 403
-    scene.check_invariants()
+    assert trio.request_and_wait(1, "GET", "/ping", token=phone.token).status == 403
+    assert trio.request_and_wait(0, "GET", "/ping", token=phone.token).status == 503  # not received there
+    trio.heal()
+    trio.sim.run_for(1.0)
+    assert trio.request_and_wait(0, "GET", "/ping", token=phone.token).status == 403
 
 
-def test_phone_without_bridge_grant_is_removed_on_all_nodes() -> None:
-    scene = world(3)
-    phone = scene.pair_phone("P", 1)
-    scene.sim.run_for(0.1)
+def test_phone_without_bridge_grant_is_removed_on_all_nodes(trio: ClusterDeployment) -> None:
+    phone = trio.pair_phone("P", 1)
+    trio.sim.run_for(0.1)
     assert (
-        scene.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}}).status == 200
+        trio.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}}).status == 200
     )
-    scene.sim.run_for(0.1)
+    trio.sim.run_for(0.1)
     for node in (0, 2, 1):
-        assert scene.request_and_wait(node, "GET", "/bridge/devices").answer.json["count"] == 0, node
-    scene.check_invariants()
+        assert trio.request_and_wait(node, "GET", "/bridge/devices").answer.json["count"] == 0, node
 
 
-def test_without_redis_nodes_serve_local_phones_only() -> None:
-    scene = world(2)
+def test_without_redis_nodes_serve_local_phones_only(scene: ClusterDeployment) -> None:
     phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 1)
     code = scene.create_pairing_code(0)
     scene.kill_redis()
@@ -179,11 +157,9 @@ def test_without_redis_nodes_serve_local_phones_only() -> None:
     scene.sim.run_for(1.0)
     assert scene.request_and_wait(0, "GET", "/ping", token=other.token).status == 401  # received
     assert scene.pair_phone("S", 0, at=1).is_authenticated
-    scene.check_invariants()
 
 
-def test_unknown_token_is_looked_up_in_the_store() -> None:
-    scene = world(2)
+def test_unknown_token_is_looked_up_in_the_store(scene: ClusterDeployment) -> None:
     scene.partition_from_redis(0)
     phone = scene.pair_phone("P", 1)
     again = scene.new_phone("P", 0, token=phone.token)
@@ -196,11 +172,9 @@ def test_unknown_token_is_looked_up_in_the_store() -> None:
     scene.run(lambda: bool(hasty.talker and hasty.talker.accepted))
     scene.kill(0)  # during the lookup
     scene.run(lambda: hasty.closed)
-    scene.check_invariants()
 
 
-def test_unknown_token_opens_voice_routes_after_lookup() -> None:
-    scene = world(2)
+def test_unknown_token_opens_voice_routes_after_lookup(scene: ClusterDeployment) -> None:
     scene.partition_from_redis(0)
     phone = scene.pair_phone("P", 1)
     answer = scene.request_and_wait(0, "GET", "/voice/config", token=phone.token).answer
@@ -208,11 +182,9 @@ def test_unknown_token_opens_voice_routes_after_lookup() -> None:
     assert (
         scene.request_and_wait(0, "GET", "/voice/config", token="A" * 43).status == 403
     )  # not a session's token: HTTPS is required
-    scene.check_invariants()
 
 
-def test_requests_in_progress_complete_before_the_stop() -> None:
-    scene = world(2)
+def test_requests_in_progress_complete_before_the_stop(scene: ClusterDeployment) -> None:
     phone = scene.pair_phone("P", 1)
     asking = scene.request(0, "POST", "/pairing")
     ending = scene.request(0, "DELETE", f"/sessions/{phone.token}")
@@ -224,11 +196,9 @@ def test_requests_in_progress_complete_before_the_stop() -> None:
     late = scene.new_phone("Q", 1, code=asking.answer.json["code"])
     scene.run(lambda: late.is_authenticated)
     assert scene.count_known_nodes(1) == 0
-    scene.check_invariants()
 
 
-def test_a_stopping_node_answers_commands_that_phones_of_other_nodes_execute() -> None:
-    scene = world(2)
+def test_a_stopping_node_answers_commands_that_phones_of_other_nodes_execute(scene: ClusterDeployment) -> None:
     phone = scene.pair_phone("P", 1)
     phone.delay = 1.0
     call = scene.send_command(0, phone.token)
@@ -239,24 +209,20 @@ def test_a_stopping_node_answers_commands_that_phones_of_other_nodes_execute() -
     assert call.status == 200
     assert scene.sim.now - asked < phone.delay + 0.1
     scene.run(lambda: not scene.nodes[0].alive, limit=1.0)
-    scene.check_invariants()
 
 
-def test_activity_merges_the_commands_of_all_nodes() -> None:
-    scene = world(3)
-    phone = scene.pair_phone("P", 1)
+def test_activity_merges_the_commands_of_all_nodes(trio: ClusterDeployment) -> None:
+    phone = trio.pair_phone("P", 1)
     for node in range(3):
-        call = scene.send_command(node, phone.token)
-        scene.run(lambda call=call: call.is_closed)  # type: ignore[misc]
+        call = trio.send_command(node, phone.token)
+        trio.run(lambda call=call: call.is_closed)  # type: ignore[misc]
     for node in range(3):
-        rows = scene.request_and_wait(node, "GET", "/bridge/activity").answer.json["activity"]
+        rows = trio.request_and_wait(node, "GET", "/bridge/activity").answer.json["activity"]
         assert [row["decision"] for row in rows] == ["executed"] * 3
         assert [row["sent_at"] for row in rows] == sorted((row["sent_at"] for row in rows), reverse=True)
-    scene.check_invariants()
 
 
-def test_five_failures_anywhere_block_an_address_everywhere() -> None:
-    scene = world(2)
+def test_five_failures_anywhere_block_an_address_everywhere(scene: ClusterDeployment) -> None:
     for n in range(5):
         phone = scene.new_phone(f"guess-{n}", n % 2, token="11111111-1111-4111-8111-111111111111")
         scene.run(lambda phone=phone: bool(phone.refused))  # type: ignore[misc]
@@ -267,26 +233,22 @@ def test_five_failures_anywhere_block_an_address_everywhere() -> None:
         scene.run(lambda late=late: late.closed or bool(late.refused))  # type: ignore[misc]
         assert late.talker is not None
         assert late.talker.status == 429
-    scene.check_invariants()
 
 
-def test_online_state_is_the_same_on_all_nodes() -> None:
-    scene = world(3)
-    phones = [scene.pair_phone(name, node) for node, name in enumerate("PQR")]
+def test_online_state_is_the_same_on_all_nodes(trio: ClusterDeployment) -> None:
+    phones = [trio.pair_phone(name, node) for node, name in enumerate("PQR")]
     phones[2].disconnect()
-    scene.sim.run_for(1.0)
+    trio.sim.run_for(1.0)
     for node in range(3):
-        rows = scene.request_and_wait(node, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
+        rows = trio.request_and_wait(node, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
         assert sorted((row["device_name"], row["online"]) for row in rows) == [("P", True), ("Q", True), ("R", False)]
-    scene.kill_redis()
-    scene.sim.run_for(1.0)
-    rows = scene.request_and_wait(0, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
+    trio.kill_redis()
+    trio.sim.run_for(1.0)
+    rows = trio.request_and_wait(0, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
     assert sorted((row["device_name"], row["online"]) for row in rows) == [("P", True), ("Q", False), ("R", False)]
-    scene.check_invariants()
 
 
-def test_failures_on_other_nodes_are_counted() -> None:
-    one = CoordinatorHarness()
+def test_failures_on_other_nodes_are_counted(one: CoordinatorHarness) -> None:
     for _ in range(4):
         one.deliver("failed", {"address": "203.0.113.9"})
     assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.COUNTING
@@ -308,8 +270,7 @@ def test_failures_on_other_nodes_are_counted() -> None:
     assert one.new_messages() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
 
 
-def test_phones_of_other_nodes_are_listed() -> None:
-    one = CoordinatorHarness()
+def test_phones_of_other_nodes_are_listed(one: CoordinatorHarness) -> None:
     one.came(status={"device": {"x": 1}}, age=7.5, form_factor="phone", surface="android", session_prefix="12345678")
     (device,) = one.devices()["devices"]
     assert (device["device_id"], device["last_seen_seconds_ago"], device["aliases"]) == ("X", 7, ["X", "x", "phone"])
@@ -330,8 +291,7 @@ def test_phones_of_other_nodes_are_listed() -> None:
     assert one.devices()["count"] == 0
 
 
-def test_notifications_of_all_nodes_are_shared() -> None:
-    one = CoordinatorHarness()
+def test_notifications_of_all_nodes_are_shared(one: CoordinatorHarness) -> None:
     one.deliver("notified", {"source": "1", "posted": {"title": "theirs"}})
     one.deliver("notified", {"source": "1", "posted": {"title": "x" * 20_000}})  # no node stores this
     one.book.within(lambda: one.coordinator.notification_received("2", {"title": "ours"}))
@@ -339,22 +299,19 @@ def test_notifications_of_all_nodes_are_shared() -> None:
     assert one.relay.notifications.recent(5) == [{"title": "theirs"}]
 
 
-def test_phone_without_device_id_is_prefixed_with_its_node() -> None:
-    one = CoordinatorHarness()
+def test_phone_without_device_id_is_prefixed_with_its_node(one: CoordinatorHarness) -> None:
     one.came("socket-4")
     assert one.devices()["devices"][0]["device_id"] == "b-socket-4"
 
 
-def test_phone_of_a_departed_node_is_ignored() -> None:
-    one = CoordinatorHarness()
+def test_phone_of_a_departed_node_is_ignored(one: CoordinatorHarness) -> None:
     one.deliver("bye")
     one.told = -2  # it sends -1 for a message that it completes
     one.came()
     assert one.devices()["count"] == 0
 
 
-def test_later_connection_of_a_phone_wins() -> None:
-    one = CoordinatorHarness()
+def test_later_connection_of_a_phone_wins(one: CoordinatorHarness) -> None:
     one.came("X", 4, since=5.0)
     one.came("X", 3, since=4.0)
     outcomes: list[CommandOutcome] = []
@@ -379,8 +336,7 @@ def begin(one: CoordinatorHarness, socket: int, outcomes: list[CommandOutcome], 
     )
 
 
-def test_command_for_a_phone_of_another_node() -> None:
-    one = CoordinatorHarness()
+def test_command_for_a_phone_of_another_node(one: CoordinatorHarness) -> None:
     one.came()
     phone, line = one.relay.phone_for("X")
     outcomes: list[CommandOutcome] = []
@@ -395,8 +351,7 @@ def test_command_for_a_phone_of_another_node() -> None:
     assert outcomes == [CommandOutcome(200, {"a": 1})]
 
 
-def test_phones_of_a_lost_node_are_removed() -> None:
-    one = CoordinatorHarness()
+def test_phones_of_a_lost_node_are_removed(one: CoordinatorHarness) -> None:
     one.came()
     one.deliver("hello", node="c")
     one.deliver("came", {"socket": 4, "device_id": "Z", "since": 2.0}, node="c")
@@ -415,8 +370,7 @@ def test_phones_of_a_lost_node_are_removed() -> None:
     assert (refused.value.status, refused.value.code) == (503, "cluster_unavailable")
 
 
-def test_command_from_another_node_for_a_local_phone() -> None:
-    one = CoordinatorHarness()
+def test_command_from_another_node_for_a_local_phone(one: CoordinatorHarness) -> None:
     ours, theirs = PhoneRouteStub(6), PhoneRouteStub(8)
     one.relay.clients = {6: cast("Any", ours), 8: cast("Any", theirs)}
     text = '{"channel":"bridge","type":"bridge.command","id":"r-9","payload":{"request_id":"r-9"}}'
@@ -433,8 +387,7 @@ def test_command_from_another_node_for_a_local_phone() -> None:
         assert one.new_messages() == [("left", {"socket": socket})]
 
 
-def test_node_state_replaces_earlier_knowledge() -> None:
-    one = CoordinatorHarness()
+def test_node_state_replaces_earlier_knowledge(one: CoordinatorHarness) -> None:
     record = one.record()
     one.deliver("saved", record)
     one.came("X", 4, since=2.0)
@@ -466,8 +419,7 @@ def test_node_state_replaces_earlier_knowledge() -> None:
     assert state == {"phones": [], "active": "Y", "active_since": 8.5, "ended": [record["token_hash"]]}
 
 
-def test_local_phone_replaces_a_remote_one() -> None:
-    one = CoordinatorHarness()
+def test_local_phone_replaces_a_remote_one(one: CoordinatorHarness) -> None:
     one.came("X", 4, since=1.0)
     line = PhoneRouteStub(6)
     one.relay.clients = {6: cast("Any", line)}
@@ -499,8 +451,7 @@ def test_local_phone_replaces_a_remote_one() -> None:
     assert phones.values == (((one.coordinator.node.id,), 0.0),)
 
 
-def test_activity_of_a_silent_node_is_omitted() -> None:
-    one = CoordinatorHarness()
+def test_activity_of_a_silent_node_is_omitted(one: CoordinatorHarness) -> None:
     begin(one, 1, [])
     rows: list[Any] = []
     one.run(one.coordinator.activity(3), rows)
@@ -519,8 +470,7 @@ def test_activity_of_a_silent_node_is_omitted() -> None:
     assert [len(found.get("records", ())) for found in answers] == [1, 0]
 
 
-def test_ownership_query_returns_the_node_url() -> None:
-    one = CoordinatorHarness()
+def test_ownership_query_returns_the_node_url(one: CoordinatorHarness) -> None:
     one.coordinator.relay.config = RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767")
     entry = one.relay.media.register("/tmp/a", content_type="text/plain", file_name="a", size=1)
     sought = [("media", entry.token), ("media", "A" * 22), ("mcp", "x"), ("voice", "x"), ("else", "x")]
@@ -552,8 +502,7 @@ def test_start_waits_for_the_states_of_the_other_nodes() -> None:
         assert one.started == [None]
 
 
-def test_stop_broadcasts_bye() -> None:
-    one = CoordinatorHarness()
+def test_stop_broadcasts_bye(one: CoordinatorHarness) -> None:
     one.run(one.leaving(), [])
     assert [word for word, _ in one.new_messages()] == ["bye"]
 

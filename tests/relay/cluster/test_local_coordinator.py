@@ -15,8 +15,7 @@ from tests.cluster.test_forwarding import asking
 from tests.relay.harness import RelayHarness
 
 
-def test_single_node_owns_everything() -> None:
-    book = RelayHarness()
+def test_single_node_owns_everything(book: RelayHarness) -> None:
     alone = book.relay.coordinator
     assert type(alone) is LocalCoordinator
     assert type(alone.limiter) is AuthRateLimiter

@@ -14,7 +14,6 @@ from fuzz.cluster.deployment import ClusterDeployment
 from svc_proto.relay.cluster import coordinator
 from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient
 from tests.mcp.http_harness import TYPES
-from tests.relay.cluster.test_coordinator import world
 from tests.relay.cluster.test_sessions import node_that_reads
 from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.relay.oauth_client import FORM
@@ -72,34 +71,31 @@ class OAuthFlow:
         return caller.answer
 
 
-def test_flow_continues_across_nodes() -> None:
-    scene = world(3)
-    flow = OAuthFlow(scene)
+def test_flow_continues_across_nodes(trio: ClusterDeployment) -> None:
+    flow = OAuthFlow(trio)
     flow.begin(0)
     assert flow.ask(1, "GET", flow.page).status == 200
     assert flow.ask(2, "GET", "/mcp/questions/AAAAAA").status == 404
     assert flow.allow(2, 0) == 200
     code = flow.code(1)
-    assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 1, 0]
+    assert [len(relay.oauth.consents) for relay in trio.relays] == [0, 1, 0]
     answer = flow.trade(2, code)
-    assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 1]
+    assert [len(relay.oauth.consents) for relay in trio.relays] == [0, 0, 1]
     assert answer.status == 200, answer
     token = answer.json["access_token"]
-    scene.sim.run_for(0.1)  # the other nodes have not received it yet
+    trio.sim.run_for(0.1)  # the other nodes have not received it yet
     for node in range(3):
         told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
-        assert scene.request_and_wait(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
+        assert trio.request_and_wait(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
     assert flow.trade(0, code).json["error"] == "invalid_grant"  # a reused code revokes its tokens on all nodes
-    assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 0]
-    scene.sim.run_for(0.2)
+    assert [len(relay.oauth.consents) for relay in trio.relays] == [0, 0, 0]
+    trio.sim.run_for(0.2)
     for node in range(3):
-        assert scene.request_and_wait(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
+        assert trio.request_and_wait(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
     assert flow.trade(1, code).json["error"] == "invalid_grant"
-    scene.check_invariants()
 
 
-def test_reloaded_page_at_another_node_does_not_revoke_the_tokens() -> None:
-    scene = world()
+def test_reloaded_page_at_another_node_does_not_revoke_the_tokens(scene: ClusterDeployment) -> None:
     flow = OAuthFlow(scene)
     flow.begin(0)
     assert flow.allow(0) == 200
@@ -113,12 +109,12 @@ def test_reloaded_page_at_another_node_does_not_revoke_the_tokens() -> None:
     assert flow.trade(1, code).json["error"] == "invalid_grant"
     scene.sim.run_for(0.2)
     assert scene.request_and_wait(0, "GET", "/mcp", token=token, fields=TYPES).status == 401
-    scene.check_invariants()
 
 
 @pytest.mark.parametrize("use", ["call", "refresh", "revoke"])
-def test_tokens_work_while_a_node_reads_its_sessions(monkeypatch: pytest.MonkeyPatch, use: str) -> None:
-    scene = world()
+def test_tokens_work_while_a_node_reads_its_sessions(
+    scene: ClusterDeployment, monkeypatch: pytest.MonkeyPatch, use: str
+) -> None:
     flow = OAuthFlow(scene)
     flow.begin(0)
     assert flow.allow(0) == 200
@@ -138,27 +134,24 @@ def test_tokens_work_while_a_node_reads_its_sessions(monkeypatch: pytest.MonkeyP
     assert scene.request_and_wait(0, "GET", "/mcp", token=access, fields=TYPES).answer.status == 401
 
 
-def test_code_is_redeemed_on_one_node_only() -> None:
-    scene = world(3)
-    flow = OAuthFlow(scene)
+def test_code_is_redeemed_on_one_node_only(trio: ClusterDeployment) -> None:
+    flow = OAuthFlow(trio)
     flow.begin(1)
     assert flow.allow(1) == 200
     shown = {"code": flow.code(1), "redirect_uri": LOOPBACK, "client_id": flow.client, "code_verifier": "v" * 43}
     body = urlencode({"grant_type": "authorization_code", **shown}).encode()
     callers = []
     for node in range(3):
-        target = scene.target(node, local=True)
+        target = trio.target(node, local=True)
         what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
-        carrier = HttpClientConnection(scene.hosts[node], target, scene.entropy)
+        carrier = HttpClientConnection(trio.hosts[node], target, trio.entropy)
         callers.append(RequestClient(carrier, target, what, on_done=lambda caller: None))
-    scene.run(lambda: all(caller.is_closed for caller in callers))
+    trio.run(lambda: all(caller.is_closed for caller in callers))
     assert [caller.answer.status for caller in callers].count(200) <= 1
-    assert sum(len(relay.oauth.consents) for relay in scene.relays) <= 1
-    scene.check_invariants()
+    assert sum(len(relay.oauth.consents) for relay in trio.relays) <= 1
 
 
-def test_consent_request_is_lost_with_its_node() -> None:
-    scene = world(2)
+def test_consent_request_is_lost_with_its_node(scene: ClusterDeployment) -> None:
     flow = OAuthFlow(scene)
     flow.begin(0)
     scene.kill(0)
@@ -166,11 +159,9 @@ def test_consent_request_is_lost_with_its_node() -> None:
     scene.kill_redis()
     scene.sim.run_for(1.0)
     assert flow.ask(1, "GET", flow.page).status == 404
-    scene.check_invariants()
 
 
-def test_consent_queries_between_nodes() -> None:
-    one = CoordinatorHarness()
+def test_consent_queries_between_nodes(one: CoordinatorHarness) -> None:
     one.deliver("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
     assert one.new_messages() == [("says", {"ticket": 1, "body": {}})]
     for record in ({}, {"client": "x", "stage": "asked", "ticket": "t"}):

@@ -13,7 +13,6 @@ from svc_proto.commands import Connect
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.relay.cluster import request_forwarding
 from tests.cluster.test_forwarding import asking
-from tests.relay.cluster.test_coordinator import world
 from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.support.sim_http import HttpClientConnection, Pairs, WebSocketClient
 
@@ -26,12 +25,11 @@ def uploaded(scene: ClusterDeployment, node: int, token: str, data: bytes) -> st
     return f"/media/{answer.json['token']}"
 
 
-def test_file_can_be_fetched_on_any_node() -> None:
-    scene = world(3)
-    phone = scene.pair_phone("P", 0)
+def test_file_can_be_fetched_on_any_node(trio: ClusterDeployment) -> None:
+    phone = trio.pair_phone("P", 0)
     data = bytes(range(256)) * 2_000
-    path = uploaded(scene, 1, phone.token, data)
-    there = scene.request_and_wait(1, "GET", path, token=phone.token).answer
+    path = uploaded(trio, 1, phone.token, data)
+    there = trio.request_and_wait(1, "GET", path, token=phone.token).answer
     assert (there.status, there.body) == (200, data)
     tag = (there.headers.get(b"etag") or b"").decode()
     for node in (0, 2):
@@ -44,7 +42,7 @@ def test_file_can_be_fetched_on_any_node() -> None:
             ("GET", {"range": "bytes=999999-"}, 416, None),
         ):
             near, far = (
-                scene.request_and_wait(n, method, path, token=phone.token, fields=cast("Pairs", fields)).answer
+                trio.request_and_wait(n, method, path, token=phone.token, fields=cast("Pairs", fields)).answer
                 for n in (1, node)
             )
             assert (far.status, far.body) == (status, near.body)
@@ -52,26 +50,22 @@ def test_file_can_be_fetched_on_any_node() -> None:
                 field for field in near.headers if field[0] != b"date"
             )
             assert body is None or far.body == body
+    assert trio.request_and_wait(0, "GET", path, token=phone.token, fields={"via": "1.0 a, 1.1 svc-node"}).status == 404
+    assert trio.request_and_wait(0, "GET", "/media/" + "A" * 22, token=phone.token).status == 404
+    assert trio.request_and_wait(0, "GET", path).status == 401
     assert (
-        scene.request_and_wait(0, "GET", path, token=phone.token, fields={"via": "1.0 a, 1.1 svc-node"}).status == 404
-    )
-    assert scene.request_and_wait(0, "GET", "/media/" + "A" * 22, token=phone.token).status == 404
-    assert scene.request_and_wait(0, "GET", path).status == 401
-    assert (
-        scene.request_and_wait(0, "GET", path.replace("media", "media/inspect")).status == 404
+        trio.request_and_wait(0, "GET", path.replace("media", "media/inspect")).status == 404
     )  # found on this node only
-    scene.kill(1)
-    assert scene.request_and_wait(0, "GET", path, token=phone.token).status == 404
-    scene.kill_redis()
-    scene.sim.run_for(1.0)
-    answer = scene.request_and_wait(0, "GET", path, token=phone.token).answer
+    trio.kill(1)
+    assert trio.request_and_wait(0, "GET", path, token=phone.token).status == 404
+    trio.kill_redis()
+    trio.sim.run_for(1.0)
+    answer = trio.request_and_wait(0, "GET", path, token=phone.token).answer
     assert (answer.status, answer.json["code"]) == (503, "cluster_unavailable")
-    assert scene.request_and_wait(0, "GET", "/media/short", token=phone.token).status == 404
-    scene.check_invariants()
+    assert trio.request_and_wait(0, "GET", "/media/short", token=phone.token).status == 404
 
 
-def test_killed_node_does_not_complete_a_file() -> None:
-    scene = world(2)
+def test_killed_node_does_not_complete_a_file(scene: ClusterDeployment) -> None:
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 1, phone.token, bytes(4_000_000))
     call = scene.request(0, "GET", path, token=phone.token)
@@ -79,7 +73,6 @@ def test_killed_node_does_not_complete_a_file() -> None:
     scene.kill(1)
     scene.run(lambda: call.is_closed)
     assert call.status == 0
-    scene.check_invariants()
 
 
 MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -95,46 +88,44 @@ def initialized(scene: ClusterDeployment, node: int, token: str) -> Pairs:
     return cast("Pairs", {**MCP, "mcp-session-id": session})
 
 
-def test_mcp_session_continues_on_any_node() -> None:
-    scene = world(3)
-    phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
-    shown = initialized(scene, 0, phone.token)
+def test_mcp_session_continues_on_any_node(trio: ClusterDeployment) -> None:
+    phone, other = trio.pair_phone("P", 0), trio.pair_phone("Q", 0)
+    shown = initialized(trio, 0, phone.token)
     ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     tap = {"name": "android_ping", "arguments": {}}
     call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": tap}
     for node in (0, 1, 2):
-        assert scene.request_and_wait(node, "POST", "/mcp", token=phone.token, body=note, fields=shown).status == 202
-        answer = scene.request_and_wait(node, "POST", "/mcp", token=phone.token, body=ping, fields=shown).answer
+        assert trio.request_and_wait(node, "POST", "/mcp", token=phone.token, body=note, fields=shown).status == 202
+        answer = trio.request_and_wait(node, "POST", "/mcp", token=phone.token, body=ping, fields=shown).answer
         assert (answer.status, answer.json) == (200, {"jsonrpc": "2.0", "id": 2, "result": {}})
-        assert scene.request_and_wait(node, "POST", "/mcp", token=other.token, body=ping, fields=shown).status == 404
-        assert scene.request_and_wait(node, "POST", "/mcp", token=phone.token, body=call, fields=shown).status == 200
+        assert trio.request_and_wait(node, "POST", "/mcp", token=other.token, body=ping, fields=shown).status == 404
+        assert trio.request_and_wait(node, "POST", "/mcp", token=phone.token, body=call, fields=shown).status == 200
         unknown = cast("Pairs", {**shown, "last-event-id": "7-7"})
-        assert scene.request_and_wait(node, "GET", "/mcp", token=phone.token, fields=unknown).status == 400
+        assert trio.request_and_wait(node, "GET", "/mcp", token=phone.token, fields=unknown).status == 400
     passed = cast("Pairs", {**shown, "via": "1.1 svc-node"})
-    assert scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=passed).status == 404
+    assert trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=passed).status == 404
     assert (
-        scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=cast("Pairs", MCP)).status == 400
+        trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=cast("Pairs", MCP)).status == 400
     )
-    events = scene.request(1, "GET", "/mcp", token=phone.token, fields=shown)
-    scene.run(lambda: events.head is not None)
+    events = trio.request(1, "GET", "/mcp", token=phone.token, fields=shown)
+    trio.run(lambda: events.head is not None)
     assert events.head is not None
     assert events.head.headers.get(b"content-type") == b"text/event-stream"
-    assert scene.request_and_wait(2, "DELETE", "/mcp", token=phone.token, fields=shown).status == 204
-    scene.run(lambda: events.is_closed)
-    assert scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
-    shown = initialized(scene, 0, phone.token)
-    scene.kill(0)
-    assert scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
-    shown = initialized(scene, 2, phone.token)
-    scene.kill_redis()
-    scene.sim.run_for(1.0)
+    assert trio.request_and_wait(2, "DELETE", "/mcp", token=phone.token, fields=shown).status == 204
+    trio.run(lambda: events.is_closed)
+    assert trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    shown = initialized(trio, 0, phone.token)
+    trio.kill(0)
+    assert trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    shown = initialized(trio, 2, phone.token)
+    trio.kill_redis()
+    trio.sim.run_for(1.0)
     assert (
-        scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+        trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
     )  # the client must initialize a new session
-    scene.stop(2)
-    scene.run(lambda: not scene.nodes[2].alive)
-    scene.check_invariants()
+    trio.stop(2)
+    trio.run(lambda: not trio.nodes[2].alive)
 
 
 class Speaker:
@@ -172,48 +163,44 @@ def speaking(scene: ClusterDeployment, token: str) -> str:
     return str(answer.json["websocket_path"])
 
 
-def test_voice_session_is_reachable_on_any_node() -> None:
-    scene = world(3)
-    phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
+def test_voice_session_is_reachable_on_any_node(trio: ClusterDeployment) -> None:
+    phone, other = trio.pair_phone("P", 0), trio.pair_phone("Q", 0)
     for node in (1, 0, 2):
-        path = speaking(scene, phone.token)
-        speaker = Speaker(scene, node, path, phone.token)
-        scene.run(lambda s=speaker: bool(s.heard))  # type: ignore[misc]
+        path = speaking(trio, phone.token)
+        speaker = Speaker(trio, node, path, phone.token)
+        trio.run(lambda s=speaker: bool(s.heard))  # type: ignore[misc]
         speaker.talker.send_message({"type": "response.create", "text": "Hello."})
-        scene.run(lambda s=speaker: s.hears("voice.response.done"))  # type: ignore[misc]
-        unknown_host = Speaker(scene, node, path, other.token)
-        scene.run(lambda s=unknown_host: s.over)  # type: ignore[misc]
+        trio.run(lambda s=speaker: s.hears("voice.response.done"))  # type: ignore[misc]
+        unknown_host = Speaker(trio, node, path, other.token)
+        trio.run(lambda s=unknown_host: s.over)  # type: ignore[misc]
         assert unknown_host.status == 403
         speaker.talker.close(1000)
-        scene.run(lambda s=speaker: s.over)  # type: ignore[misc]
-    late = Speaker(scene, 1, "/voice/output/" + "0" * 32, phone.token)
-    scene.run(lambda: late.over)
+        trio.run(lambda s=speaker: s.over)  # type: ignore[misc]
+    late = Speaker(trio, 1, "/voice/output/" + "0" * 32, phone.token)
+    trio.run(lambda: late.over)
     assert late.status == 404
-    scene.check_invariants()
 
 
 @pytest.mark.parametrize("end", ["revoked", "kill", "stop", "leave"])
-def test_forwarded_voice_socket_ends_on_both_sides(end: str) -> None:
-    scene = world(3)
-    phone, ruler = scene.pair_phone("P", 0), scene.pair_phone("R", 0)
-    speaker = Speaker(scene, 1, speaking(scene, phone.token), phone.token)
-    scene.run(lambda: bool(speaker.heard))
-    assert scene.relays[1].coordinator._intermediary.sockets == 1  # type: ignore[attr-defined]
+def test_forwarded_voice_socket_ends_on_both_sides(trio: ClusterDeployment, end: str) -> None:
+    phone, ruler = trio.pair_phone("P", 0), trio.pair_phone("R", 0)
+    speaker = Speaker(trio, 1, speaking(trio, phone.token), phone.token)
+    trio.run(lambda: bool(speaker.heard))
+    assert trio.relays[1].coordinator._intermediary.sockets == 1  # type: ignore[attr-defined]
     if end == "leave":
         speaker.talker.disconnect(reset=True)
     elif end == "revoked":
-        scene.partition_from_redis(0)  # so that the owning node misses the revocation
-        gone = scene.sim.now
-        assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}", token=ruler.token).status == 200
-        scene.run(lambda: speaker.over)
-        assert scene.sim.now - gone < 1.0
-        scene.heal()
+        trio.partition_from_redis(0)  # so that the owning node misses the revocation
+        gone = trio.sim.now
+        assert trio.request_and_wait(1, "DELETE", f"/sessions/{phone.token}", token=ruler.token).status == 200
+        trio.run(lambda: speaker.over)
+        assert trio.sim.now - gone < 1.0
+        trio.heal()
     else:
-        getattr(scene, end)(0)
-        scene.run(lambda: speaker.over)
-    scene.sim.run_for(2.0)
-    assert not scene.relays[1].coordinator._intermediary.sockets  # type: ignore[attr-defined]
-    scene.check_invariants()
+        getattr(trio, end)(0)
+        trio.run(lambda: speaker.over)
+    trio.sim.run_for(2.0)
+    assert not trio.relays[1].coordinator._intermediary.sockets  # type: ignore[attr-defined]
 
 
 def told(one: CoordinatorHarness) -> Any:
@@ -222,8 +209,7 @@ def told(one: CoordinatorHarness) -> Any:
     return body["ticket"]
 
 
-def test_unowned_resource_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = CoordinatorHarness()
+def test_unowned_resource_is_not_found(one: CoordinatorHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
     intermediary = one.coordinator._intermediary
     for answer in ({}, {"url": ""}):  # the answer has no address, or the address is unknown
@@ -281,8 +267,7 @@ def ends(
     )
 
 
-def test_messages_are_forwarded_in_both_directions() -> None:
-    one = CoordinatorHarness()
+def test_messages_are_forwarded_in_both_directions(one: CoordinatorHarness) -> None:
     far, handler, near, there = ends(one)
     far.on_text("early")
     far.on_binary(b"early")
@@ -305,8 +290,7 @@ def test_messages_are_forwarded_in_both_directions() -> None:
     assert not one.coordinator._intermediary.sockets
 
 
-def test_reserved_close_codes_are_replaced() -> None:
-    one = CoordinatorHarness()
+def test_reserved_close_codes_are_replaced(one: CoordinatorHarness) -> None:
     for code, said in ((1005, 1000), (1006, 1001), (1015, 1001), (1011, 1011)):
         far, handler, near, there = ends(one)
         far.on_closed(code, "gone")  # before the caller's socket is open
@@ -316,8 +300,7 @@ def test_reserved_close_codes_are_replaced() -> None:
         assert there.said == [(said, "x")]
 
 
-def test_forwarded_socket_ends_with_its_credential() -> None:
-    one = CoordinatorHarness()
+def test_forwarded_socket_ends_with_its_credential(one: CoordinatorHarness) -> None:
     _, handler, near, there = ends(one)
     handler.revoke(Refused(401, "unauthorized", "early"))
     assert not near.said

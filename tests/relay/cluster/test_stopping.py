@@ -11,7 +11,6 @@ from fuzz.cluster.actors import ClusterPhone
 from fuzz.cluster.deployment import ClusterDeployment
 from svc_proto.mcp.http_sessions import RETRY
 from svc_proto.relay.cluster.phone_moves import MOVE_TIMEOUT, SPREAD
-from tests.relay.cluster.test_coordinator import world
 from tests.relay.cluster.test_request_forwarding import MCP, Speaker, initialized, speaking
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ def succeeded(call: RequestClient) -> bool:
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_mcp_calls_in_progress_are_answered_before_the_stop(at: int) -> None:
-    scene = world(2)
+def test_mcp_calls_in_progress_are_answered_before_the_stop(scene: ClusterDeployment, at: int) -> None:
     phone = scene.pair_phone("P", at)
     session = initialized(scene, 0, phone.token)
     phone.delay = 1.0
@@ -53,11 +51,9 @@ def test_mcp_calls_in_progress_are_answered_before_the_stop(at: int) -> None:
     assert [succeeded(call) for call in calls] == [True, True]
     assert scene.sim.now - began < phone.delay + 0.1
     scene.run(lambda: not scene.nodes[0].alive, limit=SPREAD + 0.5)
-    scene.check_invariants()
 
 
-def test_readers_of_events_reconnect_at_different_times() -> None:
-    scene = world(2)
+def test_readers_of_events_reconnect_at_different_times(scene: ClusterDeployment) -> None:
     phones = [scene.pair_phone(f"P{n}", 1) for n in range(8)]
     readers = []
     for phone in phones:
@@ -70,12 +66,10 @@ def test_readers_of_events_reconnect_at_different_times() -> None:
     pauses = {int(match[1]) for match in told if match is not None}
     assert len(pauses) == len(readers)
     assert all(RETRY[0] <= pause <= RETRY[1] for pause in pauses)
-    scene.check_invariants()
 
 
 @pytest.mark.parametrize("stateless", [True, False])
-def test_an_mcp_call_waits_for_a_phone_that_moves(stateless: bool) -> None:
-    scene = world(2)
+def test_an_mcp_call_waits_for_a_phone_that_moves(scene: ClusterDeployment, stateless: bool) -> None:
     phone = scene.pair_phone("P", 1)
     session = None if stateless else initialized(scene, 0, phone.token)
     scene.stop(1)
@@ -92,11 +86,9 @@ def test_an_mcp_call_waits_for_a_phone_that_moves(stateless: bool) -> None:
     scene.run(lambda: all(call.is_closed for call in calls))
     assert succeeded(calls[0])
     assert len(back.performed) == len(calls)
-    scene.check_invariants()
 
 
-def test_an_mcp_call_that_is_cancelled_while_its_phone_moves_is_not_sent() -> None:
-    scene = world(2)
+def test_an_mcp_call_that_is_cancelled_while_its_phone_moves_is_not_sent(scene: ClusterDeployment) -> None:
     phone = scene.pair_phone("P", 1)
     scene.stop(1)
     scene.run(lambda: phone.closed)
@@ -110,8 +102,7 @@ def test_an_mcp_call_that_is_cancelled_while_its_phone_moves_is_not_sent() -> No
     assert not back.performed
 
 
-def test_voice_sockets_are_closed_at_once() -> None:
-    scene = world(2)
+def test_voice_sockets_are_closed_at_once(scene: ClusterDeployment) -> None:
     phone = scene.pair_phone("P", 1)
     speaker = Speaker(scene, 0, speaking(scene, phone.token), phone.token)
     scene.run(lambda: bool(speaker.heard))

@@ -74,7 +74,6 @@ def test_an_api_server_that_refuses(reply: Reply, status: int, error: str) -> No
     assert (answer.status, answer.json["error"]) == (status, error)
 
 
-def test_a_session_without_the_right_manage() -> None:
-    book = RelayHarness()
+def test_a_session_without_the_right_manage(book: RelayHarness) -> None:
     token = book.pair(operator={"grants": {"terminal": False}}).token
     assert book.request("GET", SOUL, token=token, peer=REMOTE).status == 403

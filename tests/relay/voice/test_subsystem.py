@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.relay.harness import RelayHarness
+from tests.relay.harness import PairedPhone, RelayHarness
 
 ROOT = Path(__file__).resolve().parents[3]
 LATER = (
@@ -23,9 +23,7 @@ def test_start_loads_no_voice_module() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-def test_sessions_do_not_create_the_subsystems() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_sessions_do_not_create_the_subsystems(book: RelayHarness, paired: PairedPhone) -> None:
     book.request("PATCH", f"/sessions/{paired.prefix}", {"grants": {"bridge": 60}}, token=paired.token)
     assert book.request("DELETE", f"/sessions/{paired.prefix}", token=paired.token).status == 200
     book.stop()

@@ -16,7 +16,7 @@ from svc_proto.relay.websocket.client_connection import CLIENT_TABLE, ClientStat
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.store_requests import SaveSession
 from svc_proto.version import VERSION
-from tests.relay.harness import PEER, RelayHarness
+from tests.relay.harness import PEER, PairedPhone, RelayHarness
 from tests.relay.phone_client import PhoneClient
 
 DAY = 86_400
@@ -26,8 +26,7 @@ DAY = 86_400
 
 
 @pytest.mark.parametrize("path", ["/ws", "/", "/ws?client=1"])
-def test_a_code_gives_a_session(path: str) -> None:
-    book = RelayHarness()
+def test_a_code_gives_a_session(book: RelayHarness, path: str) -> None:
     book.register()
     phone = book.websocket(path)
     answer = phone.auth(pairing_code=" q7m2zk ", device_name="Kitchen tablet", client_surface="android")
@@ -67,8 +66,7 @@ def test_never_is_null() -> None:
     assert ok["transport_hint"] == "wss"
 
 
-def test_the_transport_is_detected() -> None:
-    book = RelayHarness()
+def test_the_transport_is_detected(book: RelayHarness) -> None:
     book.register()
     assert book.websocket(tls=True).auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == "wss"
 
@@ -81,8 +79,7 @@ def test_transport_hint_behind_a_trusted_proxy(trusted: tuple[str, ...], hint: s
     assert phone.auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == hint
 
 
-def test_the_operator_overrides_the_phone_item_by_item() -> None:
-    book = RelayHarness()
+def test_the_operator_overrides_the_phone_item_by_item(book: RelayHarness) -> None:
     wishes: dict[str, Any] = {"ttl_seconds": 3600, "grants": {"terminal": 60, "bad": "x", "worse": True}}
     now = book.now.wall
     ok = book.pair(operator={"ttl_seconds": 7200}, **wishes).ok
@@ -98,9 +95,7 @@ def test_operator_maximum_clamps_all_lifetimes() -> None:
         assert book.pair(ttl_seconds=ttl).ok["expires_at"] == book.now.wall + 1000
 
 
-def test_a_token_reconnects_and_changes_no_hint() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_a_token_reconnects_and_changes_no_hint(book: RelayHarness, paired: PairedPhone) -> None:
     book.after(10)
     phone = book.websocket(tls=True)
     ok = phone.auth(session_token=paired.token)["payload"]
@@ -108,9 +103,7 @@ def test_a_token_reconnects_and_changes_no_hint() -> None:
     assert book.sessions()[0]["last_seen"] == book.now.wall
 
 
-def test_the_token_is_tried_first_then_the_code() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_the_token_is_tried_first_then_the_code(book: RelayHarness, paired: PairedPhone) -> None:
     book.register("AAAAAA")
     assert book.websocket().auth(session_token=paired.token, pairing_code="AAAAAA")["type"] == "auth.ok"
     assert len(book.sessions()) == 1
@@ -119,8 +112,7 @@ def test_the_token_is_tried_first_then_the_code() -> None:
     assert "authentication failed" not in book.events()
 
 
-def test_a_code_works_once() -> None:
-    book = RelayHarness()
+def test_a_code_works_once(book: RelayHarness) -> None:
     book.pair()
     answer = book.websocket().auth(pairing_code="Q7M2ZK")
     assert answer["type"] == "auth.fail"
@@ -141,8 +133,9 @@ def test_a_code_works_once() -> None:
         ({"pairing_code": 123456, "session_token": ["x"]}, ("session token",), ("pairing", "expired")),
     ],
 )
-def test_refused_credentials(payload: dict[str, object], needs: tuple[str, ...], avoids: tuple[str, ...]) -> None:
-    book = RelayHarness()
+def test_refused_credentials(
+    book: RelayHarness, payload: dict[str, object], needs: tuple[str, ...], avoids: tuple[str, ...]
+) -> None:
     phone = book.websocket()
     answer = phone.auth(**payload)
     assert (answer["type"], answer["id"]) == ("auth.fail", "auth-1")
@@ -174,8 +167,7 @@ def test_non_object_payload_counts_as_empty(payload: object) -> None:
         json.dumps({"channel": ["system"], "type": "auth"}),
     ],
 )
-def test_first_message_other_than_auth_is_refused_and_not_counted(text: str) -> None:
-    book = RelayHarness()
+def test_first_message_other_than_auth_is_refused_and_not_counted(book: RelayHarness, text: str) -> None:
     phone = book.websocket()
     phone.text(text)
     answer = phone.only()
@@ -186,8 +178,7 @@ def test_first_message_other_than_auth_is_refused_and_not_counted(text: str) -> 
     assert "authentication failed" not in book.events()
 
 
-def test_authentication_timeouts_are_spread_over_rounds() -> None:
-    book = RelayHarness()
+def test_authentication_timeouts_are_spread_over_rounds(book: RelayHarness) -> None:
     phones = [book.websocket() for _ in range(MAX_TASKS_PER_CALL + 1)]
     book.clock.now += 30.0
     phones[0].binary(b"a fact of the same round")
@@ -197,8 +188,7 @@ def test_authentication_timeouts_are_spread_over_rounds() -> None:
         assert sum(phone.is_open for phone in phones) == left
 
 
-def test_thirty_seconds_without_a_text_frame() -> None:
-    book = RelayHarness()
+def test_thirty_seconds_without_a_text_frame(book: RelayHarness) -> None:
     phone = book.websocket()
     book.after(15)
     phone.binary(b"skipped")  # without a restart of the timer
@@ -213,8 +203,7 @@ def test_thirty_seconds_without_a_text_frame() -> None:
     assert "authentication failed" not in book.events()
 
 
-def test_peer_disconnecting_early_gets_no_message() -> None:
-    book = RelayHarness()
+def test_peer_disconnecting_early_gets_no_message(book: RelayHarness) -> None:
     phone = book.websocket()
     phone.close()
     assert phone.envelopes() == []
@@ -293,8 +282,7 @@ def test_client_lost_during_pairing_leaves_no_session(fail: bool) -> None:
 
 
 @pytest.mark.parametrize("step", [40 * 86_400.0, -40 * 86_400.0])
-def test_lifetimes_use_the_current_wall_clock(step: float) -> None:
-    book = RelayHarness()
+def test_lifetimes_use_the_current_wall_clock(book: RelayHarness, step: float) -> None:
     book.after(100)
     book.step_clock(step)
     paired = book.pair(operator={"ttl_seconds": 1_000, "grants": {"terminal": 60}})
@@ -307,8 +295,7 @@ def test_lifetimes_use_the_current_wall_clock(step: float) -> None:
     assert patch.json["grants"]["bridge"] == book.now.wall + 20
 
 
-def test_failing_store_does_not_fail_the_pairing() -> None:
-    book = RelayHarness()
+def test_failing_store_does_not_fail_the_pairing(book: RelayHarness) -> None:
     book.register()
     book.refuse = (SaveSession,)
     phone = book.websocket()
@@ -344,8 +331,7 @@ def test_stop_during_pairing_stores_no_session(mute: bool) -> None:
     assert [exit_.code for exit_ in book.exits] == [0]
 
 
-def test_too_many_sessions() -> None:
-    book = RelayHarness()
+def test_too_many_sessions(book: RelayHarness) -> None:
     book.relay.sessions.cap = 0
     book.register()
     phone = book.websocket()
@@ -369,8 +355,7 @@ def test_bug_during_pairing_is_reported_by_reference() -> None:
 # --- after authentication -------------------------------------------------------------------------------------------
 
 
-def test_leaving_is_logged_once() -> None:
-    book = RelayHarness()
+def test_leaving_is_logged_once(book: RelayHarness) -> None:
     paired = book.pair(device_name="Kitchen")
     paired.phone.close()
     (log,) = [log for log in book.logs if log.event == "client left"]
@@ -378,9 +363,7 @@ def test_leaving_is_logged_once() -> None:
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
 
 
-def test_revocation_is_reported_and_closes_the_socket() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_revocation_is_reported_and_closes_the_socket(book: RelayHarness, paired: PairedPhone) -> None:
     second = book.reconnect(paired.token)
     book.request("DELETE", f"/sessions/{paired.prefix}")
     for phone in (paired.phone, second):
@@ -391,9 +374,7 @@ def test_revocation_is_reported_and_closes_the_socket() -> None:
     assert book.websocket(peer=PEER).auth(session_token=paired.token)["type"] == "auth.fail"
 
 
-def test_stopping_closes_with_1001() -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_stopping_closes_with_1001(book: RelayHarness, paired: PairedPhone) -> None:
     book.stop()
     assert paired.phone.closed is not None
     assert paired.phone.closed.code == 1001
@@ -410,8 +391,7 @@ def test_client_state_table() -> None:
 
 @pytest.mark.parametrize("device_id", ["d-1", "unknown"])
 @pytest.mark.parametrize("keep", [False, True])
-def test_a_device_that_pairs_again_ends_its_earlier_session(device_id: str, keep: bool) -> None:
-    book = RelayHarness()
+def test_a_device_that_pairs_again_ends_its_earlier_session(book: RelayHarness, device_id: str, keep: bool) -> None:
     bystander = book.pair(device_id="d-2")
     first = book.pair(device_id=device_id)
     second = book.pair(operator={"keep_earlier": keep}, device_id=device_id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.commands import Level
-from tests.relay.harness import RelayHarness
+from tests.relay.harness import PairedPhone, RelayHarness
 from tests.relay.phone_client import PhoneClient
 
 
@@ -28,9 +28,7 @@ def respond(phone: PhoneClient, result: str) -> None:
         ('{"a":"x\ny"}', {"a": "x\ny"}),
     ],
 )
-def test_phone_results_are_read_leniently(text: str, result: object) -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_phone_results_are_read_leniently(book: RelayHarness, paired: PairedPhone, text: str, result: object) -> None:
     call = book.call("GET", "/ping", token=paired.token)
     respond(paired.phone, text)
     assert (call.result.status, call.result.json) == (200, result)
@@ -38,9 +36,7 @@ def test_phone_results_are_read_leniently(text: str, result: object) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a":}', "[" * 70 + "]" * 70, '{"a":1'])
-def test_unreadable_phone_result_fails_its_command_at_once(text: str) -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_unreadable_phone_result_fails_its_command_at_once(book: RelayHarness, paired: PairedPhone, text: str) -> None:
     call = book.call("GET", "/ping", token=paired.token)
     respond(paired.phone, text)
     assert call.result.status == 502
@@ -48,8 +44,7 @@ def test_unreadable_phone_result_fails_its_command_at_once(text: str) -> None:
     assert paired.phone.is_open
 
 
-def test_notifications_are_read_leniently_and_other_channels_are_not() -> None:
-    book = RelayHarness()
+def test_notifications_are_read_leniently_and_other_channels_are_not(book: RelayHarness) -> None:
     phone = book.pair().phone
     posted = '{"package":"a.b","title":"x \\ud83d","title":"y \\ud83d","text":"z"}'
     phone.text(f'{{"channel":"notifications","type":"notification.posted","payload":{posted}}}')

@@ -47,8 +47,7 @@ def test_ping_is_answered_with_its_ts(ts: object) -> None:
 
 
 @pytest.mark.parametrize("payload", [None, {}, {"ts": None}, []])
-def test_a_ping_without_ts_gets_the_time(payload: object) -> None:
-    book = RelayHarness()
+def test_a_ping_without_ts_gets_the_time(book: RelayHarness, payload: object) -> None:
     phone = book.pair().phone
     phone.send("system", "ping", payload, "p-1")
     assert phone.only()["payload"] == {"ts": book.now.wall}
@@ -75,8 +74,7 @@ def test_binary_frames_are_skipped() -> None:
     assert phone.only()["type"] == "pong"
 
 
-def test_bridge_without_a_live_grant_is_refused_under_the_same_id() -> None:
-    book = RelayHarness()
+def test_bridge_without_a_live_grant_is_refused_under_the_same_id(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {"bridge": 60}})
     book.after(60)
     for kind in ("bridge.status", "bridge.response", "other"):
@@ -100,8 +98,7 @@ def test_bridge_without_a_live_grant_is_refused_under_the_same_id() -> None:
         ("bridge.response", "text"),
     ],
 )
-def test_other_bridge_messages_are_ignored_and_logged(kind: str, payload: object) -> None:
-    book = RelayHarness()
+def test_other_bridge_messages_are_ignored_and_logged(book: RelayHarness, kind: str, payload: object) -> None:
     phone = book.pair(client_surface="desktop").phone
     phone.send("bridge", kind, payload)
     assert phone.envelopes() == []
@@ -111,9 +108,7 @@ def test_other_bridge_messages_are_ignored_and_logged(kind: str, payload: object
 
 
 @pytest.mark.parametrize("request_id", [None, 5, "unknown", ""])
-def test_unmatched_response_is_ignored(request_id: object) -> None:
-    book = RelayHarness()
-    paired = book.pair()
+def test_unmatched_response_is_ignored(book: RelayHarness, paired: PairedPhone, request_id: object) -> None:
     call = book.call("GET", "/ping", token=paired.token)
     paired.phone.send("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": {}})
     assert call.answer is None
