@@ -73,11 +73,15 @@ class Owner:
         ]
 
 
+@pytest.fixture
+def one() -> Owner:
+    return Owner()
+
+
 KEY = "svc:0:kind:lease:s"
 
 
-def test_lease_is_released_by_its_last_holder() -> None:
-    one = Owner()
+def test_lease_is_released_by_its_last_holder(one: Owner) -> None:
     one.take()
     assert one.evals() == [("take", KEY, "svc:0:kind:fence", "me", "4000")]
     assert one.leases.fencing_token("s") == 0
@@ -91,8 +95,7 @@ def test_lease_is_released_by_its_last_holder() -> None:
     assert (one.evals(), one.leases.fencing_token("s"), len(one.leases)) == ([("drop", KEY, "me")], None, 0)
 
 
-def test_lease_of_another_node_is_not_acquired() -> None:
-    one = Owner()
+def test_lease_of_another_node_is_not_acquired(one: Owner) -> None:
     one.take()
     one.book.new_commands()
     one.book.answers([b"you http://b", b"0"])
@@ -100,15 +103,13 @@ def test_lease_of_another_node_is_not_acquired() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 7, [b"me"], [b"me", b"x"], [b"me", 3]])
-def test_unexpected_reply_is_a_failure(answer: object) -> None:
-    one = Owner()
+def test_unexpected_reply_is_a_failure(one: Owner, answer: object) -> None:
     one.take()
     one.book.answers(answer)
     assert (one.results, len(one.leases)) == ([leases.UNEXPECTED_REPLY], 0)
 
 
-def test_acquire_fails_without_redis() -> None:
-    one = Owner()
+def test_acquire_fails_without_redis(one: Owner) -> None:
     one.have()
     one.take("other")
     one.book.close()
@@ -118,8 +119,7 @@ def test_acquire_fails_without_redis() -> None:
     assert one.leases.fencing_token("s") == 7  # of the previous owner
 
 
-def test_leases_are_renewed_each_second_and_after_reconnecting() -> None:
-    one = Owner()
+def test_leases_are_renewed_each_second_and_after_reconnecting(one: Owner) -> None:
     one.have("a")
     one.have("b", 8)
     one.book.after(RENEW_INTERVAL)
@@ -139,8 +139,7 @@ def test_leases_are_renewed_each_second_and_after_reconnecting() -> None:
     assert one.evals() == []
 
 
-def test_expired_lease_is_acquired_again() -> None:
-    one = Owner()
+def test_expired_lease_is_acquired_again(one: Owner) -> None:
     one.have()
     one.book.within(one.leases.stop)
     one.book.after(LEASE - 0.1)
@@ -153,8 +152,7 @@ def test_expired_lease_is_acquired_again() -> None:
     assert one.leases.fencing_token("s") == 9
 
 
-def test_lease_time_starts_at_the_request() -> None:
-    one = Owner()
+def test_lease_time_starts_at_the_request(one: Owner) -> None:
     one.take()
     one.book.after(1.0)
     one.book.answers([b"me", b"7"])
@@ -164,8 +162,7 @@ def test_lease_time_starts_at_the_request() -> None:
     assert not one.leases.has("s")
 
 
-def test_lease_taken_by_another_node_is_lost_once() -> None:
-    one = Owner()
+def test_lease_taken_by_another_node_is_lost_once(one: Owner) -> None:
     one.have("a")
     one.have("b", 8)
     one.have("c", 9)
@@ -183,8 +180,7 @@ def test_lease_taken_by_another_node_is_lost_once() -> None:
     assert one.leases.fencing_token("a") == 11
 
 
-def test_lease_renewed_after_expiry_is_reported_as_lapsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Owner()
+def test_lease_renewed_after_expiry_is_reported_as_lapsed(one: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one.book.engine, "entropy", lambda size: b"\xff" * size)  # the longest pauses
     one.have()
     one.book.within(one.leases.renew)
@@ -205,8 +201,7 @@ def test_lease_renewed_after_expiry_is_reported_as_lapsed(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("late", "lapsed"), [(0.0, ["s"]), (-0.125, [])])
-def test_lease_lapses_exactly_at_its_end(late: float, lapsed: list[str]) -> None:
-    one = Owner()
+def test_lease_lapses_exactly_at_its_end(one: Owner, late: float, lapsed: list[str]) -> None:
     one.have()
     one.book.within(one.leases.stop)
     one.book.after(LEASE - 0.5)
@@ -216,17 +211,15 @@ def test_lease_lapses_exactly_at_its_end(late: float, lapsed: list[str]) -> None
     assert one.lapsed == lapsed
 
 
-def test_unanswered_renewal_has_no_effect() -> None:
-    one = Owner()
+def test_unanswered_renewal_has_no_effect(one: Owner) -> None:
     one.have()
     one.book.within(one.leases.renew)
     one.book.close()
     assert (one.lost, one.leases.fencing_token("s")) == ([], 7)
 
 
-def test_renewals_are_split_into_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renewals_are_split_into_batches(one: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "BATCH_SIZE", 2)
-    one = Owner()
     for name in "abc":
         one.have(name)
     one.take("d")  # of unknown state
@@ -235,8 +228,7 @@ def test_renewals_are_split_into_batches(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [len(each) - 3 for each in one.evals()] == [2, 1]  # type: ignore[arg-type]
 
 
-def test_cancelled_acquire_releases_the_lease() -> None:
-    one = Owner()
+def test_cancelled_acquire_releases_the_lease(one: Owner) -> None:
     task = one.run(one.leases.acquire("s"))
     one.book.new_commands()
     one.book.within(task.cancel)
@@ -248,7 +240,3 @@ def test_cancelled_acquire_releases_the_lease() -> None:
 
 def test_simulator_has_the_same_scripts() -> None:
     assert list(RedisService().scripts) == [TAKE, RENEW, DROP, ACQUIRE_SCRIPT, RENEW_SCRIPT, RELEASE_SCRIPT]
-
-
-def test_limits() -> None:
-    assert (LEASE, RENEW_INTERVAL, leases.BATCH_SIZE) == (4.0, 1.0, 500)

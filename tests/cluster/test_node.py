@@ -105,13 +105,14 @@ class Scene:
         self.town.news()
 
 
-def known(node: str = "b") -> Scene:
-    """Return a scene in which the node has discovered another one, and all earlier messages were read."""
+@pytest.fixture
+def scene() -> Scene:
+    """Return a scene in which the node has discovered the node `b`, and all earlier messages were read."""
     scene = Scene()
-    scene.hear(node, "hello")
+    scene.hear("b", "hello")
     scene.said()
     scene.book.answers(1, 1)
-    scene.prove(node)
+    scene.prove("b")
     return scene
 
 
@@ -126,8 +127,7 @@ def test_hello_exchanges_the_states() -> None:
     assert "node joined" in scene.book.events()
 
 
-def test_a_state_may_be_large() -> None:
-    scene = known()
+def test_a_state_may_be_large(scene: Scene) -> None:
     scene.hear("b", "state", {"theirs": [{}] * 80_000}, to_me=True)
     assert scene.town.news() == [("b", "state", {"theirs": [{}] * 80_000})]
 
@@ -140,8 +140,7 @@ def test_joining_node_reports_missed_messages(word: str, told: int) -> None:
     assert scene.town.news()[0] == "missed"
 
 
-def test_missed_broadcast_requests_the_state() -> None:
-    scene = known()
+def test_missed_broadcast_requests_the_state(scene: Scene) -> None:
     scene.hear("b", "news")
     scene.hear("b", "beat")
     assert scene.town.news() == [("b", "news", {})]
@@ -155,8 +154,7 @@ def test_missed_broadcast_requests_the_state() -> None:
     assert scene.town.news() == [("b", "command", {"a": 1})]
 
 
-def test_state_is_sent_on_request() -> None:
-    scene = known()
+def test_state_is_sent_on_request(scene: Scene) -> None:
     scene.hear("b", "which", to_me=True)
     assert scene.said() == [("node:b", "state", {"mine": 1})]
 
@@ -184,16 +182,14 @@ def test_heartbeat_counts_the_receivers() -> None:
 
 
 @pytest.mark.parametrize("answer", [RespError("ERR", "no"), [b"svc:3:node:b"], [0, 0], [b"other", 0], 7])
-def test_unexpected_heartbeat_reply_is_ignored(answer: object) -> None:
-    scene = known()
+def test_unexpected_heartbeat_reply_is_ignored(scene: Scene, answer: object) -> None:
     scene.book.after(HEARTBEAT_INTERVAL)
     scene.said()
     scene.book.answers(2, answer, answer)
     assert scene.town.news() == []
 
 
-def test_silent_node_is_lost() -> None:
-    scene = known()
+def test_silent_node_is_lost(scene: Scene) -> None:
     for _ in range(int(LEASE / HEARTBEAT_INTERVAL) - 1):
         beat(scene)
     assert scene.town.news() == []
@@ -206,24 +202,21 @@ def beat(scene: Scene) -> None:
     scene.book.answers(*(1 if words[0] == "all" else [] for words in scene.said()))  # type: ignore[index]  # words or a tuple
 
 
-def test_message_prolongs_the_lease() -> None:
-    scene = known()
+def test_message_prolongs_the_lease(scene: Scene) -> None:
     for _ in range(2 * int(LEASE / HEARTBEAT_INTERVAL)):
         beat(scene)
         scene.hear("b", "beat")
     assert scene.town.news() == []
 
 
-def test_bye_removes_the_node() -> None:
-    scene = known()
+def test_bye_removes_the_node(scene: Scene) -> None:
     scene.hear("b", "bye")
     assert scene.town.news() == [("b", "lost")]
     scene.hear("b", "bye")
     assert scene.town.news() == []
 
 
-def test_undelivered_message_is_the_loss_of_its_node() -> None:
-    scene = known()
+def test_undelivered_message_is_the_loss_of_its_node(scene: Scene) -> None:
     scene.book.within(lambda: scene.node.send_to("b", "command", {"x": 1}))
     assert scene.said() == [("node:b", "command", {"x": 1})]
     scene.book.answers(1)
@@ -235,8 +228,7 @@ def test_undelivered_message_is_the_loss_of_its_node() -> None:
     assert scene.said() == [("node:b", "command", {})]
 
 
-def test_lost_connection_loses_all_nodes() -> None:
-    scene = known()
+def test_lost_connection_loses_all_nodes(scene: Scene) -> None:
     scene.book.close()
     assert scene.town.news() == [("b", "lost")]
     assert not scene.node.is_up
@@ -246,8 +238,7 @@ def test_lost_connection_loses_all_nodes() -> None:
     assert scene.said()[-1] == ("all", "hello", {})
 
 
-def test_broadcasts_are_counted_while_disconnected() -> None:
-    scene = known()
+def test_broadcasts_are_counted_while_disconnected(scene: Scene) -> None:
     texts = []
     for _ in range(2):
         scene.book.within(lambda: scene.node.broadcast("news", {}))
@@ -269,8 +260,7 @@ def asked(scene: Scene) -> list[JsonObject | Failure]:
     return answers
 
 
-def test_request_and_answer() -> None:
-    scene = known()
+def test_request_and_answer(scene: Scene) -> None:
     answers = asked(scene)
     ((where, word, body),) = scene.said()  # type: ignore[misc]
     assert (where, word, body["word"], body["body"]) == ("node:b", "asks", "how", {"x": 1})  # type: ignore[has-type]
@@ -284,8 +274,7 @@ def test_request_and_answer() -> None:
     assert answers == [{"so": 2}]
 
 
-def test_request_to_a_lost_node_fails() -> None:
-    scene = known()
+def test_request_to_a_lost_node_fails(scene: Scene) -> None:
     answers = asked(scene)
     scene.book.answers(1)
     scene.hear("c", "hello")
@@ -296,8 +285,7 @@ def test_request_to_a_lost_node_fails() -> None:
     assert asked(scene) == [module._GONE]
 
 
-def test_unanswered_request_times_out() -> None:
-    scene = known()
+def test_unanswered_request_times_out(scene: Scene) -> None:
     answers = asked(scene)
     scene.book.answers(1)
     for _ in range(2):
@@ -307,14 +295,13 @@ def test_unanswered_request_times_out() -> None:
     assert isinstance(answers[0], Failure)
 
 
-def test_request_from_another_node() -> None:
-    scene = known()
+def test_request_from_another_node(scene: Scene) -> None:
     scene.hear("b", "asks", {"word": "how", "body": {"x": 1}, "ticket": 9}, to_me=True)
     assert scene.said() == [("node:b", "says", {"ticket": 9, "body": {"to": "how", "with": {"x": 1}}})]
 
 
-def test_message_without_a_valid_signature_is_dropped() -> None:
-    scene, other = known(), f"{ALL.decode()}!"
+def test_message_without_a_valid_signature_is_dropped(scene: Scene) -> None:
+    other = f"{ALL.decode()}!"
     message = b'{"from":"b","number":9999999,"told":0,"word":"news","body":{}}'
     for data in (message, SIGNER.sign(other, message), b""):
         scene.raw(data)
@@ -324,8 +311,7 @@ def test_message_without_a_valid_signature_is_dropped() -> None:
     assert scene.town.news() == ["missed", ("b", "news", {})]
 
 
-def test_recorded_message_is_dropped() -> None:
-    scene = known()
+def test_recorded_message_is_dropped(scene: Scene) -> None:
     recorded = signed(scene.mine, {"from": "b", "told": 0, "word": "command", "body": {"tap": 1}})
     scene.raw(recorded, to_me=True)
     assert scene.town.news() == [("b", "command", {"tap": 1})]
@@ -388,22 +374,19 @@ def test_own_messages_are_ignored() -> None:
     assert not scene.node.members
 
 
-def test_number_of_nodes_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_nodes_is_limited(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_NODES", 1)
-    scene = known()
     scene.hear("c", "news")
     assert list(scene.node.members) == ["b"]
     assert scene.town.news() == []
 
 
-def test_stop_broadcasts_bye() -> None:
-    scene = known()
+def test_stop_broadcasts_bye(scene: Scene) -> None:
     scene.book.within(scene.node.stop)
     assert scene.said() == [("all", "bye", {})]
 
 
-def test_stopping_node_notices_lost_nodes_without_heartbeats_of_its_own() -> None:
-    scene = known()
+def test_stopping_node_notices_lost_nodes_without_heartbeats_of_its_own(scene: Scene) -> None:
     scene.book.within(scene.node.stop)
     scene.said()
     scene.book.answers(1)
@@ -413,8 +396,7 @@ def test_stopping_node_notices_lost_nodes_without_heartbeats_of_its_own() -> Non
     assert scene.town.news() == [("b", "lost")]
 
 
-def test_stopping_node_broadcasts_but_answers_no_requests() -> None:
-    scene = known()
+def test_stopping_node_broadcasts_but_answers_no_requests(scene: Scene) -> None:
     scene.book.within(scene.node.stop)
     scene.book.within(lambda: scene.node.broadcast("news", {}))
     words = list(map(opened, scene.book.new_commands()))
@@ -426,8 +408,7 @@ def test_stopping_node_broadcasts_but_answers_no_requests() -> None:
     assert list(scene.node.members) == ["b"]
 
 
-def test_message_of_a_departed_node_does_not_bring_it_back() -> None:
-    scene = known()
+def test_message_of_a_departed_node_does_not_bring_it_back(scene: Scene) -> None:
     scene.hear("b", "bye")
     scene.hear("b", "news", {"x": 1}, told=-1)
     assert scene.town.news() == [("b", "lost"), ("b", "news", {"x": 1})]
@@ -435,8 +416,7 @@ def test_message_of_a_departed_node_does_not_bring_it_back() -> None:
     assert not scene.said()
 
 
-def test_departed_node_gets_answers_until_its_channel_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = known()
+def test_departed_node_gets_answers_until_its_channel_is_closed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.hear("b", "bye")
     assert scene.town.news() == [("b", "lost")]
     scene.hear("b", "asks", {"word": "what", "body": {}, "ticket": 4}, told=-1, to_me=True)
@@ -481,12 +461,6 @@ def test_the_url_of_a_node_is_that_of_its_heartbeat_once_the_node_is_proven() ->
     assert scene.node.url_of("c") == ""
 
 
-def test_values_are_signed_for_their_key() -> None:
-    node = known().node
-    assert node.verify("a", node.sign("a", "text")) == b"text"
-    assert node.verify("b", node.sign("a", "text")) is None
-
-
-def test_limits() -> None:
-    assert (HEARTBEAT_INTERVAL, LEASE, module.ANSWER_TIMEOUT, module.MAX_NODES) == (0.5, 3.0, 1.0, 256)
-    assert (module.MAX_SENDERS, module.MAX_HELD) == (4_096, 10_000)
+def test_values_are_signed_for_their_key(scene: Scene) -> None:
+    signed_text = scene.node.sign("a", "text")
+    assert (scene.node.verify("a", signed_text), scene.node.verify("b", signed_text)) == (b"text", None)

@@ -78,8 +78,7 @@ def test_refused_greeting_is_retried_and_logged_once(code: str) -> None:
     assert book.logs[0].fields == {"problem": kind, "detail": f"Redis says {code}"}
 
 
-def test_silent_server_is_disconnected() -> None:
-    book = started_client()
+def test_silent_server_is_disconnected(book: RedisHarness[RedisClient]) -> None:
     book.accept_connection()
     book.after(REPLY_TIMEOUT)
     assert [type(order) for order in book.commands] == [Abort]
@@ -151,8 +150,7 @@ def test_attempts_that_time_out_are_repeated_soon(monkeypatch: pytest.MonkeyPatc
         book.after(PAUSE)
 
 
-def test_a_flow_waits_for_its_answer() -> None:
-    book = started_client()
+def test_a_flow_waits_for_its_answer(book: RedisHarness[RedisClient]) -> None:
     nothing = asking(book, "GET", "x")
     assert nothing == [CONNECTION_LOST]
     book.open()
@@ -186,8 +184,7 @@ def test_late_reply_ends_the_connection_and_pending_commands() -> None:
     assert ear.heard == ["up", "down", "up"]
 
 
-def test_no_timeout_without_pending_commands() -> None:
-    book = started_client()
+def test_no_timeout_without_pending_commands(book: RedisHarness[RedisClient]) -> None:
     book.open()
     answers = asking(book, "GET", "a")
     book.answers(b"1")
@@ -196,8 +193,7 @@ def test_no_timeout_without_pending_commands() -> None:
     assert book.made.is_up
 
 
-def test_stop_sends_pending_commands() -> None:
-    book = started_client()
+def test_stop_sends_pending_commands(book: RedisHarness[RedisClient]) -> None:
     book.open()
     book.within(book.made.stop)
     book.within(lambda: book.made.send("PUBLISH", "all", "bye"))
@@ -237,14 +233,9 @@ def test_replica_is_disconnected_and_logged(who: dict[bytes, bytes], told: str) 
     assert told in str(line.fields["detail"])
 
 
-def test_readonly_reply_ends_the_connection() -> None:
-    book = started_client()
+def test_readonly_reply_ends_the_connection(book: RedisHarness[RedisClient]) -> None:
     book.open()
     answers = asking(book, "SET", "a", "b")
     book.answers(RespError("READONLY", "no"))
     assert answers == [Failure(FailureKind.INTERNAL, "Redis says READONLY")]
     assert book.ordered(Abort) == [Abort(book.ch)]
-
-
-def test_limits() -> None:
-    assert (PAUSE, MAX_PAUSE) == (0.25, 0.5)

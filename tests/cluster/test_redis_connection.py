@@ -7,12 +7,13 @@ from typing import cast
 import pytest
 
 from svc_proto.cluster import redis_connection as module
-from svc_proto.cluster.redis_connection import CONNECT_TIMEOUT, REPLY_TIMEOUT, RedisConnection, Reply, hello_command
+from svc_proto.cluster.redis_client import RedisClient
+from svc_proto.cluster.redis_connection import RedisConnection, Reply, hello_command
 from svc_proto.commands import Abort
 from svc_proto.facts import Failure, FailureKind, ReadClosed, Stopping
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.resp import RespError, encode_command
-from tests.cluster.harness import asking, started_client
+from tests.cluster.harness import RedisHarness, asking, started_client
 
 
 def test_hello_command_with_credentials() -> None:
@@ -21,8 +22,7 @@ def test_hello_command_with_credentials() -> None:
     assert hello_command("me", "secret") == ("HELLO", 3, "AUTH", "me", "secret")
 
 
-def test_replies_are_ordered_and_commands_are_batched() -> None:
-    book = started_client()
+def test_replies_are_ordered_and_commands_are_batched(book: RedisHarness[RedisClient]) -> None:
     book.open()
     answers: list[Reply] = []
 
@@ -49,8 +49,7 @@ def test_too_many_commands_fail_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert not waits
 
 
-def test_aborted_connection_sends_nothing() -> None:
-    book = started_client()
+def test_aborted_connection_sends_nothing(book: RedisHarness[RedisClient]) -> None:
     book.open()
     redis = book.made
 
@@ -62,8 +61,7 @@ def test_aborted_connection_sends_nothing() -> None:
     assert (book.ordered(Abort), book.new_commands()) == ([Abort(book.ch)], [])
 
 
-def test_too_many_bytes_fail_at_once() -> None:
-    book = started_client()
+def test_too_many_bytes_fail_at_once(book: RedisHarness[RedisClient]) -> None:
     book.open()
     most = DEFAULT_LIMITS.max_unsent
     around = len(encode_command("SET", "a", "x" * most)) - most
@@ -73,8 +71,7 @@ def test_too_many_bytes_fail_at_once() -> None:
 
 
 @pytest.mark.parametrize(("data", "problem"), [(b"hello\r\n", "no known type"), (b":1\r\n", "an answer to no command")])
-def test_server_without_resp_is_disconnected(data: bytes, problem: str) -> None:
-    book = started_client()
+def test_server_without_resp_is_disconnected(book: RedisHarness[RedisClient], data: bytes, problem: str) -> None:
     book.open()
     book.bytes(data)
     assert problem in str(book.logs[-1].fields["problem"])
@@ -85,8 +82,7 @@ def test_server_without_resp_is_disconnected(data: bytes, problem: str) -> None:
     assert not book.made.is_up
 
 
-def test_the_servers_end_is_the_end() -> None:
-    book = started_client()
+def test_the_servers_end_is_the_end(book: RedisHarness[RedisClient]) -> None:
     book.open()
     book.feed(ReadClosed(book.ch))
     assert book.ordered(Abort) == [Abort(book.ch)]
@@ -94,21 +90,15 @@ def test_the_servers_end_is_the_end() -> None:
     assert book.events() == ["cluster reached", "cluster lost"]
 
 
-def test_unsent_commands_do_not_pause_reading() -> None:
-    book = started_client()
+def test_unsent_commands_do_not_pause_reading(book: RedisHarness[RedisClient]) -> None:
     book.open()
     book.within(lambda: book.made.send("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
     assert not book.commands
 
 
-def test_stop_aborts_after_the_linger_time() -> None:
-    book = started_client()
+def test_stop_aborts_after_the_linger_time(book: RedisHarness[RedisClient]) -> None:
     book.open()
     book.within(book.made.stop)
     book.feed(Stopping(5.0))
     book.after(module.LINGER)
     assert Abort(book.ch) in book.commands
-
-
-def test_limits() -> None:
-    assert (REPLY_TIMEOUT, CONNECT_TIMEOUT, module.MAX_PENDING, module.LINGER) == (2.0, 0.5, 10_000, 0.5)

@@ -64,16 +64,19 @@ class Owner:
         return [(names[words[1].decode()], *[word.decode() for word in words[3:]]) for words in said]
 
 
-def test_slot_is_acquired_while_free() -> None:
-    one = Owner()
+@pytest.fixture
+def one() -> Owner:
+    return Owner()
+
+
+def test_slot_is_acquired_while_free(one: Owner) -> None:
     assert one.asks(one.places.acquire(), 1) is True
     assert one.asks(one.places.acquire(), 0) is False
     assert one.evals() == [("take", KEY, "me:1", "3", "4000"), ("take", KEY, "me:2", "3", "4000")]
     assert len(one.places) == 1
 
 
-def test_free_slots_are_queried_without_acquiring() -> None:
-    one = Owner()
+def test_free_slots_are_queried_without_acquiring(one: Owner) -> None:
     one.have(1)
     assert [one.asks(one.places.has_free(), answer) for answer in (0, 1)] == [False, True]
     assert [one.asks(one.places.holds_all(), answer) for answer in (0, 1)] == [False, True]
@@ -82,14 +85,12 @@ def test_free_slots_are_queried_without_acquiring() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 2, b"1", [1]])
-def test_unexpected_reply_is_a_failure(answer: object) -> None:
-    one = Owner()
+def test_unexpected_reply_is_a_failure(one: Owner, answer: object) -> None:
     assert one.asks(one.places.acquire(), answer) is UNEXPECTED_REPLY
     assert len(one.places) == 0
 
 
-def test_held_slots_are_kept_without_redis() -> None:
-    one = Owner()
+def test_held_slots_are_kept_without_redis(one: Owner) -> None:
     one.have(2)
     one.book.close()
     assert isinstance(one.asks(one.places.acquire()), Failure)
@@ -97,8 +98,7 @@ def test_held_slots_are_kept_without_redis() -> None:
     assert len(one.places) == 2
 
 
-def test_surplus_slots_are_released_newest_first() -> None:
-    one = Owner()
+def test_surplus_slots_are_released_newest_first(one: Owner) -> None:
     one.have(3)
     one.book.within(lambda: one.places.release_down_to(3))
     assert one.evals() == []

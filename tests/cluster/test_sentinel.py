@@ -58,7 +58,8 @@ class Town:
         self.book.feed(Received(self.listened, encode_reply(Push([b"message", b"+switch-master", text]))))
 
 
-def known() -> Town:
+@pytest.fixture
+def town() -> Town:
     """Return a client that is connected to the master which the first Sentinel has named."""
     town = Town()
     town.asked(MASTER)
@@ -66,15 +67,13 @@ def known() -> Town:
     return town
 
 
-def test_first_knowing_sentinel_names_the_master() -> None:
-    town = known()
+def test_first_knowing_sentinel_names_the_master(town: Town) -> None:
     assert town.book.logs[0].fields == {"host": "10.0.0.1", "port": 6379}
     assert "secret" not in str(town.book.logs)
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [None, RespError("ERR", "no"), [b"x"], [b"", b"1"], [b"x", b"y"], [b"x", b"0"], [b"x", b"65536"], 7],
+    "answer", [None, RespError("ERR", "no"), [b"x"], [b"", b"1"], [b"x", b"y"], [b"x", b"0"], [b"x", b"65536"], 7]
 )
 def test_unknowing_sentinel_is_skipped(answer: object) -> None:
     town = Town()
@@ -106,8 +105,7 @@ def test_no_sentinel_knows_the_master() -> None:
     assert town.book.dialled().host == "one"
 
 
-def test_a_new_master_ends_the_connection_to_the_old_one() -> None:
-    town = known()
+def test_a_new_master_ends_the_connection_to_the_old_one(town: Town) -> None:
     assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == [Abort(town.book.ch)]
     assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == []  # published twice
     town.book.close()
@@ -118,8 +116,7 @@ def test_a_new_master_ends_the_connection_to_the_old_one() -> None:
     town.up("10.0.0.3")
 
 
-def test_unrelated_switch_messages_are_ignored() -> None:
-    town = known()
+def test_unrelated_switch_messages_are_ignored(town: Town) -> None:
     assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
     assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
     assert town.book.made.is_up
@@ -127,8 +124,7 @@ def test_unrelated_switch_messages_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("text", [b"svc again", b"svc 10.0.0.9 6379 10.0.0.1 port"])
-def test_unreadable_switch_message_queries_the_sentinel_again(text: bytes) -> None:
-    town = known()
+def test_unreadable_switch_message_queries_the_sentinel_again(town: Town, text: bytes) -> None:
     assert town.hear(text) == [Abort(town.book.ch)]
     town.book.close()
     town.book.after(PAUSE)

@@ -11,10 +11,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.service_clients.mcp_client import McpClient, McpError
-from svc_proto.service_clients.mcp_http_transport import (
-    HttpParameters,
-    McpHttpTransport,
-)
+from svc_proto.service_clients.mcp_http_transport import HttpParameters, McpHttpTransport
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import encode_event
 from tests.agent.harness import AgentHarness

@@ -2,13 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.service_clients.authority import (
-    OWNER,
-    POWERS,
-    authority_headers,
-    named_principal,
-    withheld_powers,
-)
+from svc_proto.service_clients.authority import OWNER, POWERS, authority_headers, named_principal, withheld_powers
 from svc_proto.wire.events import Headers
 
 

@@ -115,6 +115,11 @@ def opened() -> Talk:
     return talk
 
 
+@pytest.fixture
+def talk() -> Talk:
+    return opened()
+
+
 def test_client_state_table() -> None:
     assert {(state.name, trigger.name): to.name for (state, trigger), to in MCP_CLIENT_TABLE.items()} == {
         ("NEW", "OPEN"): "OPENING",
@@ -175,8 +180,7 @@ def test_silent_server_fails_the_handshake() -> None:
     assert (talk.bag.forgotten, talk.bag.closed) == ([1], 1)
 
 
-def test_answers_are_matched_by_id() -> None:
-    talk = opened()
+def test_answers_are_matched_by_id(talk: Talk) -> None:
     (one,) = talk.do(talk.client.request("tools/call", {"name": "a"}, within=60.0))
     (two,) = talk.do(talk.client.request("tools/call", {"name": "b"}, within=60.0))
     assert one["params"] == {"name": "a", "_meta": {"progressToken": one["id"]}}
@@ -203,15 +207,13 @@ def test_answers_are_matched_by_id() -> None:
         (b'{"result":' + b"[" * 80, "its answer cannot be used: nested deeper than 64 levels"),
     ],
 )
-def test_odd_response_is_read_or_fails_its_request_at_once(text: bytes, told: object) -> None:
-    talk = opened()
+def test_odd_response_is_read_or_fails_its_request_at_once(talk: Talk, text: bytes, told: object) -> None:
     talk.do(talk.client.request("tools/call", {"name": "a"}, within=60.0))
     talk.act(lambda: talk.client.receive(text))
     assert talk.told == [told]
 
 
-def test_response_without_an_id_belongs_to_the_request_that_it_answers() -> None:
-    talk = opened()
+def test_response_without_an_id_belongs_to_the_request_that_it_answers(talk: Talk) -> None:
     for name in ("a", "b"):
         talk.do(talk.client.request("tools/call", {"name": name}, within=60.0))
     broken = b'{"result":{'
@@ -225,8 +227,7 @@ def test_response_without_an_id_belongs_to_the_request_that_it_answers() -> None
     assert (talk.told, talk.client.ignored) == ([], 2)
 
 
-def test_reason_of_an_unreadable_message() -> None:
-    talk = opened()
+def test_reason_of_an_unreadable_message(talk: Talk) -> None:
     for data, why in ((b"<html>", "Expecting value"), (b'{"method":"x"}', ""), (b"7", "")):
         assert talk.client.receive(data).startswith(why)
     talk.client.close()
@@ -234,8 +235,7 @@ def test_reason_of_an_unreadable_message() -> None:
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_only_the_refused_call_may_be_retried(closed: bool) -> None:
-    talk = opened()
+def test_only_the_refused_call_may_be_retried(talk: Talk, closed: bool) -> None:
     failures: list[McpError] = []
 
     def call(name: str) -> Flow[None]:
@@ -255,16 +255,14 @@ def test_only_the_refused_call_may_be_retried(closed: bool) -> None:
     assert (failures[-1].unheard, str(failures[-1])) == (True, str(failures[0]))
 
 
-def test_server_requests() -> None:
-    talk = opened()
+def test_server_requests(talk: Talk) -> None:
     assert talk.hear(id="p", method="ping") == [{"jsonrpc": "2.0", "id": "p", "result": {}}]
     for method in ("sampling/createMessage", "elicitation/create", "roots/list", "tools/list"):
         (refused,) = talk.hear(id=7, method=method, params={})
         assert (refused["id"], refused["error"]["code"]) == (7, -32601)
 
 
-def test_ignored_messages() -> None:
-    talk = opened()
+def test_ignored_messages(talk: Talk) -> None:
     for text in (b"hello", b"[]", b"{", b'{"jsonrpc":"2.0","method":7}', b"\xff"):
         talk.act(lambda text=text: talk.client.receive(text))  # type: ignore[misc]  # a default of a lambda
     talk.hear(method="notifications/message", params={"data": "x"})
@@ -273,8 +271,7 @@ def test_ignored_messages() -> None:
     assert talk.changes == 1
 
 
-def test_call_times_out_and_is_cancelled() -> None:
-    talk = opened()
+def test_call_times_out_and_is_cancelled(talk: Talk) -> None:
     (asked,) = talk.do(talk.client.request("tools/call", {}, within=60.0))
     assert talk.after(59.9) == []
     (cancelled,) = talk.after(0.1)
@@ -285,8 +282,7 @@ def test_call_times_out_and_is_cancelled() -> None:
     assert talk.client.ignored == 1
 
 
-def test_progress_extends_the_timeout_up_to_a_limit() -> None:
-    talk = opened()
+def test_progress_extends_the_timeout_up_to_a_limit(talk: Talk) -> None:
     (asked,) = talk.do(talk.client.request("tools/call", {}, within=60.0))
     for token in (asked["id"], 99, "x", None, True):
         talk.hear(method="notifications/progress", params={"progressToken": token, "progress": 1})
@@ -296,23 +292,20 @@ def test_progress_extends_the_timeout_up_to_a_limit() -> None:
     assert talk.told == [f"there was no answer in {60 * LONGEST} s"]
 
 
-def test_cancelled_caller_cancels_the_call() -> None:
-    talk = opened()
+def test_cancelled_caller_cancels_the_call(talk: Talk) -> None:
     talk.do(talk.client.request("tools/call", {}, within=60.0))
     (cancelled,) = talk.act(talk.owner.cancel)
     assert cancelled["method"] == "notifications/cancelled"
 
 
-def test_too_many_at_once() -> None:
-    talk = opened()
+def test_too_many_at_once(talk: Talk) -> None:
     for _ in range(MAX_ASKED):
         talk.do(talk.client.request("tools/call", {}, within=60.0))
     assert talk.do(talk.client.request("tools/call", {}, within=60.0)) == []
     assert talk.told == [f"{MAX_ASKED} requests wait for its answer already"]
 
 
-def test_failed_request_and_failed_connection() -> None:
-    talk = opened()
+def test_failed_request_and_failed_connection(talk: Talk) -> None:
     talk.do(talk.client.request("tools/call", {}, within=60.0))
     talk.do(talk.client.request("tools/call", {}, within=60.0))
     talk.act(lambda: talk.client.failed(2, McpError("broken")))
@@ -328,8 +321,7 @@ def test_failed_request_and_failed_connection() -> None:
     assert talk.told == ["it has ended"]
 
 
-def test_first_result_of_a_request_counts() -> None:
-    talk = opened()
+def test_first_result_of_a_request_counts(talk: Talk) -> None:
     talk.do(talk.client.request("tools/call", {}, within=60.0))
 
     def both() -> None:
@@ -341,8 +333,7 @@ def test_first_result_of_a_request_counts() -> None:
     assert talk.told == ["first"]
 
 
-def test_a_list_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    talk = opened()
+def test_a_list_in_pages(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     (asked,) = talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     assert "cursor" not in asked["params"]
     (asked,) = talk.hear(id=2, result={"tools": [{"name": "a"}, 7], "nextCursor": "c"})

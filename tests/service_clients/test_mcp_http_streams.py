@@ -11,21 +11,9 @@ from svc_proto.engine.message import Request, Response, empty_response
 from svc_proto.engine.router import Router
 from svc_proto.service_clients import mcp_http_transport
 from svc_proto.service_clients.mcp_client import McpClient
-from svc_proto.service_clients.mcp_http_transport import (
-    MAX_NOTES,
-    McpHttpTransport,
-)
+from svc_proto.service_clients.mcp_http_transport import MAX_NOTES, McpHttpTransport
 from tests.agent.harness import AgentHarness
-from tests.service_clients.mcp_http_harness import (
-    PORT,
-    SHOP,
-    Server,
-    answer,
-    call,
-    run,
-    said,
-    stream,
-)
+from tests.service_clients.mcp_http_harness import PORT, SHOP, Server, answer, call, run, said, stream
 
 
 def test_endless_stream_ends_with_the_answer() -> None:

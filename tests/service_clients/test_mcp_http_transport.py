@@ -11,23 +11,10 @@ from svc_proto.engine.message import Request, Response, empty_response, json_res
 from svc_proto.engine.router import Router
 from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.service_clients.mcp_client import McpClient, McpError
-from svc_proto.service_clients.mcp_http_transport import (
-    GONE,
-    MAX_REDIRECTS,
-    McpHttpTransport,
-)
+from svc_proto.service_clients.mcp_http_transport import GONE, MAX_REDIRECTS, McpHttpTransport
 from tests.agent.harness import AgentHarness
 from tests.mcp.stdio_harness import ToyMcpServer
-from tests.service_clients.mcp_http_harness import (
-    PORT,
-    SHOP,
-    Server,
-    call,
-    moved,
-    run,
-    said,
-    stream,
-)
+from tests.service_clients.mcp_http_harness import PORT, SHOP, Server, call, moved, run, said, stream
 from tests.support.servers.scripted_service import row
 
 

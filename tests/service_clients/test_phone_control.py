@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from attrs import frozen
 
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.agent.agent_factory import AgentParts
@@ -39,6 +41,28 @@ def call(world: AgentHarness, *, url: str = URL, token: str = "", times: int = 1
         return (yield from gather(engine, [one(link) for _ in range(times)]))
 
     return world.run(plan)
+
+
+@frozen
+class Fetched:
+    """A request of the client."""
+
+    method: str
+    url: str
+    more: dict[str, Any]
+
+
+def patch_fetch(monkeypatch: pytest.MonkeyPatch, answer: Callable[[str], object]) -> list[Fetched]:
+    """Answer the client's requests by their URL; return the list that records them."""
+    asked: list[Fetched] = []
+
+    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
+        yield from ()
+        asked.append(Fetched(method, url, more))
+        return answer(url)
+
+    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    return asked
 
 
 def devices(world: AgentHarness) -> list[str]:
@@ -193,13 +217,9 @@ def test_phone_connected_status() -> None:
     ],
 )
 def test_phone_connected_status_of_the_relay(body: bytes, able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[HttpResult]:
-        assert url == f"{URL}/bridge/status"
-        yield from ()
-        return HttpResult(200, Headers([]), body)
-
-    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    asked = patch_fetch(monkeypatch, lambda url: HttpResult(200, Headers([]), body))
     assert there(AgentHarness()) is able
+    assert [each.url for each in asked] == [f"{URL}/bridge/status"]
 
 
 def test_configured_with_a_local_url_or_a_token() -> None:
@@ -244,24 +264,14 @@ def test_relay_refusing_a_fresh_token(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, bytes]] = []
-
-    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[HttpResult]:
-        asked.append((url, more.get("body", b"")))
-        yield from ()
-        return HttpResult(status, Headers([]), body)
-
-    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    asked = patch_fetch(monkeypatch, lambda url: HttpResult(status, Headers([]), body))
     assert call(AgentHarness(), token="t") == [PhoneResponse(status, members)]
-    assert asked == [(f"{URL}/ping?a=true&b=x+y", b"")]
+    assert [(each.url, each.more.get("body", b"")) for each in asked] == [(f"{URL}/ping?a=true&b=x+y", b"")]
 
 
 def test_unverifiable_401_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
-        yield from ()
-        return Failure(FailureKind.UNREACHABLE) if url.endswith("/sessions") else HttpResult(401, Headers([]), b"{}")
-
-    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    gone, refused = Failure(FailureKind.UNREACHABLE), HttpResult(401, Headers([]), b"{}")
+    patch_fetch(monkeypatch, lambda url: gone if url.endswith("/sessions") else refused)
     assert call(AgentHarness(), token="t") == [PhoneResponse(401, {})]
 
 
@@ -275,20 +285,17 @@ def test_unverifiable_401_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
-        assert (method, url) == ("GET", f"{URL}/media/t-0")
-        assert more["headers"] == ((b"authorization", b"Bearer mine"),)
-        yield from ()
-        return answer
-
     def plan(parts: object, engine: Engine) -> Flow[bytes | str]:
         try:
             return (yield from RelayPhoneControl(engine, URL, "mine").media(token))
         except ToolError as failed:
             return str(failed)
 
-    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    asked = patch_fetch(monkeypatch, lambda url: answer)
     assert AgentHarness().run(plan) == outcome
+    for each in asked:
+        assert (each.method, each.url) == ("GET", f"{URL}/media/t-0")
+        assert each.more["headers"] == ((b"authorization", b"Bearer mine"),)
 
 
 @pytest.mark.parametrize(
@@ -301,19 +308,15 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
     ],
 )
 def test_activity_over_the_relay(url: str, answer: object, outcome: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
-        assert (method, url) == ("GET", f"{URL}/bridge/activity")
-        yield from ()
-        return answer
-
     def plan(parts: object, engine: Engine) -> Flow[object]:
         try:
             return [row["path"] for row in (yield from RelayPhoneControl(engine, url, "mine", who="Me").activity())]
         except ToolError as failed:
             return str(failed)
 
-    monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
+    asked = patch_fetch(monkeypatch, lambda url: answer)
     assert AgentHarness().run(plan) == outcome
+    assert {(each.method, each.url) for each in asked} <= {("GET", f"{URL}/bridge/activity")}
 
 
 @pytest.mark.parametrize(
