@@ -18,14 +18,7 @@ from typing import Any
 
 from attrs import evolve
 
-from svc_proto.commands import (
-    Operation,
-    ResizeTerminal,
-    Signal,
-    Spawn,
-    Spawned,
-    WriteFile,
-)
+from svc_proto.commands import Operation, ResizeTerminal, Signal, Spawn, Spawned, WriteFile
 from svc_proto.facts import Done, Failed, Failure, FailureKind, Received, Started
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import RelayHarness
@@ -120,7 +113,6 @@ class Tmux:
         self.sessions = dict.fromkeys(sessions, 1)
         self.screen = screen
         self.makes = True  # whether it creates detached sessions
-        self.on_kill = lambda: None
 
     def __call__(self, argv: tuple[str, ...]) -> tuple[int, bytes]:
         if "new-session" in argv:

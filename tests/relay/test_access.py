@@ -18,31 +18,14 @@ from tests.relay.harness import PEER, REMOTE, START, PairedPhone, RelayHarness
 
 
 def request(peer: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> Request:
-    return Request(
-        method="GET",
-        path="/",
-        raw_query="",
-        headers=Headers(headers),
-        peer=Address(peer, 5000),
-        secure=False,
-        params={},
-    )
+    where = Address(peer, 5000)
+    return Request(method="GET", path="/", raw_query="", headers=Headers(headers), peer=where, secure=False, params={})
 
 
 # --- the caller classes of wire core 0.3, through the relay ---------------------------------------------------------
 
-LOOPBACK_ROUTES = [
-    ("POST", "/pairing"),
-    ("POST", "/pairing/register"),
-    ("POST", "/pairing/approve"),
-    ("POST", "/pairing/mint"),
-    ("GET", "/relay/security"),
-    ("PATCH", "/relay/security"),
-    ("GET", "/bridge/status"),
-    ("GET", "/bridge/activity"),
-    ("GET", "/bridge/devices"),
-    ("POST", "/bridge/select-active"),
-]
+# One reading and one changing route; tests/test_authority_table.py has all routes of each policy.
+LOOPBACK_ROUTES = [("GET", "/bridge/status"), ("POST", "/pairing")]
 
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
@@ -93,48 +76,30 @@ def test_loopback_routes_ignore_authorization(method: str, path: str) -> None:
     assert answer.status not in (401, 403)
 
 
-BEARER_ROUTES = [("GET", "/sessions"), ("DELETE", "/sessions/abcd"), ("PATCH", "/sessions/abcd"), ("GET", "/ping")]
-
-
-@pytest.mark.parametrize(("method", "path"), BEARER_ROUTES)
+@pytest.mark.parametrize("path", ["/sessions", "/ping"])
 @pytest.mark.parametrize(
-    "value",
-    [None, b"", b"Bearer", b"Bearer unknown", b"Basic abcd", b"abcd", b"Bearer \xff", b"Bearer a b"],
+    "value", [None, b"", b"Bearer", b"Bearer unknown", b"Basic abcd", b"abcd", b"Bearer \xff", b"Bearer a b"]
 )
-def test_others_need_a_good_bearer(method: str, path: str, value: bytes | None) -> None:
+def test_others_need_a_good_bearer(path: str, value: bytes | None) -> None:
     headers = [] if value is None else [(b"authorization", value)]
-    answer = RelayHarness().request(method, path, headers=headers, peer=REMOTE)
+    answer = RelayHarness().request("GET", path, headers=headers, peer=REMOTE)
     assert (answer.status, answer.json["code"]) == (401, "unauthorized")
     assert answer.headers.get(b"www-authenticate") == b"Bearer"
 
 
-@pytest.mark.parametrize("scheme", [b"Bearer", b"bearer", b"BEARER"])
-def test_authorization_scheme_is_case_insensitive(book: RelayHarness, scheme: bytes) -> None:
-    token = book.pair().token.encode()
-    answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + b"  " + token)], peer=REMOTE)
-    assert answer.status == 200
-
-
-@pytest.mark.parametrize("scheme", [b"Basic ", b"Bearers ", b""])
-def test_a_good_token_counts_only_as_a_bearer(book: RelayHarness, scheme: bytes) -> None:
-    token = book.pair().token.encode()
-    answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + token)], peer=REMOTE)
-    assert (answer.status, answer.json["code"]) == (401, "unauthorized")
+@pytest.mark.parametrize(
+    ("scheme", "status"),
+    [(b"Bearer  ", 200), (b"bearer ", 200), (b"BEARER ", 200), (b"Basic ", 401), (b"Bearers ", 401), (b"", 401)],
+)
+def test_a_good_token_counts_as_a_bearer_in_any_case(book: RelayHarness, scheme: bytes, status: int) -> None:
+    headers = [(b"authorization", scheme + book.pair().token.encode())]
+    assert book.request("GET", "/sessions", headers=headers, peer=REMOTE).status == status
 
 
 def test_loopback_bearer_must_be_valid(book: RelayHarness) -> None:
     assert book.request("GET", "/sessions").status == 200
     assert book.request("GET", "/sessions", token="unknown").status == 401
-    assert book.request("DELETE", "/sessions/abcd", token="unknown").status == 401
-    assert book.request("PATCH", "/sessions/abcd", b"not JSON", token="unknown").status == 401
-
-
-def test_patch_without_bearer_requires_loopback(book: RelayHarness) -> None:
-    prefix = book.pair().prefix
-    assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, peer=PEER).status == 200
-    assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, peer=REMOTE).status == 401
-    page = (b"origin", b"http://localhost:3000")
-    assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, headers=(page,)).status == 401
+    assert book.request("GET", "/sessions", host=b"rebound.example").status == 401
 
 
 def test_device_control_needs_a_bridge_grant(book: RelayHarness) -> None:
@@ -150,14 +115,6 @@ def test_the_grant_to_read_moves_nothing(book: RelayHarness) -> None:
     token = book.pair(operator={"grants": dict.fromkeys(CHANNELS, False) | {"bridge:read": 0}}).token
     answer = book.request("POST", "/tap", {"x": 1, "y": 2}, token=token)
     assert (answer.status, answer.json["code"]) == (403, "grant_required")
-
-
-def test_an_expired_bearer_is_unknown() -> None:
-    book = RelayHarness(RelayConfig())
-    paired = book.pair(operator={"ttl_seconds": 60})
-    assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 200
-    book.after(60)
-    assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
 
 
 def test_voice_routes_have_their_own_authorizer() -> None:

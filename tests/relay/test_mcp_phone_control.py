@@ -43,16 +43,6 @@ def test_a_tool_is_the_route(book: RelayHarness, agent: RelayMcpClient) -> None:
     assert json.loads(text(located)) == {"value": "[1]"}
 
 
-def test_result_has_text_and_structured_content(agent: RelayMcpClient) -> None:
-    called = agent.tool("phone_ping")
-    agent.paired.phone.reply(agent.paired.phone.command(), 200, {"pong": True})
-    assert result(called) == {
-        "content": [{"type": "text", "text": '{"pong":true}'}],
-        "structuredContent": {"pong": True},
-        "isError": False,
-    }
-
-
 def test_activity_has_only_the_sessions_own_commands(book: RelayHarness, agent: RelayMcpClient) -> None:
     def told(agent: RelayMcpClient) -> list[Any]:
         (read,) = result(agent.read("activity"))["contents"]

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from svc_proto.basics.metrics import HistogramSnapshot, MetricFamily
-from svc_proto.commands import Send
-from svc_proto.facts import Received, Sent
 from svc_proto.machines.bridge_commands import BridgeTrigger
 from svc_proto.relay.metrics import relay_metrics
 from tests.relay.harness import REMOTE, RelayHarness
@@ -62,21 +58,3 @@ def test_refused_codes(book: RelayHarness) -> None:
         assert book.websocket(peer=REMOTE).auth(pairing_code="WRONG1")["type"] == "auth.fail"
     assert book.websocket(peer=REMOTE).auth(session_token="x" * 32)["type"] == "auth.fail"
     assert number(book, "svc_pairing_codes_refused") == 2
-
-
-@pytest.mark.parametrize("paths", [100, pytest.param(10_000, marks=pytest.mark.full)])
-def test_no_peer_makes_more_series(book: RelayHarness, paths: int) -> None:
-    engine = book.relay.engine
-    counts = engine.counts
-    for method in ("GET", "POST"):
-        book.request(method, "/media/0", peer=REMOTE)
-    book.request("GET", "/nowhere", peer=REMOTE)
-    before = [(family.name, [labels for labels, _ in family.values]) for family in counts.metric_families()]
-    ch = book.raw(b"").ch
-    for number in range(paths):
-        path = b"/media/%d" % number if number % 2 else b"/nowhere/%d?q=%d" % (number, number)
-        *_, said = engine.handle(Received(ch, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path), engine.now)
-        assert isinstance(said, Send)
-        engine.handle(Sent(ch, len(said.data)), engine.now)
-    assert [(family.name, [labels for labels, _ in family.values]) for family in counts.metric_families()] == before
-    assert sum(map(sum, counts.answers.values())) == paths + 3

@@ -16,7 +16,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Compute
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay_config import RelayConfig
-from svc_proto.store_requests import DeleteSession, SaveSession
+from svc_proto.store_requests import SaveSession
 from svc_proto.wire.events import TextMessage
 from tests.relay.harness import FIRST, LOCAL, REMOTE, RelayHarness
 
@@ -76,37 +76,8 @@ def test_invite_key_ends_with_the_session(beside: Beside) -> None:
     assert not beside.takes(key)
 
 
-def test_every_invite_has_its_own_key(beside: Beside) -> None:
-    (first_code, first), (_, second) = beside.mint(), beside.mint()
-    assert first != second
-    assert beside.revoke(beside.pair(first_code)) == (200, False)
-    assert (beside.takes(first), beside.takes(second)) == (False, True)
-
-
-def test_unused_code_expires_with_its_key(beside: Beside) -> None:
-    _, key = beside.mint()
-    beside.book.after(599.0)
-    assert beside.takes(key)
-    beside.book.after(1.0)
-    assert not beside.takes(key)
-
-
-def test_key_expires_with_the_session(beside: Beside) -> None:
-    code, key = beside.mint({"ttl_seconds": 60})
-    token = beside.pair(code)
-    beside.book.after(59.0)
-    assert beside.takes(key)
-    path = f"/sessions/{token[:8]}"
-    assert beside.book.request("PATCH", path, {"ttl_seconds": 60}, token=token, peer=REMOTE).status == 200
-    beside.book.after(59.0)
-    assert beside.takes(key)  # extended together with the session
-    beside.book.after(1.0)
-    assert not beside.takes(key)
-
-
 @pytest.mark.parametrize(
-    ("device", "names"),
-    [({"supports": {"event_schema_version": 1}}, "hermes"), ({"names": "svc"}, "svc"), ({}, "svc")],
+    ("device", "names"), [({"supports": {"event_schema_version": 1}}, "hermes"), ({"names": "svc"}, "svc"), ({}, "svc")]
 )
 def test_the_names_of_a_key_are_those_of_its_client(beside: Beside, device: dict[str, object], names: str) -> None:
     code, key = beside.mint()
@@ -148,16 +119,6 @@ def test_key_survives_a_restart_and_ends_with_the_session(beside: Beside) -> Non
     assert again.revoke(token) == (200, False)
     assert not again.takes(key)
     assert not Beside(again).takes(key)
-
-
-def test_a_tombstones_key_is_refused_at_once_and_after_a_restart(beside: Beside) -> None:
-    code, key = beside.mint()
-    token = beside.pair(code)
-    beside.book.refuse = (DeleteSession,)
-    assert beside.revoke(token) == (500, False)
-    assert not beside.takes(key)
-    assert len(beside.book.store) == 1  # the record is still stored, with the hash of the key
-    assert not Beside(beside).takes(key)
 
 
 def test_unstored_pairing_keeps_its_key_until_the_restart(beside: Beside) -> None:

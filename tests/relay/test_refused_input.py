@@ -1,6 +1,7 @@
 """Refused input of the relay's routes: a 400 in JSON, which may name a field, or in plain text from a voice route.
 
-A new route without a row fails `test_every_route_has_a_row`; `/mcp`, OAuth and `/.well-known` have tests of their own.
+A new route without a row fails `test_every_route_has_a_row`; `/mcp`, OAuth, `/.well-known` and Device Control have
+tests of their own.
 """
 
 from __future__ import annotations
@@ -73,8 +74,6 @@ META = [wrong("code", {}), wrong("grants.bridge", {**CODE, "grants": {"bridge": 
 FILE = {"path": "/tmp/x", "content_type": "image/png"}
 UPLOAD = {"content_type": "image/png", "content": "QUJD"}
 PASTE = {"format": "png", "bytes_base64": "iVBORw0KGgo="}
-FOUR = {"start_x": 1, "start_y": 2, "end_x": 3, "end_y": 4}
-SELECTOR = wrong("device", {"device": 5})
 
 NO_JSON = Plain("JSON", b"{")
 SETTINGS = [NO_JSON, Plain("sample_rate", {"sample_rate": 7_999})]
@@ -168,43 +167,6 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "POST /voice/realtime-agent/providers/{provider_id}/validate": CHOICE,
     "POST /voice/realtime-agent/session": SESSION,
     "GET /voice/realtime-agent/{session_id}": SOCKET,
-    # --- Device Control: a body other than an object counts as empty (wire bridge 2.1) ---
-    "GET /ping": [],
-    "POST /setup": [SELECTOR],
-    "GET /current_app": [],
-    "POST /return_to_svc": [SELECTOR],
-    "POST /return_to_hermes": [SELECTOR],
-    "GET /screen": [wrong("include_bounds", query="?include_bounds=maybe")],
-    "GET /screen_hash": [],
-    "POST /diff_screen": [wrong("previous_hash", b"nonsense")],
-    "POST /find_nodes": [wrong("clickable", {"clickable": "yes"}), wrong("limit", {"limit": 1.5})],
-    "POST /describe_node": [wrong("nodeId", b""), wrong("node_id", {"node_id": {}})],
-    "GET /screenshot": [],
-    "GET /get_apps": [],
-    "GET /apps": [],
-    "POST /tap": [wrong("nodeId", b"[]")],
-    "POST /tap_text": [wrong("text", {}), wrong("text", {"text": ["x"]})],
-    "POST /long_press": [wrong("nodeId", {}), wrong("duration", {"nodeId": "w0:1", "duration": []})],
-    "POST /drag": [wrong("end_y", {**FOUR, "end_y": -1}), wrong("start_x", {})],
-    "POST /type": [wrong("text", {}), wrong("text", {"text": True})],
-    "POST /swipe": [wrong("start_x", {}), wrong("duration_ms", {**FOUR, "duration_ms": "12.5"})],
-    "POST /scroll": [wrong("direction", {}), wrong("direction", {"direction": "sideways"})],
-    "POST /press_key": [wrong("key", {}), wrong("key", {"key": ""})],
-    "POST /wait": [wrong("ms", {"ms": "soon"})],
-    "POST /open_app": [wrong("package", {})],
-    "GET /clipboard": [],
-    "POST /clipboard": [wrong("text", {}), wrong("text", {"text": {}})],
-    "POST /media": [wrong("action", {})],
-    "POST /send_intent": [wrong("action", {})],
-    "POST /broadcast": [wrong("action", {"action": None})],
-    "GET /events": [wrong("limit", query="?limit=x"), wrong("since", query="?since=now")],
-    "POST /events/stream": [wrong("enabled", {}), wrong("enabled", {"enabled": 1})],
-    "GET /location": [],
-    "POST /search_contacts": [wrong("query", {}), wrong("limit", {"query": "Ada", "limit": "all"})],
-    "POST /call": [wrong("number", {})],
-    "POST /send_sms": [wrong("to", {"body": "x"}), wrong("body", {"to": "1"})],
-    "POST /share_media": [wrong("attachments", {}), wrong("attachments", {"attachments": "x"})],
-    "POST /send_mms": [wrong("to", {"text": "x"}), wrong("attachments", {"to": "1"})],
 }
 """Refused input of each route; empty where every input has a meaning. The tests of the handlers have more."""
 
@@ -219,9 +181,15 @@ def path_of(route: Route, parameter: str) -> str:
 
 
 def test_every_route_has_a_row() -> None:
-    # JSON-RPC and OAuth have refusals of their own: tests/mcp, tests/relay/oauth/test_authorization_server.
+    # JSON-RPC and OAuth have refusals of their own: tests/mcp, tests/relay/oauth/test_authorization_server. Those of
+    # Device Control are in tests/schema/test_device_control_arguments and routes/test_device_control.
     others = {name for name in ROUTES if any(part in name for part in (" /mcp", " /oauth/", " /.well-known/"))}
+    others |= {f"{method} {path}" for method, path in DEVICE_CONTROL}
     assert sorted(BAD) == sorted(ROUTES.keys() - others)
+
+
+def test_routes_are_unique() -> None:
+    assert len(ROUTES) == len(TABLE)
 
 
 def test_bridge_grant_routes_are_the_forwarded_ones() -> None:

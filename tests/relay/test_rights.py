@@ -115,15 +115,8 @@ def test_a_token_for_mcp_opens_nothing_else(grants: dict[str, object], book: Rel
 
     for method, path in (
         ("GET", "/sessions"),
-        ("GET", "/media/by-path"),
         ("GET", "/media/none"),
-        ("POST", "/media/upload"),
-        ("POST", "/clipboard/inbox"),
-        ("GET", "/notifications/recent"),
-        ("GET", "/ping"),
         ("POST", "/tap"),
-        ("GET", "/openapi.json"),
-        ("PATCH", f"/sessions/{owner.prefix}"),
         ("DELETE", f"/sessions/{owner.prefix}"),
     ):
         assert status(method, path) == 401, path

@@ -8,7 +8,7 @@ from enum import Enum
 import pytest
 
 from svc_proto.basics.errors import Refused
-from svc_proto.commands import Abort, Level, Query, SendFile
+from svc_proto.commands import Level, Query, SendFile
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address, Started
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
@@ -17,7 +17,6 @@ from svc_proto.relay.service import EXPIRY_PAUSE, Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import AppendAuditEvent, DeleteSession, LoadSessions, SaveSession
 from svc_proto.wire.events import NO_HEADERS, RequestHead, StreamId
-from svc_proto.wire.limits import Limits
 from tests.relay.harness import REMOTE, HttpCall, PairedPhone, RelayHarness
 from tests.relay.routes.media_harness import open_book as open_media
 
@@ -130,16 +129,6 @@ def test_a_bug_at_the_start_ends_the_process() -> None:
 # --- connections and policies ---------------------------------------------------------------------------------------
 
 
-def test_too_many_connections() -> None:
-    book = RelayHarness(limits=Limits(max_connections=2))
-    book.pair()
-    book.websocket()
-    phone = book.open_websocket()
-    assert phone.aborted
-    assert Abort(phone.ch) in book.commands
-    assert "too many connections" in book.events(Level.WARNING)
-
-
 def test_route_with_foreign_access_policy_is_an_error() -> None:
     class Foreign(Enum):
         ANY = "any"
@@ -159,41 +148,11 @@ def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minute
     answer = book.open_websocket("/").result
     assert answer.status == 429
     assert answer.headers.get(b"retry-after") == b"290"
-    assert answer.json == {
-        "ok": False,
-        "error": answer.json["error"],
-        "code": "rate_limited",
-        "retry_after": 290,
-    }
+    assert (answer.json["ok"], answer.json["code"], answer.json["retry_after"]) == (False, "rate_limited", 290)
     assert book.websocket(peer=OTHER).is_open
     book.after(289)
     assert book.open_websocket().result.status == 429
     book.after(1)
-    assert book.websocket().is_open
-
-
-def test_a_register_clears_the_block(book: RelayHarness) -> None:
-    for _ in range(5):
-        fail_once(book)
-    answer = book.open_websocket().result
-    assert (answer.status, answer.headers.get(b"retry-after")) == (429, b"300")
-    book.register()
-    assert book.websocket().auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"
-
-
-def test_failures_outside_the_minute_do_not_count(book: RelayHarness) -> None:
-    for _ in range(8):
-        assert fail_once(book) == "auth.fail"
-        book.after(15)
-    assert book.websocket().is_open
-
-
-def test_success_clears_the_count(book: RelayHarness) -> None:
-    token = book.pair().token
-    for _ in range(3):
-        for _ in range(4):
-            fail_once(book)
-        book.reconnect(token)
     assert book.websocket().is_open
 
 
@@ -214,13 +173,6 @@ def test_loopback_is_counted_too_and_only_upgrades_are_limited(book: RelayHarnes
     assert book.open_websocket(peer=local).result.status == 429
     assert book.request("GET", "/health", peer=local).status == 200
     assert book.request("GET", "/sessions", peer=local).status == 200
-
-
-def test_a_network_of_ipv6_counts_as_one(book: RelayHarness) -> None:
-    for n in range(5):
-        fail_once(book, Address(f"2001:db8::{n + 1}", 4000))
-    assert book.open_websocket(peer=Address("2001:db8::ffff", 4000)).result.status == 429
-    assert book.websocket(peer=Address("2001:db8:0:1::1", 4000)).is_open
 
 
 def test_sockets_survive_a_block_but_cannot_use_codes(book: RelayHarness, paired: PairedPhone) -> None:
@@ -302,20 +254,15 @@ def test_a_stepped_clock_is_noticed_within_the_hour(book: RelayHarness, paired: 
     assert paired.phone.closed.code == 1008
 
 
-def test_failed_erasure_of_an_expired_session_is_logged(book: RelayHarness) -> None:
-    book.pair(operator={"ttl_seconds": 60})
-    book.refuse = (DeleteSession,)
-    book.after(60)
-    (log,) = [log for log in book.logs if log.level is Level.ERROR]
-    assert (log.event, log.fields["problem"]) == ("session not erased", "no_space")
-
-
 def test_erasures_are_retried_a_minute_after_the_first_failure(book: RelayHarness) -> None:
     for ttl in (60, 90):
         book.pair(operator={"ttl_seconds": ttl})
     book.refuse = (DeleteSession,)
     book.after(119.9)
     assert len(book.store) == 2
+    assert {(log.event, log.fields["problem"]) for log in book.logs if log.level is Level.ERROR} == {
+        ("session not erased", "no_space")
+    }
     book.refuse = ()
     book.after(0.2)
     assert book.store == {}
@@ -366,13 +313,6 @@ def test_half_sent_request_with_an_expired_grant_is_refused(book: RelayHarness) 
     call.say_bytes(SMS[-1:])
     assert (call.result.status, call.result.json["code"]) == (403, "grant_required")
     assert phone.phone.envelopes() == []
-
-
-def test_expired_session_ends_its_requests(book: RelayHarness) -> None:
-    caller = book.pair(operator={"ttl_seconds": 10})
-    call = half_sent(book, caller.token)
-    book.after(10)
-    assert call.result.status == 401
 
 
 def test_downloads_end_with_their_session() -> None:

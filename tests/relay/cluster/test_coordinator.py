@@ -10,7 +10,6 @@ import pytest
 from fuzz.cluster.deployment import ClusterDeployment
 from fuzz.cluster.invariants import SOON
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.auth_rate_limiter import LimiterState
 from svc_proto.machines.bridge_commands import CommandOutcome
 from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, MAX_SESSIONS
 from svc_proto.relay.cluster import coordinator
@@ -248,28 +247,6 @@ def test_online_state_is_the_same_on_all_nodes(trio: ClusterDeployment) -> None:
     assert sorted((row["device_name"], row["online"]) for row in rows) == [("P", True), ("Q", False), ("R", False)]
 
 
-def test_failures_on_other_nodes_are_counted(one: CoordinatorHarness) -> None:
-    for _ in range(4):
-        one.deliver("failed", {"address": "203.0.113.9"})
-    assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.COUNTING
-    one.book.within(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
-    assert one.new_messages() == [("succeeded", {"address": "203.0.113.9"})]
-    one.book.within(lambda: one.relay.limiter.success("203.0.113.9", one.book.engine.now))
-    assert one.new_messages() == []
-    for _ in range(5):
-        one.deliver("failed", {"address": "203.0.113.9"})
-    assert one.relay.limiter.blocked_for("203.0.113.9", one.book.engine.now) > 0
-    one.deliver("cleared")
-    assert one.relay.limiter.blocked_for("203.0.113.9", one.book.engine.now) == 0
-    one.deliver("failed", {"address": "203.0.113.9"})
-    one.deliver("succeeded", {"address": "203.0.113.9"})
-    assert one.relay.limiter.state("203.0.113.9", one.book.engine.now) is LimiterState.CLEAR
-    assert one.new_messages() == []
-    one.book.within(lambda: one.relay.limiter.failure("203.0.113.9", one.book.engine.now))
-    one.book.within(one.relay.limiter.clear)
-    assert one.new_messages() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
-
-
 def test_phones_of_other_nodes_are_listed(one: CoordinatorHarness) -> None:
     one.came(status={"device": {"x": 1}}, age=7.5, form_factor="phone", surface="android", session_prefix="12345678")
     (device,) = one.devices()["devices"]
@@ -502,12 +479,6 @@ def test_start_waits_for_the_states_of_the_other_nodes() -> None:
         assert one.started == [None]
 
 
-def test_stop_broadcasts_bye(one: CoordinatorHarness) -> None:
-    one.run(one.leaving(), [])
-    assert [word for word, _ in one.new_messages()] == ["bye"]
-
-
-def test_limits() -> None:
-    assert (coordinator.MAX_FORWARDED, coordinator.MAX_NAME, coordinator.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)
+def test_each_node_holds_all_sessions_of_the_service() -> None:
     caps = [Relay(RelayConfig(cluster=where)).sessions.cap for where in (RedisAddress("redis.example"), None)]
-    assert caps == [MAX_CLUSTER_SESSIONS, MAX_SESSIONS]  # each node holds all sessions of the service
+    assert caps == [MAX_CLUSTER_SESSIONS, MAX_SESSIONS]

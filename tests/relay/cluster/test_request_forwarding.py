@@ -259,12 +259,8 @@ def ends(
 ) -> tuple[request_forwarding._UpstreamSocket, request_forwarding._DownstreamSocket, Any, Any]:
     far, near, there = request_forwarding._UpstreamSocket(), Line(), Line()
     far.on_open(cast("WebSocketConnection", there))
-    return (
-        far,
-        request_forwarding._DownstreamSocket(one.coordinator._intermediary, one.book.engine, "h", far),
-        near,
-        there,
-    )
+    handler = request_forwarding._DownstreamSocket(one.coordinator._intermediary, one.book.engine, "h", far)
+    return far, handler, near, there
 
 
 def test_messages_are_forwarded_in_both_directions(one: CoordinatorHarness) -> None:

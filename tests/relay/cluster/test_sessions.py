@@ -293,18 +293,6 @@ def test_sync_wait_has_a_timeout(one: CoordinatorHarness) -> None:
     assert waits == [None]
 
 
-def test_limits() -> None:
-    numbers = (CATCH_UP_TIMEOUT, sessions.READ_AGAIN, sessions.ENDED_TTL, sessions.MAX_ENDED)
-    assert (*numbers, sessions.MAX_LOOKUPS) == (5.0, 1.0, 3_600.0, 10_000, 64)
-    assert (START_TIMEOUT, sessions.LOAD_TIMEOUT, sessions.LOOKUP_TIMEOUT, sessions.MAX_WAITING) == (
-        2.0,
-        5.0,
-        5.0,
-        10_000,
-    )
-    assert (sessions.UNKNOWN_TTL, sessions.MAX_UNKNOWN) == (10.0, 10_000)
-
-
 def test_stale_reload_does_not_undo_a_received_change(one: CoordinatorHarness) -> None:
     before = one.record()
     session = one.shared(before)

@@ -10,7 +10,6 @@ from fuzz.cluster.deployment import BUCKET, UPLOADS_LIVE, ClusterDeployment
 from runtimes.sim.s3_server import S3Service
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
-from svc_proto.relay.media import object_store
 from svc_proto.wire.events import Headers
 from tests.relay.cluster.test_request_forwarding import uploaded
 from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient
@@ -235,13 +234,3 @@ def test_killed_store_does_not_complete_a_download() -> None:
     scene.run(lambda: call.is_closed)
     assert call.status == 0
     scene.check_invariants()
-
-
-def test_limits() -> None:
-    assert (
-        object_store.CONNECT_TIMEOUT,
-        object_store.RESPONSE_TIMEOUT,
-        object_store.UPLOAD_TIMEOUT,
-        object_store.SILENCE_TIMEOUT,
-    ) == (5.0, 30.0, 600.0, 60.0)
-    assert object_store.NAME_BYTES == 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -11,28 +12,12 @@ from svc_proto.relay.media.upload_body import multipart_content_type
 from svc_proto.wire.events import Headers
 
 
-class Asked:
-    """Stub of a request that has only header fields."""
-
-    def __init__(self, *fields: tuple[bytes, bytes]) -> None:
-        self.headers = Headers(fields)
-
-
-@pytest.mark.parametrize(
-    ("value", "form"),
-    [
-        (b"multipart/form-data; boundary=x", True),
-        (b" Multipart/Form-Data ;boundary=x", True),
-        (b"multipart/form-data", True),
-        (b"multipart/mixed; boundary=x", False),
-        (b"application/json", False),
-        (b"", False),
-    ],
-)
-def test_multipart_content_types_are_recognized(value: bytes, form: bool) -> None:
-    found = multipart_content_type(cast("Request", Asked((b"content-type", value))))
-    assert (found is not None) is form
+@pytest.mark.parametrize("value", [b"multipart/form-data; boundary=x", b" Multipart/Form-Data ;boundary=x"])
+def test_multipart_content_types_are_recognized(value: bytes) -> None:
+    request = SimpleNamespace(headers=Headers([(b"content-type", value)]))
+    assert multipart_content_type(cast("Request", request)) is not None
 
 
-def test_missing_content_type_is_no_form() -> None:
-    assert multipart_content_type(cast("Request", Asked())) is None
+@pytest.mark.parametrize("fields", [[], [(b"content-type", b"multipart/mixed; boundary=x")], [(b"content-type", b"")]])
+def test_other_content_types_are_no_form(fields: list[tuple[bytes, bytes]]) -> None:
+    assert multipart_content_type(cast("Request", SimpleNamespace(headers=Headers(fields)))) is None

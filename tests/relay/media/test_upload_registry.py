@@ -8,9 +8,7 @@ import pytest
 
 from fuzz.cluster.deployment import BUCKET, UPLOADS_LIVE, ClusterDeployment
 from svc_proto.commands import DeleteBlob
-from svc_proto.relay.media import upload_registry
 from svc_proto.relay_config import RelayConfig
-from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import S3Bucket
 from tests.cluster.harness import WHERE
 from tests.relay.cluster.test_request_forwarding import uploaded
@@ -134,8 +132,7 @@ def test_evicted_upload_is_announced_and_deleted() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"token": "short"}, {"name": "../x"}, {"name": ""}, {"size": -1}, {"left": -1.0}, {"created_at": "x"}],
+    "wrong", [{"token": "short"}, {"name": "../x"}, {"name": ""}, {"size": -1}, {"left": -1.0}, {"created_at": "x"}]
 )
 def test_invalid_upload_records_are_ignored(wrong: dict[str, object]) -> None:
     one = alone()
@@ -169,8 +166,3 @@ def test_unannounced_upload_is_taken_over_on_request() -> None:
     assert other.relay.media.has(entry.token)
     one.book.within(one.relay.media.stop)
     assert not one.book.ordered(DeleteBlob)
-
-
-def test_names() -> None:
-    assert upload_registry.QUOTA == 10
-    assert JsonObject({"upload": 1}).get_object("upload") == {}

@@ -12,7 +12,6 @@ from svc_proto.commands import Level
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.machines.oauth_tokens import REFRESH_GRACE
 from svc_proto.relay_config import RelayConfig
-from svc_proto.schema.oauth import decode_client_id
 from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.mcp.http_harness import fields, message
 from tests.relay.harness import REMOTE, RelayHarness
@@ -207,9 +206,7 @@ def test_code_reused_during_the_save_revokes_the_session(book: RelayHarness, app
     [
         {"code_verifier": "w" * 43},
         {"code_verifier": None},
-        {"code_verifier": "v"},
         {"client_id": "other"},
-        {"client_id": None},
         {"redirect_uri": "https://agent.example/other"},
     ],
 )
@@ -321,9 +318,7 @@ def test_foreign_resource_is_refused(app: OAuthTestClient, resource: str) -> Non
 def test_request_errors_redirect_to_loopback_only(
     book: RelayHarness, app: OAuthTestClient, fields: dict[str, str | None], error: str
 ) -> None:
-    assert (
-        app.request_authorization(**fields).status == 400
-    )  # no open redirect: any client may register https://evil.example
+    assert app.request_authorization(**fields).status == 400  # no open redirect: any client may register any address
     here = OAuthTestClient(book, redirect=LOOPBACK).request_authorization(**fields)
     place = urlsplit((here.headers.get(b"location") or b"").decode())
     told = {name: values[0] for name, values in parse_qs(place.query).items()}
@@ -338,9 +333,6 @@ def test_request_errors_redirect_to_loopback_only(
         {"client_id": None},
         {"redirect_uri": "https://evil.example/back"},
         {"redirect_uri": "https://agent.example/back/more"},
-        {"redirect_uri": "https://agent.example/back?a=b"},
-        {"redirect_uri": "https://agent.example:8443/back"},
-        {"redirect_uri": "javascript:alert(1)"},
         {"redirect_uri": None},
         {"state": "s" * 513},
     ],
@@ -364,16 +356,6 @@ def test_duplicate_parameters_are_refused(app: OAuthTestClient) -> None:
     twice = urlencode({"client_id": app.client}) + "&client_id=other"
     assert app.call("GET", f"/oauth/authorize?{twice}").status == 400
     wrong(app.call("POST", "/oauth/token", b"code=1&code=2", headers=FORM), "invalid_request")
-
-
-def test_loopback_redirect_accepts_any_port(book: RelayHarness) -> None:
-    app = OAuthTestClient(book, redirect=LOOPBACK)
-    app.redirect = "http://127.0.0.1:51999/cb"
-    assert app.trade(app.code()).status == 200
-    app.redirect = "http://127.0.0.1:4000/other"
-    assert app.request_authorization().status == 400
-    app.redirect = "http://localhost:4000/cb"
-    assert app.request_authorization().status == 400
 
 
 @pytest.mark.parametrize(
@@ -445,10 +427,3 @@ def test_no_secret_is_in_the_log(book: RelayHarness, app: OAuthTestClient) -> No
     assert app.mcp(PING).status == 400
     said = str(list(book.logs))
     assert [secret for secret in book.secrets if secret in said] == []
-
-
-def test_client_ids_are_validated_like_registrations(app: OAuthTestClient) -> None:
-    client = decode_client_id(app.client)
-    assert client is not None
-    assert client.identity == app.client
-    assert HOST.decode() not in app.client

@@ -62,25 +62,16 @@ def test_every_route_is_forwarded(book: RelayHarness, method: str, path: str) ->
     command = paired.phone.command()
     sent = "/return_to_hermes" if path == "/return_to_svc" else path
     assert command == {
-        "request_id": command["request_id"],
-        "method": method,
-        "path": sent,
-        "params": {},
-        "body": body,
-    }
+        "request_id": command["request_id"], "method": method, "path": sent, "params": {}, "body": body
+    }  # fmt: skip
     assert call.answer is None
     paired.phone.reply(command, 200, {"ok": True})
     assert (call.result.status, call.result.json) == (200, {"ok": True})
     (record,) = book.activity()
     assert (record["method"], record["path"], record["decision"]) == (method, path, "executed")
     (log,) = [log for log in book.logs if log.event == "phone driven"]
-    assert log.fields == {
-        "by": "Unknown device",
-        "session": paired.prefix,
-        "phone": "Unknown device",
-        "command": f"{method} {sent}",
-        "status": 200,
-    }
+    names = {"by": "Unknown device", "phone": "Unknown device", "session": paired.prefix}
+    assert log.fields == {**names, "command": f"{method} {sent}", "status": 200}
 
 
 def test_get_query_becomes_the_command_body(book: RelayHarness) -> None:
@@ -116,10 +107,7 @@ def test_non_object_body_counts_as_empty(book: RelayHarness, body: bytes) -> Non
 @pytest.mark.parametrize(
     ("body", "sent"),
     [
-        (
-            b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }',
-            '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }',
-        ),  # unchanged
+        (b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }', '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }'),  # unchanged
         (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # an escape may hide a name
         (b'{"ms": 2, "a": null}', '{"ms":2}'),
         (b'{"ms": 3, "device": ""}', '{"ms":3}'),
@@ -172,23 +160,6 @@ def test_head_sends_one_command_and_has_no_body(book: RelayHarness) -> None:
     assert call.result.headers.get(b"content-length") == b"13"
 
 
-def test_several_commands_may_be_under_way(book: RelayHarness) -> None:
-    paired = book.pair()
-    calls = [book.call("GET", "/ping", token=paired.token) for _ in range(3)]
-    commands = [envelope["payload"] for envelope in paired.phone.envelopes()]
-    for index in (2, 0, 1):
-        paired.phone.reply(commands[index], 200, {"n": index})
-    assert [call.result.json["n"] for call in calls] == [0, 1, 2]
-
-
-def test_any_session_with_a_bridge_grant_may_send_commands(book: RelayHarness) -> None:
-    phone = book.pair(device_id="d-1")
-    caller = book.pair(client_surface="desktop", device_id="d-2")
-    call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
-    phone.phone.reply(phone.phone.command(), 200, {})
-    assert call.result.status == 200
-
-
 def test_a_phone_whose_bridge_grant_has_expired_gets_no_command(book: RelayHarness) -> None:
     phone = book.pair(device_id="d-1", operator={"grants": {"bridge": 10}}).phone
     caller = book.pair(client_surface="desktop", device_id="d-2")
@@ -201,47 +172,19 @@ def test_a_phone_whose_bridge_grant_has_expired_gets_no_command(book: RelayHarne
 
 
 @pytest.mark.parametrize(
-    ("status", "result", "expected_status", "expected_body"),
-    [
-        (200, {"a": [1, None]}, 200, {"a": [1, None]}),
-        (200, [1], 200, [1]),
-        (200, "text", 200, {"value": "text"}),
-        (200, 0, 200, {"value": 0}),
-        (200, False, 200, {"value": False}),
-        (200, None, 200, {}),
-        (None, {"a": 1}, 200, {"a": 1}),
-        ("404", {"a": 1}, 200, {"a": 1}),
-        (True, {"a": 1}, 200, {"a": 1}),
-        (403, {"error": "blocked package com.example"}, 403, {"error": "blocked package com.example"}),
-        (423, {"error": "locked"}, 423, {"error": "locked"}),
-        (500, {"error": "boom"}, 500, {"error": "boom"}),
-        (599, {}, 599, {}),
-    ],
+    ("status", "result", "expected"), [(200, [1], (200, [1])), (423, "locked", (423, {"value": "locked"}))]
 )
 def test_phone_answer_is_passed_on(
-    book: RelayHarness, status: object, result: object, expected_status: int, expected_body: object
+    book: RelayHarness, status: int, result: object, expected: tuple[int, object]
 ) -> None:
     answer = outcome(book, status, result)
-    assert (answer.status, answer.json) == (expected_status, expected_body)
+    assert (answer.status, answer.json) == expected
     assert answer.headers.get(b"content-type") == b"application/json"
-
-
-@pytest.mark.parametrize("status", [-1, 0, 99, 100, 101, 199, 600, 10**30])
-def test_an_impossible_status_is_a_502(book: RelayHarness, status: int) -> None:
-    answer = outcome(book, status, {"a": 1})
-    assert (answer.status, answer.json["code"]) == (502, "bad_phone_status")
 
 
 def test_a_204_has_no_body(book: RelayHarness) -> None:
     answer = outcome(book, 204, {"a": 1})
     assert (answer.status, answer.body) == (204, b"")
-
-
-def test_payload_error_is_recorded_only(book: RelayHarness) -> None:
-    answer = outcome(book, 200, {"a": 1}, error="a safety rule")
-    assert answer.json == {"a": 1}
-    (record,) = book.activity()
-    assert (record["error"], record["decision"]) == ("a safety rule", "blocked")
 
 
 # --- answers of the relay -------------------------------------------------------------------------------------------
@@ -256,13 +199,7 @@ def test_no_phone(book: RelayHarness) -> None:
 
 @pytest.mark.parametrize(
     ("path", "body", "status", "code"),
-    [
-        ("/wait", {"device": 5}, 400, "invalid_field"),
-        ("/wait", {"device": {"a": 1}}, 400, "invalid_field"),
-        ("/wait?device=absent", {}, 404, "unknown_device"),
-        ("/wait", {"device_id": "absent"}, 404, "unknown_device"),
-        ("/wait?device=phone", {}, 409, "ambiguous_device"),
-    ],
+    [("/wait", {"device_id": "absent"}, 404, "unknown_device"), ("/wait?device=phone", {}, 409, "ambiguous_device")],
 )
 def test_unmatched_selectors_are_refused(book: RelayHarness, path: str, body: object, status: int, code: str) -> None:
     caller = book.pair(device_id="d-1")
@@ -326,18 +263,6 @@ def test_the_old_socket_ends_after_the_new_one_is_welcomed(book: RelayHarness, h
     assert book.request("GET", "/bridge/devices").json["count"] == 1
 
 
-def test_only_the_lost_phones_commands_fail(book: RelayHarness) -> None:
-    one = book.pair(device_id="d-1")
-    two = book.pair(device_id="d-2")
-    first = book.call("GET", "/ping?device=d-1", token=one.token)
-    second = book.call("GET", "/ping?device=d-2", token=one.token)
-    one.phone.vanish()
-    assert first.result.status == 502
-    assert second.answer is None
-    two.phone.reply(two.phone.command(), 200, {})
-    assert second.result.status == 200
-
-
 def test_disconnected_caller_does_not_cancel_the_command(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
@@ -386,26 +311,6 @@ def test_revoked_phone_and_caller_get_401(book: RelayHarness) -> None:
     assert (call.result.status, call.result.json["code"]) == (401, "unauthorized")
 
 
-def test_expired_caller_gets_401(book: RelayHarness) -> None:
-    book.pair(device_id="d-1")
-    caller = book.pair(client_surface="desktop", operator={"ttl_seconds": 10})
-    call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
-    book.after(10)
-    assert call.result.status == 401
-
-
-def test_phone_with_expired_grant_is_not_connected(book: RelayHarness) -> None:
-    lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 60}})
-    caller = book.pair(client_surface="desktop")
-    call = book.call("GET", "/ping", token=caller.token)
-    book.after(29)
-    lapsing.phone.reply(lapsing.phone.command(), 200, {})
-    assert call.result.status == 200
-    book.after(31)
-    answer = book.request("GET", "/ping", token=caller.token)
-    assert (answer.status, answer.json["code"]) == (503, "phone_not_connected")
-
-
 def test_an_answer_after_the_grant_ran_out_is_dropped(book: RelayHarness) -> None:
     lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 20}})
     caller = book.pair(client_surface="desktop")
@@ -416,40 +321,18 @@ def test_an_answer_after_the_grant_ran_out_is_dropped(book: RelayHarness) -> Non
     assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
 
 
-def test_too_many_commands(book: RelayHarness) -> None:
-    paired = book.pair()
-    book.relay.bridge._cap = 1
-    book.call("GET", "/ping", token=paired.token)
-    answer = book.request("GET", "/ping", token=paired.token)
-    assert (answer.status, answer.json["code"]) == (503, "too_many_commands")
-
-
 def test_warning_log_has_no_command_records(book: RelayHarness) -> None:
     book.relay.engine.log_level = Level.WARNING
     assert outcome(book, 200, {"ok": True}).status == 200
     assert not [log for log in book.logs if log.event == "phone driven"]
 
 
-def test_secrets_are_redacted_in_the_record_and_not_on_the_wire(book: RelayHarness) -> None:
-    body = {"password": "hunter2", "nested": [{"OTP": "123"}], "access_token": "kept"}
-    command = drive(book, book.pair(), "POST", "/type", {**body, "text": "dear diary"})
-    assert command["body"] == {**body, "text": "dear diary"}
-    assert book.activity()[0]["params"] == {
-        "password": "[redacted]",
-        "nested": [{"OTP": "[redacted]"}],
-        "access_token": "kept",
-        "text": "dear diary",
-    }
-    assert "hunter2" not in json.dumps(book.activity())
-
-
 def test_hide_typed_text_redacts_the_record() -> None:
     book = RelayHarness(RelayConfig(hide_typed_text=True))
     paired = book.pair()
-    for path, body, is_shown in (("/type", {"text": "dear diary"}, False), ("/tap", {"x": 1, "y": 2}, True)):
-        call = book.call("POST", path, body, token=paired.token, peer=REMOTE)
-        command = paired.phone.command()
-        assert command["body"] == body
-        paired.phone.reply(command, 200, {"said": "dear diary"})
-        assert call.result.json == {"said": "dear diary"}
-        assert ("dear diary" in json.dumps(book.activity()[0])) is is_shown
+    call = book.call("POST", "/type", {"text": "dear diary"}, token=paired.token, peer=REMOTE)
+    command = paired.phone.command()
+    assert command["body"] == {"text": "dear diary"}
+    paired.phone.reply(command, 200, {"said": "dear diary"})
+    assert call.result.json == {"said": "dear diary"}
+    assert "dear diary" not in json.dumps(book.activity())

@@ -10,20 +10,13 @@ import pytest
 from svc_proto.commands import SweepFolder, WriteFile
 from svc_proto.machines.inbox import IMAGE_LIMIT
 from svc_proto.relay.routes.inbox import INBOX_BODY_LIMIT
-from tests.relay.harness import PEER, REMOTE, PairedPhone, RelayHarness
+from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 from tests.support.core_harness import HOME as STATE
 from tests.support.http_client import Response
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 FOLDER = f"{STATE}/images/inbox"
-NOTE = {
-    "package_name": "org.example.mail",
-    "title": "Hi",
-    "text": None,
-    "sub_text": None,
-    "posted_at": 1795225960123,
-    "key": "0|org.example.mail|7|null|10123",
-}
+NOTE = {"package_name": "org.example.mail", "title": "Hi", "text": None, "posted_at": 1795225960123, "key": "0|10123"}
 
 
 def paste(book: RelayHarness, token: str | None, **members: object) -> Response:
@@ -44,18 +37,15 @@ def test_a_paste_is_written_to_the_inbox(book: RelayHarness, paired: PairedPhone
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "extension"),
-    [
-        ("PNG", PNG, "png"),
-        ("jpg", b"\xff\xd8\xff\xe0", "jpeg"),
-        ("jpeg", b"\xff\xd8\xff\xe0", "jpeg"),
-        ("gif", b"GIF89a.", "gif"),
-        ("webp", b"RIFF\x00\x00\x00\x00WEBP", "webp"),
-    ],
+    ("members", "field"),
+    [({"format": "bmp"}, "format"), ({"bytes_base64": "!!!!"}, "bytes_base64"), ({"format": "gif"}, "bytes_base64")],
 )
-def test_the_formats(book: RelayHarness, paired: PairedPhone, name: str, data: bytes, extension: str) -> None:
-    answer = paste(book, paired.token, format=name, bytes_base64=base64.b64encode(data).decode(), filename_hint=None)
-    assert (answer.status, answer.json["path"].rpartition(".")[2]) == (200, extension)
+def test_a_paste_that_is_refused_is_not_written(
+    book: RelayHarness, paired: PairedPhone, members: dict[str, object], field: str
+) -> None:
+    answer = paste(book, paired.token, **members)
+    assert (answer.status, answer.json["ok"], answer.json["field"]) == (400, False, field)
+    assert book.disk.paths(FOLDER) == []
 
 
 def test_two_pastes_in_a_second_are_two_files(book: RelayHarness, paired: PairedPhone) -> None:
@@ -68,39 +58,6 @@ def test_old_images_are_swept(book: RelayHarness, paired: PairedPhone) -> None:
     book.after(301)
     assert paste(book, paired.token).json["swept_stale"] == 2
     assert len(book.disk.paths(FOLDER)) == 1
-
-
-@pytest.mark.parametrize(
-    ("members", "field"),
-    [
-        ({"format": None}, "format"),
-        ({"format": 5}, "format"),
-        ({"format": "bmp"}, "format"),
-        ({"bytes_base64": None}, "bytes_base64"),
-        ({"bytes_base64": []}, "bytes_base64"),
-        ({"bytes_base64": ""}, "bytes_base64"),
-        ({"bytes_base64": "!!!!"}, "bytes_base64"),
-        ({"bytes_base64": base64.b64encode(b"text").decode()}, "bytes_base64"),
-        ({"format": "gif"}, "bytes_base64"),
-        ({"filename_hint": 5}, "filename_hint"),
-    ],
-)
-def test_bad_fields(book: RelayHarness, paired: PairedPhone, members: dict[str, object], field: str) -> None:
-    answer = paste(book, paired.token, **members)
-    assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, "invalid_field")
-    assert answer.json["field"] == field
-    assert book.disk.paths(FOLDER) == []
-
-
-@pytest.mark.parametrize(("body", "code"), [(b"", "invalid_json"), (b"{", "invalid_json"), (b"[1]", "invalid_body")])
-def test_bad_bodies(book: RelayHarness, paired: PairedPhone, body: bytes, code: str) -> None:
-    answer = book.request("POST", "/clipboard/inbox", body, token=paired.token)
-    assert (answer.status, answer.json["code"]) == (400, code)
-
-
-def test_an_inbox_needs_a_bearer(book: RelayHarness) -> None:
-    assert paste(book, None).status == 401
-    assert book.request("POST", "/clipboard/inbox", {}).status == 401
 
 
 def test_how_large_a_paste_may_be(book: RelayHarness, paired: PairedPhone) -> None:
@@ -133,52 +90,19 @@ def test_failed_sweep_does_not_fail_the_request(book: RelayHarness, paired: Pair
 # --- notifications --------------------------------------------------------------------------------------------------
 
 
-def post(paired: PairedPhone, number: int = 0, kind: str = "notification.posted") -> None:
-    paired.phone.send("notifications", kind, {**NOTE, "posted_at": number, "key": f"key {number}"})
-
-
 def test_notifications_are_returned_unchanged(book: RelayHarness, paired: PairedPhone) -> None:
     paired.phone.send("notifications", "notification.posted", NOTE)
     paired.phone.send("notifications", "notification.posted", {"any": ["thing"]})
     assert paired.phone.envelopes() == []
     answer = book.request("GET", "/notifications/recent")
     assert answer.json == {"ok": True, "notifications": [{"any": ["thing"]}, NOTE], "count": 2}
+    assert book.request("GET", "/notifications/recent?limit=1").json["notifications"] == [{"any": ["thing"]}]
 
 
 @pytest.mark.parametrize("payload", [None, {}, [1], "text", {"text": "x" * 20_000}])
 def test_invalid_notifications_are_dropped(book: RelayHarness, paired: PairedPhone, payload: object) -> None:
     paired.phone.send("notifications", "notification.posted", payload)
-    post(paired, kind="notification.removed")
+    paired.phone.send("notifications", "notification.removed", NOTE)
     assert book.request("GET", "/notifications/recent").json["count"] == 0
     assert paired.phone.envelopes() == []
     assert paired.phone.is_open
-
-
-def test_the_newest_hundred_of_all_devices(book: RelayHarness) -> None:
-    one, two = book.pair(device_id="one"), book.pair(device_id="two", operator={"grants": {"chat": 60}})
-    for number in range(60):
-        post(one, 2 * number)
-        post(two, 2 * number + 1)
-    for limit, count in (("", 20), ("?limit=1", 1), ("?limit=100", 100), ("?limit=1000", 100)):
-        found = book.request("GET", f"/notifications/recent{limit}").json
-        assert found["count"] == len(found["notifications"]) == count
-        assert [note["posted_at"] for note in found["notifications"]] == list(range(119, 119 - count, -1))
-
-
-@pytest.mark.parametrize("limit", ["0", "-1", "x", "1.5", "", "%20", "1e3"])
-def test_invalid_limits_are_refused(book: RelayHarness, limit: str) -> None:
-    answer = book.request("GET", f"/notifications/recent?limit={limit}")
-    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "limit")
-
-
-def test_access_to_notifications(book: RelayHarness, paired: PairedPhone) -> None:
-    for token, peer, status in (
-        (None, PEER, 200),
-        ("absent", PEER, 200),  # the header is ignored
-        (None, REMOTE, 401),
-        ("absent", REMOTE, 401),
-        (paired.token, REMOTE, 200),
-    ):
-        assert book.request("GET", "/notifications/recent", token=token, peer=peer).status == status
-    rebound = book.request("GET", "/notifications/recent", host=b"rebound.example")
-    assert rebound.status == 401

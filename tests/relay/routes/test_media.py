@@ -6,10 +6,7 @@ import base64
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from svc_proto.basics.errors import Refused
 from svc_proto.commands import (
     CreateBlob,
     DeleteBlob,
@@ -24,24 +21,12 @@ from svc_proto.relay.media.media_service import MIB
 from svc_proto.relay.media.upload_body import MIN_FREE_BYTES
 from svc_proto.relay.routes import media
 from svc_proto.relay_config import RelayConfig
-from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
+from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import Part
-from tests.relay.harness import HOST, REMOTE, START, PairedPhone, RelayHarness
-from tests.relay.routes.media_harness import (
-    FORM,
-    HOME,
-    PNG,
-    TEXT,
-    clean,
-    form,
-    open_book,
-    register,
-    start,
-    upload_json,
-)
+from tests.relay.harness import REMOTE, START, PairedPhone, RelayHarness
+from tests.relay.routes.media_harness import FORM, PNG, TEXT, clean, form, open_book, register, start, upload_json
 from tests.relay.routes.media_harness import book as book
 from tests.support.core_harness import SPOOL
-from tests.wire.chunking import Cuts, cut, cuts
 
 # --- register -------------------------------------------------------------------------------------------------------
 
@@ -84,39 +69,20 @@ BASE = {"path": "/tmp/a.txt", "content_type": "text/plain"}
 @pytest.mark.parametrize(
     ("body", "code", "field"),
     [
-        (b"{", "invalid_json", None),
-        ([1], "invalid_body", None),
-        ({"path": "/tmp/a.txt"}, "invalid_field", "content_type"),
-        ({**BASE, "content_type": 5}, "invalid_field", "content_type"),
-        ({**BASE, "content_type": "text"}, "invalid_field", "content_type"),
         ({**BASE, "content_type": "text/plain\r\nx: y"}, "invalid_field", "content_type"),
-        ({**BASE, "content_type": "text/" + "x" * 200}, "invalid_field", "content_type"),
-        ({"content_type": "text/plain"}, "invalid_field", "path"),
         ({**BASE, "path": ["/tmp/a.txt"]}, "invalid_field", "path"),
         ({**BASE, "path": "tmp/a.txt"}, "relative_path", "path"),
-        ({**BASE, "path": ""}, "relative_path", "path"),
-        ({**BASE, "path": "/etc/passwd"}, "outside_roots", "path"),
-        ({**BASE, "path": "/tmp/../etc/passwd"}, "outside_roots", "path"),
         ({**BASE, "path": "/tmp/evil"}, "outside_roots", "path"),
-        ({**BASE, "path": "/tmp/out/notes.txt"}, "outside_roots", "path"),
-        ({**BASE, "path": f"{HOME}/notes.txt"}, "outside_roots", "path"),
-        ({**BASE, "path": "/tmp/nothing"}, "not_found", "path"),
         ({**BASE, "path": "/tmp/a\0b"}, "not_found", "path"),
-        ({**BASE, "path": "/tmp/folder"}, "not_found", "path"),
         ({**BASE, "path": "/tmp/fifo"}, "not_found", "path"),
         ({**BASE, "file_name": 5}, "invalid_field", "file_name"),
-        ({**BASE, "sensitive": []}, "invalid_field", "sensitive"),
         ({**BASE, "sensitive": 1.5}, "invalid_field", "sensitive"),
     ],
 )
-def test_every_refusal_of_register_is_a_400(book: RelayHarness, body: object, code: str, field: str | None) -> None:
+def test_every_refusal_of_register_is_a_400(book: RelayHarness, body: object, code: str, field: str) -> None:
     answer = book.request("POST", "/media/register", body)
-    assert (answer.status, answer.json["ok"], answer.json["code"], answer.json.get("field")) == (
-        400,
-        False,
-        code,
-        field,
-    )
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, code)
+    assert answer.json["field"] == field
     clean(book)
 
 
@@ -134,10 +100,7 @@ def test_register_too_large_and_unreadable() -> None:
     clean(book)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(True, True), (False, False), (1, True), (0, False), ("YES", True), ("on", True), ("no", False), (None, False)],
-)
+@pytest.mark.parametrize(("value", "expected"), [(True, True), ("no", False), (None, False)])
 def test_sensitive(book: RelayHarness, paired: PairedPhone, value: object, expected: bool) -> None:
     token = register(book, sensitive=value)
     got = book.request("GET", f"/media/{token}", token=paired.token)
@@ -184,42 +147,12 @@ def test_upload_as_a_form(
     clean(book)
 
 
-@given(st.binary(max_size=200), cuts())
-def test_a_form_may_come_in_any_pieces(data: bytes, sizes: Cuts) -> None:
-    book = open_book(files=False)
-    paired = book.pair()
-    body = form(Part(name="a", data=b"1"), Part(name="file", data=data, filename="f"), Part(name="b", data=b"2"))
-    fields = [(b"host", HOST), (b"authorization", b"Bearer " + paired.token.encode()), FORM]
-    call = book.call("GET", "/health")
-    call.events.clear()
-    fields.append((b"content-length", b"%d" % len(body)))
-    call.send_events(RequestHead(StreamId(2), "POST", "/media/upload", Headers(fields)))
-    for piece in cut(body, sizes):
-        call.send_events(RequestData(StreamId(2), piece))
-    call.send_events(RequestEnd(StreamId(2)))
-    assert call.result.status == 200
-    (path,) = book.uploads
-    assert book.disk.get(path) == data
-    clean(book)
-
-
 CONTENT = base64.b64encode(TEXT).decode()
 
 
 @pytest.mark.parametrize(
     ("members", "field"),
-    [
-        ({"content": None}, "content"),
-        ({"content": "%%%"}, "content"),
-        ({"content": "QUI"}, "content"),
-        ({"content": "QUI=\n"}, "content"),
-        ({"content": "ü"}, "content"),
-        ({"content": ""}, "content"),
-        ({"content": 5}, "content"),
-        ({"content_type": None}, "content_type"),
-        ({"content_type": "nonsense"}, "content_type"),
-        ({"file_name": 5}, "file_name"),
-    ],
+    [({"content": "%%%"}, "content"), ({"content_type": "nonsense"}, "content_type"), ({"file_name": 5}, "file_name")],
 )
 def test_bad_json_uploads(book: RelayHarness, paired: PairedPhone, members: dict[str, object], field: str) -> None:
     answer = upload_json(book, paired.token, **members)
@@ -231,10 +164,6 @@ def test_bad_json_uploads(book: RelayHarness, paired: PairedPhone, members: dict
 @pytest.mark.parametrize(
     ("headers", "body", "code"),
     [
-        ([], b"", "invalid_json"),
-        ([], b"\xff", "invalid_json"),
-        ([], b"[]", "invalid_body"),
-        ([FORM], b"", "invalid_multipart"),
         ([FORM], b"--xyz\r\nno", "invalid_multipart"),
         ([(b"content-type", b"multipart/form-data")], b"x", "invalid_multipart"),
         ([FORM], form(Part(name="other", data=b"x")), "invalid_field"),
@@ -329,20 +258,14 @@ def test_expired_entry_deletes_its_upload() -> None:
     assert book.request("GET", "/relay/info").json["media_entry_count"] == 0
 
 
-def test_the_oldest_of_501_is_evicted() -> None:
-    book = open_book()
+def test_evicted_upload_is_deleted() -> None:
+    book = open_book(media_lru_cap=1)
     paired = book.pair()
     first = upload_json(book, paired.token).json["token"]
-    tokens = [register(book) for _ in range(499)]
-    assert book.request("GET", "/relay/info").json["media_entry_count"] == 500
-    assert book.request("GET", f"/media/{tokens[0]}", token=paired.token).status == 200
-    tokens.append(register(book))
+    register(book)
     assert book.request("GET", f"/media/{first}", token=paired.token).status == 404
     assert book.uploads == []
-    tokens.append(register(book))  # the least recently used one is evicted, not the one that was read
-    assert book.request("GET", f"/media/{tokens[0]}", token=paired.token).status == 200
-    assert book.request("GET", f"/media/{tokens[1]}", token=paired.token).status == 404
-    assert book.request("GET", "/relay/info").json["media_entry_count"] == 500
+    assert book.request("GET", "/relay/info").json["media_entry_count"] == 1
 
 
 def test_inspect(book: RelayHarness, paired: PairedPhone) -> None:
@@ -352,30 +275,12 @@ def test_inspect(book: RelayHarness, paired: PairedPhone) -> None:
     book.after(5)
     book.request("GET", f"/media/{one}", token=paired.token)
     answer = book.request("GET", "/media/inspect")
-    assert answer.json == {
-        "media": [
-            {
-                "token": two,
-                "file_name": "named.png",
-                "content_type": "image/png",
-                "size": 32,
-                "created_at": START.wall + 10,
-                "expires_at": START.wall + 10 + 86_400,
-                "last_accessed": START.wall + 10,
-                "is_expired": False,
-            },
-            {
-                "token": one,
-                "file_name": "a.txt",
-                "content_type": "text/plain",
-                "size": 10,
-                "created_at": START.wall,
-                "expires_at": START.wall + 86_400,
-                "last_accessed": START.wall + 15,
-                "is_expired": False,
-            },
-        ]
-    }
+    newer, older = answer.json["media"]
+    assert newer == {
+        "token": two, "file_name": "named.png", "content_type": "image/png", "size": 32, "is_expired": False,
+        "created_at": START.wall + 10, "expires_at": START.wall + 86_410, "last_accessed": START.wall + 10,
+    }  # fmt: skip
+    assert (older["token"], older["file_name"], older["last_accessed"]) == (one, "a.txt", START.wall + 15)
     assert b"/tmp" not in answer.body
     assert book.request("GET", "/media/inspect", peer=REMOTE).status == 403
     shot = book.request("GET", f"/media/inspect/{two}")  # for the dashboard of this host, which has no session
@@ -383,15 +288,14 @@ def test_inspect(book: RelayHarness, paired: PairedPhone) -> None:
     assert book.request("GET", f"/media/inspect/{two}", peer=REMOTE).status == 403
 
 
-@pytest.mark.parametrize("word", ["1", "true", "yes", "TRUE"])
-def test_inspect_shows_expired_entries_on_request(word: str) -> None:
+def test_inspect_shows_expired_entries_on_request() -> None:
     book = open_book(media_ttl_seconds=60)
     old = register(book)
     book.after(30)
     new = register(book)
     book.after(31)
     assert [entry["token"] for entry in book.request("GET", "/media/inspect").json["media"]] == [new]
-    shown = book.request("GET", f"/media/inspect?include_expired={word}").json["media"]
+    shown = book.request("GET", "/media/inspect?include_expired=yes").json["media"]
     assert [(entry["token"], entry["is_expired"]) for entry in shown] == [(new, False), (old, True)]
 
 
@@ -415,19 +319,6 @@ def test_start_deletes_old_uploads() -> None:
     book.refuse = (SweepFolder,)
     start(book)
     assert "old uploads not deleted" in book.events()
-
-
-# --- the phone's screenshot -----------------------------------------------------------------------------------------
-
-
-def test_screenshot_marker_is_fetchable_by_another_client(book: RelayHarness, paired: PairedPhone) -> None:
-    """Fetch an uploaded screenshot as another client, with the token of its `MEDIA:` marker (wire core 6.7)."""
-    part = Part(name="file", data=PNG, filename="screenshot_1.png", content_type="image/png")
-    answer = book.request("POST", "/media/upload", form(part), token=paired.token, headers=[FORM], peer=REMOTE)
-    marker = f"MEDIA:svc-relay://{answer.json['token']}"
-    other = book.pair(client_surface="desktop")
-    got = book.request("GET", f"/media/{marker.rpartition('/')[2]}", token=other.token, peer=REMOTE)
-    assert (got.body, got.headers.get(b"content-type")) == (PNG, b"image/png")
 
 
 def test_no_secret_and_no_path_is_logged(book: RelayHarness, paired: PairedPhone) -> None:
@@ -457,20 +348,6 @@ def test_the_uploads_of_a_session_have_a_quota() -> None:
 
     assert [status(token) for token in (tokens[0], tokens[1], tokens[-1], theirs)] == [404, 200, 200, 200]
     clean(book)
-
-
-def test_uploads_under_way_count_too() -> None:
-    book = open_book(media_max_size_mb=1)
-    media = book.relay.media
-    media.reserve_quota("a", 10 * MIB)
-    with pytest.raises(Refused) as refused:
-        media.reserve_quota("a", 1)
-    assert (refused.value.status, refused.value.code) == (507, "quota_exceeded")
-    media.reserve_quota("b", 10 * MIB)
-    media.uploads.release_quota("a", 10 * MIB)
-    media.uploads.release_quota("b", 1)
-    media.reserve_quota("a", 1)
-    assert media.uploads._used == {"a": 1, "b": 10 * MIB - 1}
 
 
 def test_session_over_its_quota_is_refused() -> None:

@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from svc_proto.commands import (
-    OpenFile,
-    ReadFile,
-    SendFile,
-)
+from svc_proto.commands import OpenFile, ReadFile, SendFile
 from svc_proto.relay.media.media_service import MAX_DEPTH, MIB
 from tests.relay.harness import PairedPhone, RelayHarness
-from tests.relay.routes.media_harness import (
-    HOME,
-    PNG,
-    TEXT,
-    by_path,
-    clean,
-    open_book,
-    register,
-    upload_json,
-)
+from tests.relay.routes.media_harness import HOME, PNG, TEXT, by_path, clean, open_book, register, upload_json
 from tests.relay.routes.media_harness import book as book
 
 # --- fetching -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("path", ["/media/x", "/media/by-path?path=/tmp/a.txt", "/media/by-path"])
-def test_fetching_needs_a_bearer_before_anything_else(book: RelayHarness, path: str) -> None:
-    for token in (None, "absent"):
-        answer = book.request("GET", path, token=token)
-        assert (answer.status, answer.json["code"]) == (401, "unauthorized")
-    assert book.request("POST", "/media/upload", b"x" * 100).status == 401
 
 
 @pytest.mark.parametrize("word", ["register", "upload", "by-path", "inspect"])
@@ -88,22 +65,13 @@ def test_replaced_upload_gives_404(book: RelayHarness, paired: PairedPhone) -> N
     ("path", "status", "code"),
     [
         ("", 400, "invalid_field"),
-        ("%20", 400, "invalid_field"),
         ("a.txt", 403, "relative_path"),
         ("/etc/passwd", 403, "outside_roots"),
-        ("/etc/nothing", 403, "outside_roots"),
-        ("/etc/passwd/x", 403, "outside_roots"),
-        ("/dev/watchdog", 403, "outside_roots"),
-        ("/tmp/../dev/watchdog", 403, "outside_roots"),
-        (f"{HOME}/notes.txt", 403, "outside_roots"),
         (f"{HOME}/nothing", 403, "outside_roots"),
-        ("/nothing/at/all", 403, "outside_roots"),
         ("/tmp/evil", 403, "outside_roots"),
-        ("/tmp/out/notes.txt", 403, "outside_roots"),
         ("/tmp/out/nothing", 403, "outside_roots"),
         ("/tmp/nothing/../../etc/passwd", 403, "outside_roots"),
         ("/tmp/" + "x/" * (MAX_DEPTH + 1), 403, "outside_roots"),
-        ("/tmp", 404, "not_found"),
         ("/tmp/folder", 404, "not_found"),
         ("/tmp/fifo", 404, "not_found"),
         ("/tmp/nothing", 404, "not_found"),
@@ -111,8 +79,6 @@ def test_replaced_upload_gives_404(book: RelayHarness, paired: PairedPhone) -> N
         ("/tmp/loop", 404, "not_found"),
         ("/home/svc/workspace/x", 404, "not_found"),
         ("/tmp/a%00b", 404, "not_found"),
-        ("/tmp/%FF", 404, "not_found"),
-        ("/", 403, "outside_roots"),
     ],
 )
 def test_refusals_by_path(book: RelayHarness, paired: PairedPhone, path: str, status: int, code: str) -> None:
@@ -146,28 +112,9 @@ def test_by_path_too_large_and_unreadable() -> None:
     clean(book)
 
 
-def test_a_registered_file_that_has_grown_over_the_cap() -> None:
-    book = open_book(media_max_size_mb=1)
-    paired, token = book.pair(), register(book)
-    book.disk.put("/private/tmp/a.txt", bytes(MIB + 1))
-    answer = book.request("GET", f"/media/{token}", token=paired.token)
-    assert (answer.status, answer.json["error"]) == (404, f"the file has grown to more than {MIB} bytes")
-    clean(book)
-
-
 def test_nothing_at_all_can_be_opened(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (OpenFile,)
     assert by_path(book, paired.token, "/tmp/a.txt").json["code"] == "outside_roots"
-
-
-def test_credentials_are_protected_even_in_a_root() -> None:
-    book = open_book(media_allowed_roots=("/",))
-    paired = book.pair()
-    book.disk.put(f"{HOME}/.ssh/id", b"key")
-    book.disk.put("/home/svc/svc.db", b"store")
-    for path in ("/etc/passwd", f"{HOME}/.ssh/id", "/home/svc/svc.db", f"{HOME}/.ssh/nothing"):
-        assert by_path(book, paired.token, path).json["code"] == "outside_roots"
-    assert by_path(book, paired.token, f"{HOME}/notes.txt").status == 200
 
 
 @pytest.mark.parametrize(
@@ -204,23 +151,17 @@ def test_more_of_the_query(book: RelayHarness, paired: PairedPhone) -> None:
 
 def test_unreadable_image_keeps_its_declared_type(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (ReadFile,)
-    assert (
-        by_path(book, paired.token, "/tmp/shot.png&content_type=image/gif").headers.get(b"content-type") == b"image/gif"
-    )
+    answer = by_path(book, paired.token, "/tmp/shot.png&content_type=image/gif")
+    assert answer.headers.get(b"content-type") == b"image/gif"
 
 
 @pytest.mark.parametrize(
     ("field", "status", "body", "content_range"),
     [
         (b"bytes=0-3", 206, b"0123", b"bytes 0-3/10"),
-        (b"bytes=8-", 206, b"89", b"bytes 8-9/10"),
-        (b"bytes=-3", 206, b"789", b"bytes 7-9/10"),
         (b"bytes=5-100", 206, b"56789", b"bytes 5-9/10"),
         (b"bytes=10-", 416, None, b"bytes */10"),
-        (b"bytes=-0", 416, None, b"bytes */10"),
         (b"bytes=3-1", 200, TEXT, None),
-        (b"bytes=0-1,3-4", 200, TEXT, None),
-        (b"lines=0-1", 200, TEXT, None),
     ],
 )
 def test_ranges(
@@ -234,24 +175,6 @@ def test_ranges(
         assert answer.body == body
     head = by_path(book, paired.token, "/tmp/a.txt", (b"range", field), method="HEAD")
     assert (head.status, head.headers.get(b"content-length")) == (200, b"10")  # RFC 9110 section 14.2
-    clean(book)
-
-
-@given(
-    st.text("0123456789-,", max_size=8).map(lambda text: f"bytes={text}".encode())
-    | st.text("bytes=0123456789-,", min_size=1, max_size=20).map(str.encode)
-)
-def test_any_range_is_the_file_or_a_part_of_it(field: bytes) -> None:
-    book = open_book()
-    token = book.pair().token
-    answer = by_path(book, token, "/tmp/a.txt", (b"range", field))
-    assert answer.status in (200, 206, 416)
-    if answer.status == 206:
-        first, last = (answer.headers.get(b"content-range") or b"").removeprefix(b"bytes ").split(b"/")[0].split(b"-")
-        assert answer.body == TEXT[int(first) : int(last) + 1]
-        assert answer.body
-    elif answer.status == 200:
-        assert answer.body == TEXT
     clean(book)
 
 

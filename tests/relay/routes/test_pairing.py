@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Compute, Level
+from svc_proto.commands import Compute
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import REMOTE, RelayHarness
@@ -52,11 +52,7 @@ def test_register(book: RelayHarness) -> None:
 @pytest.mark.parametrize("endpoints", [[], [{"role": "lan"}], [1, "x", None]])
 def test_register_echoes_endpoints_and_approve_does_not_read_them(book: RelayHarness, endpoints: object) -> None:
     body = {"code": "Q7M2ZK", "endpoints": endpoints}
-    assert book.request("POST", "/pairing/register", body).json == {
-        "ok": True,
-        "code": "Q7M2ZK",
-        "endpoints": endpoints,
-    }
+    assert book.request("POST", "/pairing/register", body).json == {"ok": True, **body}
     assert book.request("POST", "/pairing/approve", body).json == {"ok": True, "code": "Q7M2ZK"}
     assert book.request("POST", "/pairing/approve", {"code": "Q7M2ZK", "endpoints": 5}).status == 200
 
@@ -83,57 +79,6 @@ def test_a_client_may_decline_a_channel(book: RelayHarness) -> None:
     assert again.json["code"] == "withheld"
 
 
-def test_null_counts_as_absent(book: RelayHarness) -> None:
-    body = {"code": "Q7M2ZK", "ttl_seconds": None, "grants": None, "transport_hint": None, "endpoints": None}
-    assert book.request("POST", "/pairing/register", body).json == {"ok": True, "code": "Q7M2ZK"}
-
-
-# In the order of wire core 2.2: every body also has the errors that are checked later.
-LATER: dict[str, object] = {"endpoints": 5}
-BAD: list[tuple[object, str, str | None]] = [
-    (b"", "invalid_json", None),
-    (b" ", "invalid_json", None),
-    (b"{", "invalid_json", None),
-    (b"\xff", "invalid_json", None),
-    (b'{"code":"AAAAAA","ttl_seconds":NaN}', "invalid_json", None),
-    (b'{"code":"AAAAAA","code":"BBBBBB"}', "invalid_json", None),
-    (b"[" * 100 + b"]" * 100, "invalid_json", None),
-    ([], "invalid_field", "body"),
-    ("AAAAAA", "invalid_field", "body"),
-    ({}, "invalid_field", "code"),
-    ({"code": None}, "invalid_field", "code"),
-    ({"code": 123456, "ttl_seconds": "x"}, "invalid_field", "code"),
-    ({"code": "  ", "ttl_seconds": "x"}, "invalid_field", "code"),
-    ({"code": "bad", "ttl_seconds": "x", "grants": 5}, "invalid_field", "ttl_seconds"),
-    ({"code": "bad", "ttl_seconds": True}, "invalid_field", "ttl_seconds"),
-    ({"code": "bad", "ttl_seconds": -1}, "invalid_field", "ttl_seconds"),
-    ({"code": "bad", "ttl_seconds": 315_360_001}, "invalid_field", "ttl_seconds"),
-    ({"code": "bad", "grants": [], "transport_hint": 5}, "invalid_field", "grants"),
-    ({"code": "bad", "grants": {"chat": True}, "transport_hint": 5}, "invalid_field", "grants.chat"),
-    ({"code": "bad", "grants": {"chat": -1}}, "invalid_field", "grants.chat"),
-    ({"code": "bad", "grants": {"chat": None}}, "invalid_field", "grants.chat"),
-    ({"code": "bad", "grants": {"terminal": False, "termnal": 5}}, "invalid_field", "grants.termnal"),
-    ({"code": "bad", "transport_hint": 5, **LATER}, "invalid_field", "transport_hint"),
-    ({"code": "bad", "transport_hint": "tcp", **LATER}, "invalid_field", "transport_hint"),
-    ({"code": "bad", **LATER}, "invalid_field", "endpoints"),
-    ({"code": "bad"}, "invalid_field", "code"),
-    ({"code": "ABCDEF7"}, "invalid_field", "code"),
-    ({"code": "ÄBCDEF"}, "invalid_field", "code"),
-    ({"code": "abcdß"}, "invalid_field", "code"),
-]
-
-
-@pytest.mark.parametrize(("body", "code", "field"), BAD)
-def test_bad_registrations_register_nothing(book: RelayHarness, body: object, code: str, field: str | None) -> None:
-    for _ in range(5):
-        book.websocket().auth(pairing_code="ZZZZZZ")
-    answer = book.request("POST", "/pairing/register", body)
-    assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, code)
-    assert answer.json.get("field") == field
-    assert len(book.relay.codes) == 0
-    assert book.open_websocket().result.status == 429  # success does not end a block
-
-
 @pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint"])
 def test_success_clears_the_limiter(book: RelayHarness, path: str) -> None:
     for _ in range(5):
@@ -143,47 +88,17 @@ def test_success_clears_the_limiter(book: RelayHarness, path: str) -> None:
     assert book.websocket().is_open
 
 
-def test_a_code_for_a_program_clears_no_block(book: RelayHarness) -> None:
+@pytest.mark.parametrize(("path", "status"), [("/pairing", 200), ("/pairing/register", 400)])
+def test_a_code_for_a_program_and_a_refused_registration_clear_no_block(
+    book: RelayHarness, path: str, status: int
+) -> None:
     for _ in range(5):
         book.websocket().auth(pairing_code="ZZZZZZ")
-    assert book.request("POST", "/pairing").status == 200
+    assert book.request("POST", path, {"code": "bad"}).status == status
     assert book.open_websocket().result.status == 429
 
 
-def test_registering_again_replaces(book: RelayHarness) -> None:
-    book.register(meta={"ttl_seconds": 60})
-    book.after(599)
-    book.register(meta={"ttl_seconds": 120})
-    book.after(599)
-    ok = book.websocket().auth(pairing_code="Q7M2ZK")["payload"]
-    assert ok["expires_at"] == book.now.wall + 120
-
-
-@pytest.mark.parametrize(("age", "kind"), [(1, "auth.ok"), (599, "auth.ok"), (600, "auth.fail"), (601, "auth.fail")])
-def test_a_code_works_once_from_the_1st_to_the_599th_second(book: RelayHarness, age: int, kind: str) -> None:
-    book.register()
-    book.after(age - 1)
-    phone = book.websocket()
-    book.after(1)
-    assert phone.auth(pairing_code="Q7M2ZK")["type"] == kind
-    assert book.websocket().auth(pairing_code="Q7M2ZK")["type"] == "auth.fail"
-
-
-def test_remote_callers_get_403_for_any_body(book: RelayHarness) -> None:
-    for path in ("/pairing", "/pairing/register", "/pairing/approve", "/pairing/mint"):
-        for body in (None, b"{", {"code": "Q7M2ZK"}):
-            answer = book.request("POST", path, body, peer=REMOTE)
-            assert (answer.status, answer.json["code"]) == (403, "loopback_only")
-    assert len(book.relay.codes) == 0
-
-
 # --- mint: the answer itself is in test_invite_minting --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("body", [b" ", b"{", b"[]", b"null", b'"x"'])
-def test_mint_requires_an_object_or_no_body(book: RelayHarness, body: bytes) -> None:
-    answer = book.request("POST", "/pairing/mint", body)
-    assert (answer.status, answer.json["ok"]) == (400, False)
 
 
 def test_disconnected_caller_mints_no_code(book: RelayHarness) -> None:
@@ -192,12 +107,6 @@ def test_disconnected_caller_mints_no_code(book: RelayHarness) -> None:
     call.vanish()
     book.release()
     assert len(book.relay.codes) == 0
-
-
-def test_no_code_is_logged(book: RelayHarness) -> None:
-    book.register()
-    assert "pairing code registered" in book.events(Level.INFO)
-    assert book.leaks() == []
 
 
 # --- defaults of new codes ------------------------------------------------------------------------------------------
@@ -307,10 +216,8 @@ def test_the_top_level_address(place: tuple[str, int] | None, body: dict[str, ob
 
 
 def test_a_named_dashboard_stays() -> None:
-    assert (
-        invite(("0.0.0.0", 9119), {"dashboard_url": "https://board.example"})["dashboard_url"]
-        == "https://board.example"
-    )
+    url = "https://board.example"
+    assert invite(("0.0.0.0", 9119), {"dashboard_url": url})["dashboard_url"] == url
 
 
 def test_a_host_without_a_network_names_none() -> None:

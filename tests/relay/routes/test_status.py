@@ -9,13 +9,8 @@ from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.version import VERSION
 from tests.relay.harness import REMOTE, RelayHarness
 
-STATUS = {
-    "device": {"name": "Pixel 7a", "battery_percent": 64},
-    "bridge": {"device_control_supported": True, "master_enabled": True},
-    "safety": {"blocklist_count": 28},
-    "capabilities": {"schema_version": 1},
-    "ts": 1,
-}
+DEVICE = {"name": "Pixel 7a", "battery_percent": 64}
+STATUS = {"device": DEVICE, "safety": {"blocklist_count": 28}, "ts": 1}
 
 
 def test_the_configured_version_is_shown_everywhere() -> None:
@@ -39,16 +34,6 @@ def test_without_an_upgrade(book: RelayHarness, method: str, path: str) -> None:
     assert answer.status == 400
     if method == "GET":
         assert (answer.json["ok"], answer.json["code"]) == (False, "upgrade_required")
-
-
-@pytest.mark.parametrize("path", ["/ws/", "//ws", "/ws//", "/ws/?v=1"])
-def test_slashes_around_the_path_of_the_websocket_do_not_count(book: RelayHarness, path: str) -> None:
-    assert book.open_websocket(path).is_open
-
-
-@pytest.mark.parametrize("path", ["/WS", "/ws/x", "/wss", "/ws%2F"])
-def test_websocket_is_served_on_its_paths_only(book: RelayHarness, path: str) -> None:
-    assert book.open_websocket(path).result.status == 404
 
 
 # --- health ---------------------------------------------------------------------------------------------------------
@@ -95,14 +80,6 @@ def test_info(book: RelayHarness) -> None:
     }
 
 
-def test_a_phone_reads_the_info_with_its_token(book: RelayHarness) -> None:
-    paired = book.pair()
-    shown = book.request("GET", "/relay/info", peer=REMOTE, token=paired.token)
-    assert (shown.status, shown.json["protocol_version"]) == (200, 1)
-    for token in (None, "wrong"):
-        assert book.request("GET", "/relay/info", peer=REMOTE, token=token).status == 401
-
-
 def test_security() -> None:
     book = RelayHarness(
         RelayConfig(
@@ -118,15 +95,6 @@ def test_security() -> None:
     assert (answer.status, answer.json) == (200, expected)
     assert book.request("GET", "/relay/security").json == expected
     assert "security changed" in book.events(Level.INFO)
-
-
-@pytest.mark.parametrize(
-    "body", [b"", b"{", [], None, {}, *({"allow_insecure_api_bearer": v} for v in (1, "true", None))]
-)
-def test_bad_switches_change_nothing(book: RelayHarness, body: object) -> None:
-    answer = book.request("PATCH", "/relay/security", body)
-    assert (answer.status, answer.json["ok"]) == (400, False)
-    assert book.request("GET", "/relay/security").json["allow_insecure_api_bearer"] is False
 
 
 # --- bridge status --------------------------------------------------------------------------------------------------
@@ -167,32 +135,17 @@ def test_no_phone_at_auth_without_a_live_grant(book: RelayHarness) -> None:
     assert book.request("GET", "/bridge/devices").json["count"] == 0
 
 
-def test_last_status_is_overlaid_with_relay_members(book: RelayHarness) -> None:
+def test_the_last_status_outlives_its_phone(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen")
-    paired.phone.send("bridge", "bridge.status", {"old": 1})
     paired.phone.send("bridge", "bridge.status", STATUS)
     book.after(12.5)
-    assert book.request("GET", "/bridge/status").json == {
-        **STATUS,
-        "device": {"device_id": "d-1", "name": "Pixel 7a", "battery_percent": 64},
-        "device_id": "d-1",
-        "device_name": "Kitchen",
-        "phone_connected": True,
-        "last_seen_seconds_ago": 12,
-        "connected": True,
-        "active": True,
-        "aliases": ["d-1", "d1", "Kitchen", "kitchen", "phone"],
-        "session_token_prefix": paired.prefix,
-        "client_surface": "android",
-        "device_form_factor": "phone",
-    }
+    report = book.request("GET", "/bridge/status").json
+    assert (report["device"], report["last_seen_seconds_ago"]) == ({"device_id": "d-1", **DEVICE}, 12)
+    assert (report["client_surface"], report["device_form_factor"]) == ("android", "phone")
     paired.phone.vanish()
     book.after(1)
-    assert book.request("GET", "/bridge/status").json == {
-        **STATUS,
-        "phone_connected": False,
-        "last_seen_seconds_ago": 13,
-    }
+    report = book.request("GET", "/bridge/status").json
+    assert (report["device"], report["phone_connected"], report["last_seen_seconds_ago"]) == (DEVICE, False, 13)
 
 
 def test_a_lapsed_phone_is_not_connected(book: RelayHarness) -> None:
@@ -202,22 +155,6 @@ def test_a_lapsed_phone_is_not_connected(book: RelayHarness) -> None:
     assert book.request("POST", "/bridge/select-active", {"device": "d-1"}).status == 404
     assert book.request("GET", "/bridge/status").json["phone_connected"] is False
     assert book.request("GET", "/bridge/devices").json["devices"] == []
-
-
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
-        ("device=d-1", 200),
-        ("deviceId=kitchen", 200),
-        ("device=&device_id=D2", 200),
-        ("device=x", 404),
-        ("device=phone", 409),
-    ],
-)
-def test_status_by_selector(book: RelayHarness, query: str, status: int) -> None:
-    book.pair(device_id="d-1", device_name="Kitchen")
-    book.pair(device_id="d-2", device_name="Hall")
-    assert book.request("GET", f"/bridge/status?{query}").status == status
 
 
 # --- devices and the active one -------------------------------------------------------------------------------------
@@ -238,24 +175,9 @@ def test_devices_and_select_active(book: RelayHarness) -> None:
         "aliases": ["d-2", "d2", "Hall", "hall", "phone"],
     }
     assert book.request("GET", "/bridge/devices").json["active_device_id"] == "d-2"
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        (b"", 400),
-        (b"{", 400),
-        ([], 400),
-        ({}, 400),
-        ({"device": ""}, 400),
-        ({"device": 5}, 400),
-        ({"device": "x"}, 404),
-    ],
-)
-def test_bad_selections(book: RelayHarness, body: object, status: int) -> None:
-    book.pair(device_id="d-1")
-    answer = book.request("POST", "/bridge/select-active", body)
-    assert (answer.status, answer.json["ok"]) == (status, False)
+    assert book.request("POST", "/bridge/select-active", {"device": "absent"}).status == 404
+    for query, status in (("device=d-1", 200), ("deviceId=hall", 200), ("device=absent", 404), ("device=phone", 409)):
+        assert book.request("GET", f"/bridge/status?{query}").status == status
 
 
 # --- activity -------------------------------------------------------------------------------------------------------
@@ -293,13 +215,4 @@ def test_the_ring_holds_a_hundred_newest_first(book: RelayHarness) -> None:
         book.call("GET", f"/ping?n={n}", token=paired.token)
     shown = [record["params"]["n"] for record in book.activity()]
     assert shown == [str(n) for n in range(101, 1, -1)]
-
-
-@pytest.mark.parametrize(
-    ("limit", "count"), [("2", 2), ("0", 5), ("-1", 5), ("x", 5), ("", 5), ("500", 5), ("9" * 5000, 5), ("1.5", 5)]
-)
-def test_limits(book: RelayHarness, limit: str, count: int) -> None:
-    paired = book.pair()
-    for _ in range(5):
-        book.call("GET", "/ping", token=paired.token)
-    assert len(book.request("GET", f"/bridge/activity?limit={limit}").json["activity"]) == count
+    assert len(book.request("GET", "/bridge/activity?limit=2").json["activity"]) == 2

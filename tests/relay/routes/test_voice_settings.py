@@ -94,10 +94,6 @@ a change of the relay's own settings
         -> ; default_provider = "xai_tts"; sample_rate = 16000
     kept relay {json.dumps(CHANGED)}
     GET output/config -> 200 default_voice = "rex"
-a voice belongs to a provider
-    file relay {{voice_output: {{provider: xai, voice: sal, model: xai-tts}}}}
-    PATCH output/config {{"provider": "openai"}} -> 200 default_voice = "alloy"; default_model = "gpt-4o-mini-tts"
-        -> ; updated = ["provider"]
 a file that is not there is made
     PATCH realtime/config {{"enabled": "off"}} -> 200
     kept relay "realtime_voice:\\n  enabled: false\\n"
@@ -134,14 +130,6 @@ a profile that is not there
     kept agent "model: x\\n"
     kept relay null
     kept work null
-a file that cannot be written
-    text work "model: y\\n"
-    GET output/config -> 200
-    refuses WriteConfig
-    PATCH output/config?profile=work {{"enabled": true}} -> 404 ~ configuration file
-    refuses Compute
-    PATCH output/config?profile=work {{"enabled": true}} -> 404 ~ configuration file
-    kept work "model: y\\n"
 an API bearer changes the relay's settings and no profile
     api_bearer key
     text work "model: y\\n"
@@ -149,10 +137,6 @@ an API bearer changes the relay's settings and no profile
     PATCH output/config?profile=work {{"voice": "rex"}} -> 403 ~ session
     PATCH output/config {{"voice": "x", "profile": "work"}} -> 403 ~ session
     kept work "model: y\\n"
-what no handler sees is refused in text as well
-    GET nothing -> 404
-    GET output/session -> 405
-    DELETE realtime/config -> 405
 """
 
 
@@ -173,17 +157,6 @@ what the vendor offers is added
         -> ; provider.voice_groups.0.values.5 = "no 5"; provider.voice_groups.1.values = ["mine"]
         -> ; provider.voice_metadata.mine = {"source": "xai_api", "custom": true, "recommended": false,
         -> "experimental": false, "requires_manual_id": false, "label": "My voice"}
-what was found is kept for a while
-    options_kept 600
-    text env "XAI_API_KEY=first"
-    offers
-    GET output/providers/xai_tts/options -> 200 dynamic.cache = "no cache"
-    GET output/providers/xai_tts/options -> 200 dynamic.cache = "hit"; dynamic.cache_ttl_seconds = 600
-    asked 1
-    text env "XAI_API_KEY=another account"
-    GET output/providers/xai_tts/options -> 200 dynamic.cache = "no cache"
-        -> ; dynamic.cache_ttl_seconds = "no cache_ttl_seconds"
-    asked 2
 what was found is not kept
     options_kept 0
     text env "XAI_API_KEY=first"
@@ -229,12 +202,6 @@ a rate that the provider has is that of the settings
     POST output/session {"provider": "stub"} -> 200 sample_rate = 24000
     POST output/providers/elevenlabs_tts/validate {} -> 200 sample_rate = 24000
     POST output/session {"provider": "elevenlabs_tts"} -> 200 sample_rate = 24000
-bad choices
-    POST output/providers/stub/validate { -> 400
-    POST output/providers/stub/validate [] -> 400
-    POST output/providers/stub/validate {"sample_rate": "many"} -> 400
-    POST output/providers/stub/validate {"model": 5} -> 400
-    POST output/providers/stub/validate {"profile": {}} -> 400
 """
 
 
@@ -270,15 +237,8 @@ PROFILE = """
 BAD = f"""
     text relay {json.dumps(COMMENTED)}
     PATCH BASE/config -> 400 ~ JSON object
-    PATCH BASE/config {{ -> 400 ~ JSON
-    PATCH BASE/config [] -> 400 ~ object
-    PATCH BASE/config {{}} -> 400 ~ nothing
     PATCH BASE/config {{"url": "http://evil"}} -> 400 ~ url
-    PATCH BASE/config {{"enabled": 2}} -> 400 ~ enabled
-    PATCH BASE/config {{"provider": "absent"}} -> 400 ~ provider
     PATCH BASE/config {{"voice": "a\\nb"}} -> 400 ~ voice
-    PATCH BASE/config {{"sample_rate": true}} -> 400 ~ sample_rate
-    PATCH BASE/config {{"profile": 5, "enabled": true}} -> 400 ~ profile
     kept relay {json.dumps(COMMENTED)}
 """
 IN_THE_BODY = PROFILE.replace("config?profile=work {", 'config {"profile": "work", ')

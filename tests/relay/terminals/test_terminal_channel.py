@@ -50,11 +50,7 @@ def test_a_bare_shell() -> None:
     assert (log.level, log.fields["terminal"], log.fields["reattach"]) == (Level.INFO, "default", False)
     order = book.children[0].order
     assert (order.argv, order.terminal, order.stderr) == (("/bin/zsh", "-l"), TerminalSize(100, 32), None)
-    assert dict(order.env) == {
-        "TERM": "xterm-256color",
-        "COLORTERM": "truecolor",
-        "SVC_RELAY_TERMINAL": "default",
-    }
+    assert dict(order.env) == {"TERM": "xterm-256color", "COLORTERM": "truecolor", "SVC_RELAY_TERMINAL": "default"}
 
 
 @pytest.mark.parametrize("name", [None, "", "  ", 7, ["x"]])
@@ -80,10 +76,7 @@ def test_failed_start_is_reported() -> None:
     phone = book.client()
     book.problem = FailureKind.UNSUPPORTED
     answer = attach(phone)
-    assert answer["payload"] == {
-        "message": "the shell could not be started: unsupported",
-        "session_name": "default",
-    }
+    assert answer["payload"] == {"message": "the shell could not be started: unsupported", "session_name": "default"}
     assert send_and_collect(phone, "input", data="x") == []
     assert attach(phone)["type"] == "terminal.attached"
 
@@ -142,21 +135,6 @@ def test_output_is_valid_json_for_any_text_and_name() -> None:
     assert envelope.pop("id") not in ("", None)
     payload = {"session_name": name, "data": f"{text}\ufffd"}
     assert envelope == {"channel": "terminal", "type": "terminal.output", "payload": payload}
-
-
-def test_a_character_is_never_cut() -> None:
-    book, phone, shell = attached()
-    shell.write_output("a€".encode()[:-1])
-    book.after(0.016)
-    assert describe_messages(phone) == [("output", "a")]
-    shell.write_output("€".encode()[-1:])
-    book.after(0.016)
-    assert describe_messages(phone) == [("output", "€")]
-    shell.write_output("€".encode()[:1])
-    book.after(0.016)
-    assert phone.envelopes() == []
-    shell.exit()
-    assert describe_messages(phone) == [("output", "\ufffd"), ("detached", "eof")]
 
 
 def test_input_during_an_attach_is_delivered_in_order() -> None:

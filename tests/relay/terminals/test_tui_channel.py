@@ -306,16 +306,6 @@ def test_waiting_messages_are_limited_in_size(monkeypatch: pytest.MonkeyPatch) -
         assert [each["payload"]["error"] for each in told] == (["tui_busy"] if method == "xx" else [])
 
 
-def test_unread_input_of_a_gateway_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, phone, gateway = attached()
-    gateway.reads = False
-    heard = len(gateway.heard)
-    assert request(phone) == []
-    monkeypatch.setattr(tui_channel, "MAX_UNREAD", len(gateway.heard) - heard)
-    assert request(phone) == []
-    assert request(phone)[0]["payload"]["error"]["message"] == "the agent gateway does not read"
-
-
 def test_blocked_gateway_refuses_requests() -> None:
     _, phone, gateway = attached()
     gateway.reads = False
