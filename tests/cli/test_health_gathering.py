@@ -71,7 +71,7 @@ def gathered(
         lambda engine: gather_facts(engine, request),
         compute={"host.report": lambda home, ports: report},
         http=lambda asked: REFUSED if asked.url.startswith(dead) else answer(asked),
-        files={f"{HOME}/{PROFILES_FILE}": profiles},
+        files={f"{HOME}/{PROFILES_FILE}": profiles} if profiles else {},
     ).run()
 
 

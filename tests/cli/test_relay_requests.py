@@ -25,7 +25,7 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.events import Headers
-from tests.cli.harness import OneShotHarness, Reply, UpstreamRequest, as_json
+from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.http_client import Response
 
 RELAY = RelayClient("the relay", "http://h:8767", token="t")
@@ -206,6 +206,7 @@ def test_a_server_without_ranges() -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
+        (REFUSED, "the relay at http://h:8767 cannot be reached: connection refused"),
         ((404, b""), "the relay has no such file: a token lasts a day, and no longer than the relay runs"),
         ((401, b""), PAIRED[ServiceFault.UNAUTHORIZED]),
         (Response(206, Headers([(b"content-range", b"bytes 0-4/5")]), b""), "the relay sent an empty piece: try again"),
