@@ -378,14 +378,18 @@ class _CallConsent:
     _approvals: ApprovalMemory
 
     @property
+    def session_id(self) -> str:
+        """Return the id of the chat that the call belongs to."""
+        return self._attempt.turn.session_id
+
+    @property
     def turn(self) -> TurnConsent:
         """Return the consent state of the call's turn."""
         return self._attempt.state
 
     def request(self, effect: Effect, tree: ScreenTree) -> Flow[None]:
         """Obtain the owner's consent to an effect, stored or requested, and record it, or raise `ToolError`."""
-        session_id = self._attempt.turn.session_id
-        if not (yield from self._approvals.remembers(session_id, pattern_of_effect(effect))):
+        if not (yield from self._approvals.remembers(self.session_id, pattern_of_effect(effect))):
             yield from self._ask(self._attempt, build_effect_request(effect, self._attempt.call), effect)
         self._attempt.state.grant(effect, tree)
 

@@ -123,6 +123,11 @@ class CallConsent(Protocol):
     """Access of one running tool call to the owner's consent."""
 
     @property
+    def session_id(self) -> str:
+        """Return the id of the chat that the call belongs to."""
+        ...
+
+    @property
     def turn(self) -> TurnConsent:
         """Return the consent state of the turn that the call belongs to."""
         ...

@@ -69,6 +69,7 @@ class Consent:
 
     turn: TurnConsent
     asked: list[Effect] = field(factory=list)
+    session_id: str = "chat"
 
     def request(self, effect: Effect, tree: ScreenTree) -> Flow[None]:
         yield from ()

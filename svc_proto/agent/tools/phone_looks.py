@@ -37,15 +37,19 @@ GONE = "the screen {look} is too old, or unknown: look again with phone_screen, 
 
 
 class PhoneLooks:
-    """Screens that the model has read from the phones behind one link, each under the number of its look."""
+    """Screens that the model has read from the phones behind one link, each under the number of its look.
 
-    def __init__(self, link: PhoneControl) -> None:
+    A chat refers to its own looks only: what another chat has read is not in its history.
+    """
+
+    def __init__(self, link: PhoneControl, chat: str = "") -> None:
         self._link = link
-        self._looks: OrderedDict[int, tuple[str, PhoneScreen]] = OrderedDict()
+        self._chat = chat  # id of the session whose looks these are; empty: no chat
+        self._looks: OrderedDict[int, tuple[tuple[str, str], PhoneScreen]] = OrderedDict()  # by chat and phone
 
-    def over(self, link: PhoneControl) -> PhoneLooks:
-        """Return a `PhoneLooks` that sends over another link to the same phones, and shares the looks of this one."""
-        other = PhoneLooks(link)
+    def over(self, link: PhoneControl, chat: str) -> PhoneLooks:
+        """Return the looks of a chat, which sends over another link to the same phones. All chats share the numbers."""
+        other = PhoneLooks(link, chat)
         other._looks = self._looks
         return other
 
@@ -97,7 +101,7 @@ class PhoneLooks:
     ) -> str:
         """Store a screen as a numbered look and return its text: all rows, or only `rows`."""
         number = next(reversed(self._looks)) + 1 if self._looks else self._first()
-        self._looks[number] = (device, screen)
+        self._looks[number] = ((self._chat, device), screen)
         while len(self._looks) > MAX_LOOKS:
             self._looks.popitem(last=False)
         head = screen_head(number, screen, settled=settled)
@@ -108,19 +112,19 @@ class PhoneLooks:
     def latest(self, device: str) -> tuple[int, PhoneScreen] | None:
         """Return number and screen of the newest look at a phone; None without one."""
         for number, (owner, screen) in reversed(self._looks.items()):
-            if owner == device:
+            if owner == (self._chat, device):
                 return number, screen
         return None
 
     def screen_of(self, device: str, look: int | None) -> PhoneScreen | None:
         """Return the screen of a look by its number; without one, that of the newest look at the phone, or None.
 
-        Raises `ToolError` if no stored look at this phone has the number.
+        Raises `ToolError` if no stored look of this chat at this phone has the number.
         """
         if look is None:
             newest = self.latest(device)
             return None if newest is None else newest[1]
-        if look not in self._looks or self._looks[look][0] != device:
+        if look not in self._looks or self._looks[look][0] != (self._chat, device):
             raise ToolError(GONE.format(look=look))
         return self._looks[look][1]
 

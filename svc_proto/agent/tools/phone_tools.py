@@ -103,7 +103,7 @@ def _consenting_tools(link: RelayPhoneControl, brand: Brand) -> tuple[Tool, ...]
 
     def with_consent(row: PhoneTool, consent: CallConsent) -> Tool:
         control = ConsentingPhoneControl(link, consent)
-        return _tool(row, actions.over(control), control, brand)
+        return _tool(row, actions.over(control, consent.session_id), control, brand)
 
     return tuple(
         evolve(_tool(row, actions, link, brand), with_consent=partial(with_consent, row)) for row in PHONE_TOOLS

@@ -34,10 +34,10 @@ class TouchActions:
         self.link = link
         self.looks = PhoneLooks(link)
 
-    def over(self, link: PhoneControl) -> Self:
-        """Return the same acts over another link to the same phones, with the same looks."""
+    def over(self, link: PhoneControl, chat: str) -> Self:
+        """Return the same acts over another link to the same phones, with the looks of a chat."""
         other = type(self)(link)
-        other.looks = self.looks.over(link)
+        other.looks = self.looks.over(link, chat)
         return other
 
     # --- touching -------------------------------------------------------------------------------------------------

@@ -134,6 +134,22 @@ def test_a_reference_is_bound_to_its_look() -> None:
     look(plan, still(button("Ada"), button("Bo")))
 
 
+def test_a_chat_refers_to_its_own_looks() -> None:
+    def plan(looks: PhoneLooks, phone: ScriptedPhone) -> Flow[None]:
+        one, other = (looks.over(cast("PhoneControl", phone), chat) for chat in ("one", "other"))
+        first = yield from one.read("")
+        seen = int(one.show("", first).split()[1])
+        phone.screen = still(button("Newcomer"), button("Ada"))
+        now = yield from other.read("")
+        newest = int(other.show("", now).split()[1])
+        assert (newest, one.latest("")) == (seen + 1, (seen, first))
+        assert one.resolve("", "0", None, now).texts == ("Ada",)
+        with pytest.raises(ToolError, match=f"the screen {newest} is too old, or unknown"):
+            one.resolve("", "0", newest, now)
+
+    look(plan, still(button("Ada"), button("Bo")))
+
+
 def test_found_rows_are_a_look() -> None:
     def plan(looks: PhoneLooks, phone: ScriptedPhone) -> Flow[str]:
         screen = yield from looks.read("")
