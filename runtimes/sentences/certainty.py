@@ -8,7 +8,7 @@ nor message. A name with a dot inside counts as an address, and is plausible.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from attrs import frozen
 
@@ -36,6 +36,7 @@ _NUMBER = re.compile(r"\+?\d[\d ()./-]{4,}\d(?!\w)")  # at the start of a text m
 _INNER_END = re.compile("[?!;\uff1f\uff01\uff1b](?=.*\\w)")  # the end of a sentence before another one
 _ARTICLE = re.compile(r"^(?:the|my|der|die|das|dem|den|le|la|les|mon|ma|el|los|las|mi) |^l'")  # in all languages
 _COMMA = re.compile("[,\uff0c]")  # no app has one in its name
+_FILLERS = ("before", "behind")
 _LETTER = re.compile(r"\w")
 
 
@@ -46,6 +47,8 @@ class Certainty:
     code: str
     labels: re.Pattern[str]  # skipped words that can be a part of a label
     channels: re.Pattern[str]  # ways of sending
+    before: re.Pattern[str]  # at the start of a folded name: words that fill a sentence, and no part of the name
+    behind: re.Pattern[str]  # the same, at its end
     first: re.Pattern[str]  # words that begin no name
     last: re.Pattern[str]  # words that end no name
     inside: re.Pattern[str]  # words that no name has
@@ -70,6 +73,15 @@ class Certainty:
         if first is not None:
             end += after.places[first.end() - 1] + 1
         return start, end
+
+    def trimmed(self, name: str) -> str:
+        """Return a name without the words at its ends that only fill a sentence; unchanged if nothing else is left."""
+        folded = self._fold(name)
+        start, end = self.before.match(folded.text), self.behind.search(folded.text)
+        first, last = start.end() if start else 0, end.start() if end else len(folded.text)
+        if first >= last:
+            return name
+        return name[folded.places[first] : folded.places[last - 1] + 1].strip(TRIMMED) or name
 
     def with_channel_cut(self, slots: Mapping[str, str]) -> dict[str, str]:
         """Return the slots of a text message; a way of sending, such as "by text", is cut between name and message.
@@ -186,13 +198,20 @@ class Certainty:
         return fold(text, self.code)
 
 
-def load_certainty(code: str, table: Mapping[str, list[str]], nouns: Mapping[str, frozenset[str]]) -> Certainty:
-    """Return the rules of a language from the section `certain` of its file."""
+def load_certainty(
+    code: str, table: Mapping[str, list[str]], nouns: Mapping[str, frozenset[str]], polite: Iterable[str]
+) -> Certainty:
+    """Return the rules of a language from the section `certain` of its file, with the polite words of the language."""
+    glue = "" if code == "zh" else "[ ,]+"
+    courtesy = [re.escape(fold(each, code).text) for each in polite]
+    before, behind = ("|".join((*(fold_pattern(each, code) for each in table[name]), *courtesy)) for name in _FILLERS)
     channels = "|".join(fold_pattern(each, code) for each in table["channels"])
     ways = rf"(?:{channels})" if code == "zh" else rf"(?<!\w)(?:{channels})(?!\w)"
     return Certainty(
         code=code,
         channels=re.compile(ways),
+        before=re.compile(rf"(?:(?:{before}){glue})+(?=.)"),
+        behind=re.compile(rf"(?:{glue}(?:{behind}))+$"),
         nouns=nouns,
         exceptions=word_pattern(table["except"], code),
         **{

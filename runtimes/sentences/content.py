@@ -27,6 +27,7 @@ SLOTS: Mapping[str, str] = {
     "tap": "text",
 }
 REPORTED = ("send_text", "remember")  # intents whose text can begin with a conjunction that is no part of it
+CHINESE_WORD = 4  # characters of a Chinese text that counts as a single word
 MAX_NAME = 4  # words before a conjunction that can be a name
 _COLON = re.compile("[:\uff1a]\\W*$")
 _QUOTED = re.compile(r'["“”„«「『]\s*(.*?[^\s"“”„«»「」『』].*?)\s*["“”»」』]')
@@ -40,6 +41,7 @@ class ContentRules:
 
     code: str
     conjunction: re.Pattern[str]  # at the start of a folded text: it is no part of a message or a note
+    stays: re.Pattern[str]  # at the start of a folded text: a conjunction that the clause behind it needs
     joined: re.Pattern[str]  # a conjunction between a name and a message, in folded text
     kept: re.Pattern[str]  # as it is written: a text that begins with what looks like a conjunction
     unsure: re.Pattern[str]  # as it is written: where a text may begin with what looks like a conjunction
@@ -51,6 +53,7 @@ class ContentRules:
     asked: re.Pattern[str]  # conjunctions of an indirect question, with which no search begins
     last: re.Pattern[str]  # at the end of a folded text: more words belong to it
     courtesy: re.Pattern[str]  # at an edge of a search: it is no part of it
+    closing: re.Pattern[str]  # at the end of a folded text: it may belong to the request
     ending: re.Pattern[str]  # courtesy and thanks at the end of a search
     target: re.Pattern[str]  # fields; typed text that names one may name where to type
     lead: re.Pattern[str]  # at the start of a label: it is hardly a part of it
@@ -82,7 +85,7 @@ class ContentRules:
             return None if is_clause or self._ends_early(value, text) else {**slots, slot: value}
         start, is_certain = self._start_of(text, start)
         value = value if text.startswith(value, start) else text[start : text.find(value, start) + len(value)]
-        is_literal = _COLON.search(text[:start]) is not None or text[:start].rstrip()[-1:] in tuple(_OPENING)
+        is_literal = self._is_literal(text[:start])
         is_led = self.led.search(fold(text[:start], self.code).text) is not None
         edged = self.content(intent, value, is_literal=is_literal, is_led=is_led) if is_certain else None
         is_whole = is_literal and _QUOTES.search(value) is None
@@ -116,6 +119,27 @@ class ContentRules:
             begins_early |= self.timed.match(fold(self._stripped(value, self.courtesy), self.code).text) is not None
         return None if found or begins_early or not value else value
 
+    def is_certain(self, intent: str, value: str, before: str) -> bool:
+        """Report whether the own words `value` of a sentence certainly begin and end there.
+
+        They do in quotation marks and behind a colon. Other words do not if their end may belong to the request. They
+        must be a single word or follow a word that leads to them; in a text message, a conjunction does not if it
+        stays. `before` is the part of the sentence before them.
+        """
+        if self._is_literal(before):
+            return True
+        folded = fold(value, self.code).text
+        if self.closing.search(folded):
+            return False
+        if self.stays.match(folded):
+            return intent != "send_text"
+        is_single = len(folded) <= CHINESE_WORD if self.code == "zh" else " " not in folded
+        return is_single or self.led.search(fold(before, self.code).text) is not None
+
+    @staticmethod
+    def _is_literal(before: str) -> bool:
+        return _COLON.search(before) is not None or before.rstrip()[-1:] in tuple(_OPENING)
+
     def _ends_with_field(self, rest: str) -> bool:
         """Report whether a text of a few words is followed by the field that it is typed into."""
         folded = fold(rest, self.code).text
@@ -131,7 +155,7 @@ class ContentRules:
         if found is None or len(folded.text[: found.start()].split()) > MAX_NAME or found.end() >= len(folded.text):
             return None
         start, conjunction = folded.places[found.end()], folded.places[found.start(1)]
-        if self.code == "de":  # the clause behind "dass" is no sentence without it
+        if self.stays.match(found[1]):
             start = conjunction
         elif any(each.match(rest, conjunction) for each in (self.kept, self.unsure)):
             return None
@@ -197,6 +221,7 @@ def load_content(code: str, table: Mapping[str, Sequence[str]]) -> ContentRules:
     return ContentRules(
         code=code,
         conjunction=re.compile(rf"(?:{joins})[ ,]*"),
+        stays=words("stays"),
         joined=re.compile(rf"[ ,]+({joins})[ ,]*" if code != "zh" else "(?!)()"),
         kept=re.compile(rf"{start}(?:{any_of('kept', written=True)}){word}", re.IGNORECASE),
         unsure=re.compile(rf"{start}(?:{any_of('unsure', written=True)}){word}", re.IGNORECASE),
@@ -207,6 +232,7 @@ def load_content(code: str, table: Mapping[str, Sequence[str]]) -> ContentRules:
         led=re.compile(rf"{start}(?:{any_of('led')})$"),
         asked=words("asked"),
         last=words("last"),
+        closing=re.compile(rf"{start}(?:{any_of('closing')})$"),
         courtesy=re.compile(rf"{start}(?:{any_of('courtesy')}){word}[ ,]*"),
         ending=re.compile(rf"{start}(?:{any_of('courtesy')}|{any_of('thanks')}){word}[ ,]*"),
         target=words("target"),

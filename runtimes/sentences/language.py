@@ -13,27 +13,35 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
 from attrs import field, frozen
 from hassil import Intents, recognize_all
 from hassil.models import MatchEntity
 from hassil.recognize import RecognizeResult
-from unicode_rbnf import RbnfEngine
 
+from runtimes.sentences.addresses import find_address
 from runtimes.sentences.certainty import Certainty, load_certainty
 from runtimes.sentences.chinese import simplify
 from runtimes.sentences.content import ContentRules, load_content, quoted_parts
 from runtimes.sentences.folding import OWN_WORDS, TRIMMED, Folded, fold, fold_sentence, fold_template, word_pattern
+from runtimes.sentences.matches import Score, fixed_value, is_bare_setting, is_in_place, score, with_skipped
+from runtimes.sentences.number_words import number_words
 from runtimes.sentences.refusal import ANSWERS, SentenceRefusal
 from runtimes.sentences.suggestions import ROTATION, Suggestions, is_slip, template_words, words_of
 from svc_proto.agent.sentences import PhoneSetting
 
-__all__ = ["Language", "Score", "load_language"]
+__all__ = ["Language", "load_language"]
 
-Score: TypeAlias = tuple[int, int, int, str]
-
+NAMES = ("app", "site", "place")  # slots that may have words at their ends that fill a sentence
+CONFIRMED: Mapping[str, str] = {  # slots of own words that the owner confirms unless their edges are certain
+    "send_text": "message",
+    "remember": "text",
+    "type": "text",
+    "clipboard_write": "text",
+    "find_text": "query",
+}
 LABELS = ("app",)  # slots that can begin or end with a word that is skipped elsewhere
 WHOLE = OWN_WORDS | {"query", "destination"}  # slots of which no clause is left out
 WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place", "destination")
@@ -45,11 +53,9 @@ FAR = ("far_down", "far_up")  # templates that scroll to an end
 ENDED: Mapping[str, tuple[str, ...]] = {"send_text": ("message", "rest"), "remember": ("text",), "type": ("text",)}
 SAYING = ("说", "讲")  # Chinese conjunctions between a name and a message
 SHORTEST_NUMBER = 5  # digits of a telephone number in words
-MAX_NUMBER = 100  # the highest number that is known as a word
 TYPED = 8  # words of a text that are compared with each known word
 _CLAUSES = re.compile(r"(?:[^,.;!?。\uff01\uff1f\uff1b]|\.(?=\w))+")  # the dot of an address ends no clause
 _WORD = re.compile(r"[\w-]+")
-_GUESS = "吧"  # of Chinese: ends a guess, or a mild request
 
 
 @frozen(kw_only=True)
@@ -103,24 +109,24 @@ class Language:
         if best is None:
             return None
         result, candidate = best
-        score, template = _score(result, candidate), result.intent.name
+        rank, template = score(result, candidate), result.intent.name
         name = SUGGESTED.get(template, template)
         slots, unguarded, start = self._slots_of(result, candidate, text)
         if template in SUGGESTED and quoted_parts(text) != [slots.get("query")]:
-            return score, name, None
+            return rank, name, None
         if self._chooses_app(name, self._fold(text[candidate.places[-1] + 1 :])):
-            return score, name, None
+            return rank, name, None
         # A question about a setting may have the form of a statement, since its answer changes nothing.
         written = text[whole.places[0] :].lower()
         written = simplify(written) if self.code == "zh" else written
         is_statement = name != "check_setting" and self.patterns["other"].search(written) is not None
         if is_statement or self.refusal.is_no_request(whole, unguarded, slots, name):
-            return score, name, None
+            return rank, name, None
         if any(entity.is_wildcard for entity in result.entities_list) and not self._is_certain(name, slots):
-            return score, name, None
-        if is_question and _is_bare_setting(name, result, candidate.text):
-            return score, "check_setting", {"setting": slots["setting"]}
-        return score, name, self._with_rest(self.content.settled(name, slots, text, start), text)
+            return rank, name, None
+        if is_question and is_bare_setting(name, result, candidate.text):
+            return rank, "check_setting", {"setting": slots["setting"]}
+        return rank, name, self._with_rest(self.content.settled(name, slots, text, start), text)
 
     def _chooses_app(self, intent: str, behind: Folded) -> bool:
         """Report whether words behind a request to open or list apps may name the apps that are meant.
@@ -162,22 +168,16 @@ class Language:
         first = 0
         for entity in result.entities_list:
             if entity.text_span is None or not (entity.is_wildcard or entity.name == "app"):
-                slots[entity.name] = _fixed_value(entity)
+                slots[entity.name] = fixed_value(entity)
                 continue
             start, end = candidate.span(*entity.text_span)
             if entity.name in UNGUARDED and entity.text_span[0]:  # a negation or condition can stand before it
                 unguarded |= set(range(start, end))
             start, end = self._place_of(name, entity, candidate, text)
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(TRIMMED))
-            if entity.name in LABELS or (name, entity.name) == ("tap", "text"):
-                region = self._region_of(entity, candidate, text, end)
-                longer = slice(*self.certainty.with_label_words(text, (start, end), region))
-                if longer != slice(start, end):
-                    slots |= {entity.name: text[longer].strip(TRIMMED), "short": slots[entity.name]}
-                start = longer.start
-                all_words = text[region[0] : max(region[1], candidate.places[-1] + 1)].strip(TRIMMED)
-                if name == "tap" and all_words != slots["text"]:
-                    slots["long"] = all_words
+            if entity.name in NAMES or (name, entity.name) == ("tap", "text"):
+                slots["short"] = self.certainty.trimmed(slots[entity.name])
+                start = self._add_label(name, entity, candidate, text, (start, end), slots)
             if entity.name in WHOLE:
                 first = start
         if name in ("call", "send_text") and "name" in slots:
@@ -191,20 +191,47 @@ class Language:
             slots = self.certainty.with_channel_cut(slots)
         return slots, unguarded, first
 
+    def _add_label(
+        self,
+        intent: str,
+        entity: MatchEntity,
+        candidate: Folded,
+        text: str,
+        span: tuple[int, int],
+        slots: dict[str, str],
+    ) -> int:
+        """Add the longer forms of the name of an app, or of a text to tap, with the skipped words beside it.
+
+        `span` is its place in `text`. Remove the slot `short` if it is no shorter. Return where the name begins.
+        """
+        start, end = span
+        if entity.name in LABELS or intent == "tap":
+            region = self._region_of(entity, candidate, text, end)
+            longer = slice(*self.certainty.with_label_words(text, span, region))
+            if longer != slice(start, end):
+                slots[entity.name] = text[longer].strip(TRIMMED)
+            start = longer.start
+            all_words = text[region[0] : max(region[1], candidate.places[-1] + 1)].strip(TRIMMED)
+            if intent == "tap" and all_words != slots["text"]:
+                slots["long"] = all_words
+        if slots["short"] == slots[entity.name]:
+            del slots["short"]
+        return start
+
     def _region_of(self, entity: MatchEntity, candidate: Folded, text: str, end: int) -> tuple[int, int]:
         """Return the place of a label with the skipped words beside it; `end` is where the label ends.
 
         The words behind an app are no part of its name if a clause that gives a reason follows them.
         """
         assert entity.text_span is not None
-        region = _with_skipped(candidate, entity.text_span, len(text))
+        region = with_skipped(candidate, entity.text_span, len(text))
         is_followed = bool(self._fold(text[end : region[1]]).without(self.patterns["skipped"]).text)
         return (region[0], end) if entity.name in LABELS and is_followed else region
 
     def _place_of(self, intent: str, entity: MatchEntity, candidate: Folded, text: str) -> tuple[int, int]:
         """Return the place of a free text in the sentence, with the skipped words beside it that are a part of it."""
         assert entity.text_span is not None
-        span, region = candidate.span(*entity.text_span), _with_skipped(candidate, entity.text_span, len(text))
+        span, region = candidate.span(*entity.text_span), with_skipped(candidate, entity.text_span, len(text))
         if entity.name not in WHOLE or intent == "tap":
             return span
         start, end = self.content.with_skipped(text, span, region)
@@ -222,6 +249,16 @@ class Language:
         if not ended or not end or self.patterns["asks"].search(self._fold(text[: -len(slots[ended[0]])]).text):
             return slots
         return {**slots, **{slot: slots[slot] + end for slot in ended}}
+
+    def has_certain_edges(self, intent: str, slots: Mapping[str, str], text: str) -> bool:
+        """Report whether the user's own words in the slots, which may be stored or sent, certainly begin and end there.
+
+        They do not if they have words that correct the request.
+        """
+        value = slots.get(CONFIRMED.get(intent, ""), "")
+        before = text[: text.rfind(value)]
+        is_corrected = self.patterns["correction"].search(self._fold(value).text) is not None
+        return not value or (self.content.is_certain(intent, value, before) and not is_corrected)
 
     def _spoken_number(self, name: str) -> str:
         """Return the digits of a telephone number whose digits are words; any other name unchanged."""
@@ -261,15 +298,20 @@ class Language:
         """Return examples of this language for a text, the likeliest first; see `Suggestions.nearest`.
 
         If the text matches a template, the first ones include the example of its intent, if any. An app's name in the
-        text leads to an example with that name, which comes first, unless a word of the name belongs to another act.
+        text leads to an example with that name, which comes first, unless a word of the name belongs to another act. So
+        does a web address.
         """
         folded = self._fold(text)
         match = self.match(text, is_question=False)
         likely = "" if match is None else match[1]
-        found = self._suggestions.nearest(folded.without(self.patterns["polite"]).text, folded.text, likely)
+        plain = folded.without(self.patterns["polite"])
+        plain = plain.without(self.patterns["small"]) if self.code != "zh" else plain
+        found = self._suggestions.nearest(plain.text, folded.text, likely)
         if self.head(text) == "calendar":
             named = self.app_example.format(name=self.labels["calendar"])
             return named, *(each for each in found if each not in (named, self.examples[0]))
+        if address := find_address(text):
+            return self.app_example.format(name=address), *(each for each in found if each != self.examples[0])
         app = self.app_pattern.search(folded.text)
         if app is None or words_of(app[0]) & self._words_of_other_acts:
             return found
@@ -305,7 +347,6 @@ class Language:
         of_setting = {
             fold(word, self.code).text: each.value for each in PhoneSetting for word in self.words[each.value]
         }
-        of_setting = {fold(word, self.code).text: "wifi" for word in self.network} | of_setting
         of_setting |= {fold(word, self.code).text: ROTATION for word in self.rotation}
         return Suggestions(
             code=self.code,
@@ -313,6 +354,7 @@ class Language:
             vocabulary=self.vocabulary,
             setting_examples=self.setting_examples,
             setting_names=of_setting,
+            network_names={fold(word, self.code).text: "wifi" for word in self.network},
             states=self.states,
             negation=self.patterns["negation"],
         )
@@ -321,7 +363,7 @@ class Language:
         return fold_sentence(text, self.code)
 
     def _best(self, whole: Folded) -> tuple[RecognizeResult, Folded] | None:
-        return min(self._candidates(whole), key=lambda found: _score(*found), default=None)
+        return min(self._candidates(whole), key=lambda found: score(*found), default=None)
 
     def _without_greeting(self, whole: Folded) -> Folded:
         """Return the text without a greeting before the request; the text itself if it has none, or nothing else."""
@@ -332,17 +374,17 @@ class Language:
     def _candidates(self, whole: Folded) -> Iterator[tuple[RecognizeResult, Folded]]:
         """Yield the best match of the templates without free text; if there is none, matches of the other templates."""
         polite = whole.without(self.patterns["polite"])
-        main = self._main_clause(polite)
+        main, full = self._main_clause(polite), self._main_clause(whole)
         small = self.patterns["small"]
         closed = [*self._all((whole, polite), self.closed)]
         if not any(candidate.text == polite.text for _, candidate in closed):
             without = self._all((polite.without(small),), self.closed)
             closed += [each for each in without if each[0].intent.name not in FAR]  # "a bit" is not far
-        if main is not polite:
-            shorter = self._all((main, main.without(small)), self.closed)
+        if main is not polite or full is not whole:
+            shorter = self._all((full, main, main.without(small)), self.closed)
             closed += [each for each in shorter if each[0].intent.name != "greeting"]  # no request is only greeted
         if closed:
-            yield closed[0] if len(closed) == 1 else min(closed, key=lambda found: _score(*found))
+            yield closed[0] if len(closed) == 1 else min(closed, key=lambda found: score(*found))
             return
         yield from self._all((whole, polite), self.open)
         for found in self._all((main,), self.open) if main is not polite else ():
@@ -352,7 +394,7 @@ class Language:
     def _all(self, texts: Iterable[Folded], intents: Intents) -> Iterator[tuple[RecognizeResult, Folded]]:
         for candidate in {each.text: each for each in texts if each.text}.values():
             for result in recognize_all(candidate.text, intents, language=self.code):
-                if _is_in_place(result, candidate):
+                if is_in_place(result, candidate):
                     yield result, candidate
 
     def _main_clause(self, text: Folded) -> Folded:
@@ -386,8 +428,8 @@ class Language:
 
 
 def load_language(code: str) -> Language:
-    """Return the language with this code, loaded from its file of this package."""
-    found: dict[str, Any] = _read(code)
+    """Return the language with this code, loaded from its files of this package: the templates and the texts."""
+    found: dict[str, Any] = _read(code) | _read(f"{code}_texts")
     settings: dict[str, list[str]] = found["settings"]
     kinds: dict[str, list[str]] = found["kinds"]
     replies = {key: text for key, text in found["replies"].items() if isinstance(text, str)}
@@ -404,8 +446,8 @@ def load_language(code: str) -> Language:
     known_apps = [*(word for names in kinds.values() for word in names), *_read("apps")]
     lists["kind"] = {"values": [_value(word, word, code) for word in known_apps]}
     rules = {name: fold_template(rule, code) for name, rule in found["rules"].items()}
-    numbers = _number_words(code, found["numbers"])
-    amounts = _number_words(code, found["numbers"] | found["amounts"])  # before a unit, an article is a number too
+    numbers = number_words(code, found["numbers"])
+    amounts = number_words(code, found["numbers"] | found["amounts"])  # before a unit, an article is a number too
     for slot, low, high in (("hour", 0, 24), ("minute", 0, 59), ("percent", 0, 100), ("amount", 1, 600)):
         lists[f"{slot}_digits"] = {"range": {"from": low, "to": high, "words": False}}
         choice = amounts if slot == "amount" else numbers
@@ -435,7 +477,7 @@ def load_language(code: str) -> Language:
         name: word_pattern(found["skip"][name], code) for name in ("polite", "small", "reason", "because", "asks")
     }
     patterns |= {name: word_pattern(found["refuse"][name], code) for name in ("several", "pronoun", "object", "joins")}
-    for name in ("guard", "when", "acts", "relative", "things", "screen", "web", "which"):
+    for name in ("guard", "when", "acts", "relative", "things", "screen", "web", "which", "correction"):
         patterns[name] = re.compile("|".join(fold_template(each, code) for each in found["refuse"][name]) or "(?!)")
     patterns["skipped"] = word_pattern([*found["skip"]["polite"], *found["skip"]["small"]], code)
     patterns["negation"] = re.compile(fold_template(found["refuse"]["guard"][0], code))
@@ -447,7 +489,6 @@ def load_language(code: str) -> Language:
     named = {
         **settings,
         **kinds,
-        "relation": found["relations"],
         **{f"bar_{bar}": names for bar, names in found["bars"].items()},
     }
     words = {key: tuple(word.casefold() for word in names) for key, names in named.items()}
@@ -478,7 +519,7 @@ def load_language(code: str) -> Language:
         states={name: re.compile("|".join(each)) for name, each in found["states"].items()},
         heads={name: re.compile("|".join(each)) for name, each in found["heads"].items()},
         rotation=tuple(found["rotation"]),
-        certainty=load_certainty(code, found["certain"], nouns),
+        certainty=load_certainty(code, found["certain"], nouns, found["skip"]["polite"]),
         content=load_content(code, found["content"]),
         refusal=SentenceRefusal(
             code=code, patterns=patterns, settings=tuple(fold(word, code).text for word in every_setting)
@@ -509,75 +550,11 @@ def _value(word: str, key: str, code: str) -> dict[str, str]:
     return {"in": fold(word, code).text, "out": key}
 
 
-def _number_words(code: str, more: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Return the words of the numbers up to `MAX_NUMBER` and of `more`, with their digits, longest first."""
-    engine = RbnfEngine.for_language(code)
-    words = {
-        fold(word.replace("\u00ad", ""), code).text: str(number)
-        for number in range(MAX_NUMBER + 1)
-        for ruleset, word in engine.format_number(number).text_by_ruleset.items()
-        if "financial" not in ruleset and "days" not in ruleset
-    }
-    words |= {fold(word, code).text: str(number) for word, number in more.items()}
-    return sorted(words.items(), key=lambda pair: -len(pair[0]))
-
-
 def _has_free_text(template: str) -> bool:
     return any(f"{{{name}}}" in template for name in WILDCARDS)
-
-
-def _score(match: RecognizeResult, candidate: Folded) -> Score:
-    """Return the rank of a match; the lowest rank is the best.
-
-    It consists of the length of the free text, the number of its slots, the negative length of the compared text, and
-    the intent's name.
-    """
-    free = [entity for entity in match.entities_list if entity.is_wildcard]
-    return sum(len(entity.text) for entity in free), len(free), -len(candidate.text), match.intent.name
-
-
-def _is_in_place(match: RecognizeResult, candidate: Folded) -> bool:
-    """Report whether each free text of a match is the part of the compared text that its place names.
-
-    hassil misplaces a text behind a blank that it ignores. It leaves punctuation out of the text.
-    """
-    return all(
-        entity.text_span is not None and _letters(candidate.text[slice(*entity.text_span)]) == _letters(entity.text)
-        for entity in match.entities_list
-        if entity.is_wildcard
-    )
 
 
 def _app_pattern(names: Iterable[str], code: str) -> re.Pattern[str]:
     found = sorted({fold(name, code).text for name in names}, key=len, reverse=True)
     joined = "|".join(map(re.escape, found))
     return re.compile(rf"({joined})" if code == "zh" else rf"(?<![\w'])({joined})(?![\w'])")
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text))
-
-
-def _is_bare_setting(intent: str, match: RecognizeResult, text: str) -> bool:
-    """Report whether a sentence that would switch a setting may be a question for its state.
-
-    Such a sentence has only a setting and a state, without a verb, or is of the intent `turn_off`, begins with the
-    setting and ends in the Chinese particle `_GUESS`.
-    """
-    if intent == "turn_off" and text.endswith(_GUESS):  # "off, isn't it" or "switch it off", of a setting named first
-        return any(entity.name == "setting" and text.startswith(entity.text) for entity in match.entities_list)
-    if intent != "toggle":
-        return False
-    return len(text.split()) == sum(len(entity.text.split()) for entity in match.entities_list)
-
-
-def _fixed_value(entity: MatchEntity) -> str:
-    return str(int(entity.value)) if isinstance(entity.value, float) else str(entity.value)
-
-
-def _with_skipped(candidate: Folded, span: tuple[int, int], end_of_text: int) -> tuple[int, int]:
-    """Return the place of a free text in the original sentence, extended by the skipped words beside it."""
-    start, end = span
-    first = candidate.places[start - 1] + 1 if start else 0
-    behind = candidate.text[end:].lstrip(" ,;")
-    return first, candidate.places[len(candidate.text) - len(behind)] if behind else end_of_text

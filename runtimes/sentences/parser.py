@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from runtimes.sentences.addresses import address_in, has_dot, is_package
 from runtimes.sentences.folding import OWN_WORDS
 from runtimes.sentences.refusal import ANSWERS
 from runtimes.sentences.suggestions import SHOWN
@@ -38,29 +39,10 @@ MAX_JOINS = 8  # words and marks of a sentence that are tried as the start of a 
 SHOWING = (SentenceIntent.SCREENSHOT, SentenceIntent.READ_SCREEN)  # acts that change nothing
 NOTED = ("remember", "type")  # intents whose text is no appointment; templates may match words of another language
 _LITERAL = re.compile(r"[:\uff1a](?!\d)|[\"“”„«]|(?:^|\s)['\u2018]")
-ADDRESSED = ("app", "site", "place", "destination")  # slots that can have an address
 _END = re.compile(r"[\s.!?…。\uff01\uff1f¡¿]+$")
 _SPANISH = re.compile("[¿¡ñÑ]")  # signs that no other of the languages has
 _MARKS = re.compile("[^?!\uff1f\uff01]+")  # what is no question or exclamation mark
 _MARK = re.compile("[,;!?\uff0c\u3002\uff1b\uff01\uff1f]|\\.(?=\\s)")  # between two sentences or clauses
-_DOT = " (?:dot|punkt|point|punto) |\\s?点\\s?|\\."
-_DOMAIN = re.compile(
-    rf"(?:https?://)?(?:www(?:{_DOT}))?[a-z0-9-]{{1,63}}(?:(?:{_DOT})[a-z0-9-]{{2,63}}){{1,4}}(?:/\S*)?", re.IGNORECASE
-)
-# Words that call a part of a sentence an address, in all languages.
-_PAGE = (
-    "(?:(?:web ?|internet)?(?:site|page|address|seite|adresse)|url|link|lien|enlace|homepage|direcci[oó]n|p[aá]gina)"
-)
-_THIS = "(?:(?:the|this|that|der|die|das|diese|dieser|le|la|cette|ce|el|esta|este|esa|ese|de|del|von|of) |l['\u2019])"
-_CHINESE_PAGE = "(?:[那这]个)?(?:网址|网站|网页|链接|地址|页面|官网|首页)"
-_ADDRESS_WORDS = re.compile(
-    f"(?:{_THIS}*{_PAGE}(?: (?:web|internet|de|del|du|von|of|called|namens))*[: ]+"
-    f"|{_CHINESE_PAGE}[是叫:\uff1a ]*)(?=[a-z0-9])"
-    f"|(?<=[a-z0-9/])(?: {_THIS}*{_PAGE}| th(?:e|is|at)|[ 的]*(?:{_CHINESE_PAGE}|[那这]个))$",
-    re.IGNORECASE,
-)
-_DOTTED = re.compile(r"[a-z0-9]\.[a-z]{2}", re.IGNORECASE)  # a part of an address
-_PACKAGE = re.compile(r"(?:com|org|net|de|io|app)\.[a-z]\w*\.\w+", re.IGNORECASE)
 
 
 class HassilParser:
@@ -95,7 +77,10 @@ class HassilParser:
             return None
         intent, fixed = ALIASES.get(name) or (SentenceIntent(name), {})
         reduced = _reduced(intent, {**ended, **fixed})
-        return None if reduced is None else Sentence(reduced[0], code, reduced[1])
+        if reduced is None:
+            return None
+        is_certain = self._by_code[code].has_certain_edges(name, slots, text)
+        return Sentence(reduced[0], code, reduced[1], whole, is_certain)
 
     def nearest(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Implement `SentenceParser.nearest`."""
@@ -125,9 +110,11 @@ class HassilParser:
         """Implement `SentenceParser.label`."""
         return self._by_code[language].labels[key]
 
-    def message(self, language: str, text: str) -> str | None:
+    def message(self, language: str, text: str) -> tuple[str, bool] | None:
         """Implement `SentenceParser.message`."""
-        return self._by_code[language].content.content("send_text", text)
+        rules = self._by_code[language]
+        found = rules.content.content("send_text", text)
+        return None if found is None else (found, rules.has_certain_edges("send_text", {"message": found}, text))
 
     def kinds_of(self, text: str) -> tuple[str, ...]:
         """Implement `SentenceParser.kinds_of`."""
@@ -172,11 +159,13 @@ def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[Sentence
     Return None for a place to open that is no address.
     """
     match intent:
-        case SentenceIntent.OPEN_APP | SentenceIntent.OPEN_URL | SentenceIntent.NAVIGATE if address := _address_of(
+        case SentenceIntent.OPEN_APP | SentenceIntent.OPEN_URL | SentenceIntent.NAVIGATE if address := address_in(
             slots
         ):
             return SentenceIntent.OPEN_URL, {"url": address}
-        case SentenceIntent.OPEN_URL if "place" in slots or _DOTTED.search(slots["site"]):
+        case SentenceIntent.OPEN_URL if "place" in slots or has_dot(slots["site"]):
+            return None
+        case SentenceIntent.OPEN_APP if has_dot(slots["app"]) and not is_package(slots["app"]):
             return None
         case SentenceIntent.OPEN_URL:
             return SentenceIntent.WEB_SEARCH, {"query": slots["site"]}
@@ -189,16 +178,6 @@ def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[Sentence
             return intent, {"seconds": str(sum(int(slots.get(unit, 0)) * each for unit, each in units.items()))}
         case _:
             return intent, dict(slots)
-
-
-def _address_of(slots: Mapping[str, str]) -> str:
-    """Return the address in an app, a site, a place or a destination, without the words that call it one; else ""."""
-    text = next((slots[name] for name in ADDRESSED if name in slots), "")
-    text = _ADDRESS_WORDS.sub("", text)
-    if _DOMAIN.fullmatch(text) is None or _PACKAGE.fullmatch(text) is not None:
-        return ""
-    plain = re.sub(_DOT, ".", text.lower())
-    return plain if plain.startswith("http") else f"https://{plain}"
 
 
 def _time_of_day(slots: Mapping[str, str]) -> str:

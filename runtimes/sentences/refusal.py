@@ -12,6 +12,7 @@ from runtimes.sentences.suggestions import is_slip
 
 __all__ = ["ANSWERS", "SentenceRefusal"]
 
+STORED = ("send_text", "remember", "type", "clipboard_write")  # intents whose own words the owner confirms
 MESSAGES = ("send_text", "remember")  # intents whose own words can name other acts
 TIMED = ("alarm", "timer", "web_search")  # intents that a time belongs to
 ANSWERS = frozenset(  # intents that change nothing, so that only a negation is refused
@@ -49,7 +50,10 @@ class SentenceRefusal:
         text = "".join(
             " " if place in unguarded else letter for letter, place in zip(whole.text, whole.places, strict=True)
         )
+        is_corrected = self.patterns["correction"].search(text if intent in STORED else whole.text) is not None
         text = self.patterns["settings"].sub(" ", text)
+        if is_corrected and intent not in ANSWERS:
+            return True
         if intent in ANSWERS:
             return self.patterns["negation"].search(text) is not None
         if intent == "navigate" and self.patterns["settings"].search(self._fold(slots["destination"]).text):
@@ -62,18 +66,25 @@ class SentenceRefusal:
             return True
         if slots.get("percent") not in (None, "0", "100") and self.patterns["relative"].search(text):
             return True
-        for slot in PERSONS:
-            person = self._fold(slots.get(slot, "")).text
-            if slot == "rest":
-                person = person[: HEAD + 1] if self.code == "zh" else " ".join(person.split()[:HEAD])
-            if person and (self.patterns["several"].search(person) or self.patterns["pronoun"].match(person)):
-                return True
+        if self._names_no_person(slots):
+            return True
         app = self._fold(slots.get("app", "")).text if intent == "open_app" else ""
         if app and (self.patterns["settings"].search(app) or self._is_mistyped_setting(app)):
             return True
         if self._is_part_of_phone(whole.text, slots, intent):
             return True
         return intent == "tap" and self.patterns["object"].match(self._fold(slots["text"]).text) is not None
+
+    def _names_no_person(self, slots: Mapping[str, str]) -> bool:
+        """Report whether the recipient of a call or a message is a pronoun, several persons, or corrected."""
+        for slot in PERSONS:
+            person = self._fold(slots.get(slot, "")).text
+            if slot == "rest":
+                person = person[: HEAD + 1] if self.code == "zh" else " ".join(person.split()[:HEAD])
+            is_unclear = self.patterns["several"].search(person) or self.patterns["correction"].search(person)
+            if person and (is_unclear or self.patterns["pronoun"].match(person)):
+                return True
+        return False
 
     def _is_part_of_phone(self, text: str, slots: Mapping[str, str], intent: str) -> bool:
         """Report whether the object of a call, a text or a search is a part of the phone, such as its location.

@@ -46,20 +46,28 @@ class Suggestions:
     vocabulary: Mapping[str, frozenset[str]]  # of the templates, by their name
     setting_examples: Mapping[str, tuple[str, str, str]]  # of each setting: on, off, and the question
     setting_names: Mapping[str, str]  # each folded name with its setting
+    network_names: Mapping[str, str]  # the same of the network, for a text that names no setting
     states: Mapping[str, re.Pattern[str]]  # words of each state, of none (`idiom`), and between two requests (`clause`)
     negation: re.Pattern[str]
     _weights: Mapping[str, float] = field(init=False)  # of each word of all templates
 
     _setting_words: frozenset[str] = field(init=False)
     _setting_pattern: re.Pattern[str] = field(init=False)
+    _network_pattern: re.Pattern[str] = field(init=False)
 
     @_setting_words.default
     def _split_names(self) -> frozenset[str]:
-        return frozenset(word for name in self.setting_names for word in words_of(name))
+        names = (*self.setting_names, *self.network_names)
+        return frozenset(word for name in names for word in words_of(name))
 
     @_setting_pattern.default
     def _join_names(self) -> re.Pattern[str]:
         return word_pattern(self.setting_names, self.code)
+
+    @_network_pattern.default
+    def _join_network_names(self) -> re.Pattern[str]:
+        names = (name for name in self.network_names if name not in self.setting_names)
+        return word_pattern(names, self.code)
 
     @_weights.default
     def _weigh(self) -> dict[str, float]:
@@ -104,11 +112,9 @@ class Suggestions:
         Each setting has the one of the state that its clause names, else the whole text, and else of `on`. It has none
         if the clause has a negation or names both states. A single setting also has its question.
         """
-        named = [
-            (self.setting_names[found[0].strip(" ,")], clause)
-            for clause in self.states["clause"].split(text)
-            for found in self._setting_pattern.finditer(clause or "")
-        ] or [(self.setting_names[found[0].strip(" ,")], text) for found in self._setting_pattern.finditer(text)]
+        clauses = [*filter(None, self.states["clause"].split(text)), text]
+        named = self._named(clauses, self._setting_pattern, self.setting_names)
+        named = named or self._named(clauses, self._network_pattern, self.network_names)
         is_single = len({setting for setting, _ in named}) == 1
         for setting, clause in named:
             states = self._states_of(clause, setting) or (is_single and self._states_of(text, setting)) or ("on",)
@@ -118,6 +124,15 @@ class Suggestions:
                     yield f"{setting} {state}", example, self.vocabulary["toggle"] | self.vocabulary[STATES[state]]
             if is_single:
                 yield setting, question, self.vocabulary["check_setting"]
+
+    @staticmethod
+    def _named(clauses: Iterable[str], pattern: re.Pattern[str], names: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Return each setting that a clause names, with the first such clause."""
+        found = dict[str, str]()
+        for clause in clauses:
+            for name in pattern.findall(clause):
+                found.setdefault(names[name.strip(" ,")], clause)
+        return [*found.items()]
 
     def _states_of(self, text: str, setting: str) -> tuple[str, ...]:
         """Return the states that a text names; both for a negation, which for `ROTATION` means off."""

@@ -34,7 +34,6 @@ COLONS = (":", "\uff1a")
 SEPARATORS = " ,:;\uff0c\uff1a\uff1b"
 _WORD = re.compile(r"\w+")
 _PIECE = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
-_NAME_LIKE = re.compile("[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]")  # the start of a surname that follows a name
 NUMBER = re.compile(r"\+?[0-9][0-9 ()./-]{1,24}")
 
 PLAIN_TOOLS: Mapping[SentenceIntent, tuple[str, Mapping[str, object]]] = {
@@ -106,7 +105,10 @@ class SentenceActions(SettingPages):
     def run(self, sentence: Sentence, call: ToolRunner, show: Callable[[str, str], str]) -> Flow[str]:
         """Run the action of a sentence and return the answer. `show` renders the result of a tool for people."""
         intent, slots = sentence.intent, sentence.slots
+        own = "" if sentence.is_certain else slots.get("text") or slots.get("query", "")
         try:
+            if own and not (yield from self._is_confirmed(call, self._reply(sentence, "confirm", text=own))):
+                return self._reply(sentence, "not_confirmed")
             if intent in SHOWN_TOOLS:
                 name, arguments = SHOWN_TOOLS[intent], {"text": slots["query"]} if "query" in slots else {}
                 return show(name, (yield from call(name, arguments)))
@@ -120,12 +122,12 @@ class SentenceActions(SettingPages):
             return self._reply(sentence, "failed", reason=error.message)
 
     def _open_app(self, sentence: Sentence, call: ToolRunner, reply: str = "opened") -> Flow[str]:
-        name = sentence.slots["app"]
+        name, short = sentence.slots["app"], sentence.slots.get("short", "")
         rows = yield from self._rows("GET", "/get_apps", {}, "apps")
         apps = {row.text("package"): row.text("label") or row.text("package") for row in rows}
         found = self._matching_apps(name, apps)
-        if not found and "short" in sentence.slots:
-            found = self._matching_apps(sentence.slots["short"], apps)
+        if not found and short:
+            name, found = short, self._matching_apps(short, apps)
         if len(found) != 1:
             near = found or _similar(name, apps)
             key = "which_app" if found else "near_app" if near else "no_app"
@@ -150,125 +152,107 @@ class SentenceActions(SettingPages):
     def _tap(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
         """Tap the text of the screen that equals the words of a sentence, else the only one that contains them.
 
-        If several contain them, return the question which one is meant. If none does, let the tool search the words.
+        If several contain them, return the question which one is meant. If none does, return similar sentences.
         """
         nodes = yield from self._rows("GET", "/screen", {}, "nodes")
         shown = [text for node in nodes for text in (node.text("text"), node.text("contentDescription")) if text]
         wanted = [sentence.slots[key] for key in ("long", "text", "short") if key in sentence.slots]
         whole = [text for text in wanted if _plain(text) in map(_plain, shown)]
         part = [text for text in wanted if any(_is_part(_plain(text), _plain(each)) for each in shown)]
-        text = next(iter([*whole, *part]), sentence.slots["text"])
+        text = next(iter([*whole, *part]), "")
+        if not text:
+            problem = self._reply(sentence, "no_text", name=sentence.slots.get("short", sentence.slots["text"]))
+            return "\n- ".join((problem, *self.parser.nearest(sentence.text)[1]))
         found = dict.fromkeys(each for each in shown if _is_part(_plain(text), _plain(each)))
         if not whole and len(found) > 1:
             return self._reply(sentence, "which_text", name=text, found=_listed(found))
-        given = {"text": text} if whole or not found else {"text": next(iter(found))}
+        given = {"text": text if whole else next(iter(found))}
         return (yield from self._act(sentence, call, "phone_tap_text", given))
 
     def _call(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        name = sentence.slots["name"]
-        number, problem = (name, "") if NUMBER.fullmatch(name) else (yield from self._number_of(sentence, name))
+        number, _, problem = yield from self._contact(sentence, call, sentence.slots["name"])
         if problem:
             return problem
         return (yield from self._act(sentence, call, "phone_call", {"number": number}))
 
     def _send_text(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        """Send a text message, after a question with its recipient and its text unless the edges of both are certain.
+
+        A slot `rest` has the name and the message. If there are these slots as well, it is split only if the phone has
+        no contact of that name.
+        """
         slots = sentence.slots
-        name, message = slots.get("name", ""), slots.get("message", "")
-        if not name or ("rest" in slots and not (yield from self._contacts_with(name))):
-            found, behind, is_certain = yield from self._split(slots.get("rest", ""), name)
-            if not is_certain:
-                return self._reply(sentence, "which_split", name=found)
-            if found or not name:
-                is_literal = behind.startswith(COLONS)
-                behind = behind.lstrip(SEPARATORS)
-                name = found
-                message = behind if is_literal else self.parser.message(sentence.language, behind) or ""
+        name, message, is_certain = slots.get("name", ""), slots.get("message", ""), sentence.is_certain
+        if not name or ("rest" in slots and not (yield from self._contacts(name))):
+            name, behind = yield from self._split(slots.get("rest", ""))
+            text = behind.lstrip(SEPARATORS)
+            message, is_certain = self.parser.message(sentence.language, text) or ("", False)
+            if behind.startswith(COLONS):
+                message, is_certain = text, True
         if not message:
             return self._reply(sentence, "no_message", name=name or "Ada")
-        number, problem = (name, "") if NUMBER.fullmatch(name) else (yield from self._number_of(sentence, name))
+        number, name, problem = yield from self._contact(sentence, call, name)
         if problem:
             return problem
+        question = self._reply(sentence, "confirm_message", name=name, text=message)
+        if not is_certain and not (yield from self._is_confirmed(call, question)):
+            return self._reply(sentence, "not_confirmed")
         return (yield from self._act(sentence, call, "phone_send_sms", {"to": number, "body": message}))
 
-    def _split(self, rest: str, whole: str) -> Flow[tuple[str, str, bool]]:
-        """Split a text that begins with a name; return the name, what follows it, and whether that is certain.
+    def _split(self, rest: str) -> Flow[tuple[str, str]]:
+        """Return the name that begins a text, and the words behind it.
 
-        The name is the longest start of at most four words that is a number or a contact. Each Chinese character counts
-        as a word. Without one, it is empty if there is a name `whole`, which is no contact, and else the first word.
-
-        The end of a name is not certain if a shorter start is another contact, if the next word looks like a part of
-        the name, or if just one word of `whole` is behind it. It is not certain either if the contact is found only
-        without a word of relation, which can be the recipient: "text mum Theo is here". This holds for a Chinese name,
-        and for any that is not `whole`, as no conjunction ends it.
+        The name is what a colon follows, else the longest start that is a number or a contact, else the first word. It
+        has at most `MAX_NAME_WORDS` words. Each Chinese character counts as a word.
         """
         ends = [word.end() for word in _PIECE.finditer(rest)][:MAX_NAME_WORDS]
-        colon = next((end for end in ends if rest[:end].endswith(COLONS)), None)
-        found = dict[int, list[str]]()  # the names of the contacts, by the end of a name
-        plain = set[int]()  # ends of names that have no word besides those of a contact
-        for end in reversed([each for each in ends if colon is None or each <= colon]):
+        colon = [end for end in ends if rest[:end].endswith(COLONS)]
+        name = ""
+        for end in (*colon, *reversed(ends)):
             name = rest[:end].strip(SEPARATORS)
-            if NUMBER.fullmatch(name):
-                return name, rest[rest.find(name) + len(name) :].lstrip(), True
-            if rows := (yield from self._contacts(name)):
-                found[end] = [row.text("name") for row in _exact(rows, name)]
-                if _words_of(name) <= _words_of(rows[0].text("name")):
-                    plain.add(end)
-        if not found:
-            first = "" if whole or not ends else rest[: ends[0]].strip(SEPARATORS)
-            return first, rest[rest.find(first) + len(first) :].lstrip(), True
-        end, longest = next(iter(found.items()))
-        name = rest[:end].strip(SEPARATORS)
-        behind = rest[rest.find(name) + len(name) :].lstrip()
-        is_other = any(len(names) == 1 and names != longest for names in found.values())
-        if behind.startswith(COLONS):
-            return name, behind, True
-        is_part = _NAME_LIKE.match(behind) is not None or self._begins_with_relation(behind)
-        is_short = whole.startswith(name) and len(whole[len(name) :].split()) == 1
-        is_related = end not in plain and (name != whole or not name[:1].isascii())
-        return name, behind, not (is_other or is_part or is_short or is_related or colon is not None)
-
-    def _begins_with_relation(self, text: str) -> bool:
-        """Report whether a Chinese text begins with a word of relation, which can be a part of the name before it."""
-        return not text[:1].isascii() and text.startswith(self.parser.words("relation"))
+            if NUMBER.fullmatch(name) or (yield from self._contacts(name)):
+                break
+        return name, rest[rest.find(name) + len(name) :].lstrip()
 
     def _find_contact(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        rows = yield from self._contacts(sentence.slots["name"])
+        name = sentence.slots["name"]
+        rows = (yield from self._contacts(name)) or (yield from self._near_contacts(name))
         if not rows:
-            return self._reply(sentence, "no_contact", name=sentence.slots["name"])
+            return self._reply(sentence, "no_contact", name=name)
         return "\n".join(
             f"{row.text('name')}: {_listed(phone.text('number') for phone in row.objects('phones'))}" for row in rows
         )
 
-    def _number_of(self, sentence: Sentence, name: str) -> Flow[tuple[str, str]]:
-        """Return the first number of the only contact of this name, else of the only one with all its words, and "".
+    def _contact(self, sentence: Sentence, call: ToolRunner, name: str) -> Flow[tuple[str, str, str]]:
+        """Return the first number of the contact of this name, the contact's name, and "".
 
-        Else return "" and the answer that explains why there is no number.
+        A contact that has exactly this name comes before those that have all its words. If there is none, the only
+        contact with one of its words is taken if it has the last one, as in "brother Theo", and if the owner confirms
+        that. A number is returned as it is. Else return the answer that explains why there is no number.
         """
-        rows = _exact((yield from self._contacts(name)), name)
-        if len(rows) != 1:
-            key = "which_contact" if rows else "no_contact"
-            return "", self._reply(sentence, key, name=name, found=_listed(row.text("name") for row in rows))
-        return rows[0].objects("phones")[0].text("number"), ""
+        if NUMBER.fullmatch(name):
+            return name, name, ""
+        rows, key = _exact((yield from self._contacts(name)), name), "which_contact"
+        is_meant = len(rows) == 1
+        if not rows:
+            rows = yield from self._near_contacts(name)
+            key = "near_contact" if rows else "no_contact"
+            if len(rows) == 1 and _words_of(_PIECE.findall(name)[-1]) <= _words_of(rows[0].text("name")):
+                question = self._reply(sentence, "confirm_contact", name=name, found=rows[0].text("name"))
+                is_meant = yield from self._is_confirmed(call, question)
+        if is_meant:
+            return rows[0].objects("phones")[0].text("number"), rows[0].text("name"), ""
+        return "", name, self._reply(sentence, key, name=name, found=_listed(row.text("name") for row in rows))
+
+    def _near_contacts(self, name: str) -> Flow[list[JsonObject]]:
+        """Return the contacts with a number whose names have one of the words of a name."""
+        found = dict[str, JsonObject]()
+        for word in dict.fromkeys(_PIECE.findall(name)[:MAX_NAME_WORDS]):
+            found |= {row.text("name"): row for row in (yield from self._contacts(word))}
+        return list(found.values())
 
     def _contacts(self, name: str) -> Flow[list[JsonObject]]:
-        """Return the contacts with a number whose names have all words of a name.
-
-        If there is none, search the name without a declension of its first word and then without a word of relation,
-        as in "brother Theo". A contact with another such word is a different person.
-        """
-        rows = yield from self._contacts_with(name)
-        relations = self.parser.words("relation")
-        first = name.split(" ")[0]
-        if not rows and first.endswith("n") and first.casefold()[:-1] in relations:
-            rows = yield from self._contacts_with(first[:-1] + name[len(first) :])
-        while not rows and (shorter := _without_relation(name, relations)):
-            others = set(relations) - _words_of(name)
-            name = shorter
-            rows = yield from self._contacts_with(name)
-            rows = [row for row in rows if not _names_any(row.text("name").casefold(), others)]
-        return rows
-
-    def _contacts_with(self, name: str) -> Flow[list[JsonObject]]:
+        """Return the contacts with a number whose names have all words of a name."""
         given = {"query": name, "limit": MAX_CONTACTS}
         rows = yield from self._rows("POST", "/search_contacts", given, "contacts")
         words = _words_of(name)
@@ -354,21 +338,6 @@ class SentenceActions(SettingPages):
 def _exact(rows: list[JsonObject], name: str) -> list[JsonObject]:
     """Return the contacts that have exactly this name; without one, all of them."""
     return [row for row in rows if row.text("name").casefold() == name.casefold()] or rows
-
-
-def _names_any(name: str, words: set[str]) -> bool:
-    """Report whether a name has any of the words; a Chinese one also as a part of a longer word."""
-    parts = set(_WORD.findall(name))
-    return any(word in parts or (not _has_case(word) and word in name) for word in words)
-
-
-def _without_relation(name: str, relations: Iterable[str]) -> str:
-    """Return a name without a word of relation at its start, such as "brother"; "" if it has none, or nothing else."""
-    plain = name.casefold()
-    for word in sorted(relations, key=len, reverse=True):
-        if plain.startswith(f"{word} " if _has_case(word) else word):
-            return name[len(word) :].strip(" .")
-    return ""
 
 
 def _words_of(name: str) -> set[str]:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from svc_proto.agent.phone_consent import StatusSource
 from svc_proto.agent.sentences import Sentence, SentenceParser
+from svc_proto.agent.tools.owner_question import ASK_USER, YES
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
@@ -54,6 +55,10 @@ class SentenceSteps:
         if answer.status >= 400:
             raise ToolError(body.text("error") or str(answer.status))
         return body.objects(key)
+
+    def _is_confirmed(self, call: ToolRunner, question: str) -> Flow[bool]:
+        """Ask the owner, and report whether the answer is yes."""
+        return (yield from call(ASK_USER, {"question": question})) == YES
 
     def _reply(self, sentence: Sentence, key: str, **values: str) -> str:
         return self.parser.reply(sentence.language, key, **values)

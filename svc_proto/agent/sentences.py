@@ -91,6 +91,8 @@ class Sentence:
     intent: SentenceIntent
     language: str  # ISO 639-1
     slots: Mapping[str, str] = field(factory=dict)
+    text: str = ""  # as the user wrote it
+    is_certain: bool = True  # the edges of the user's own words are; else the owner confirms these words
 
 
 class SentenceParser(Protocol):
@@ -124,8 +126,11 @@ class SentenceParser(Protocol):
         """Return the name of a setting, a bar or a kind of app in a language."""
         ...
 
-    def message(self, language: str, text: str) -> str | None:
-        """Return a message without the conjunction that begins it; None if its first words may be no part of it."""
+    def message(self, language: str, text: str) -> tuple[str, bool] | None:
+        """Return a message without the conjunction that begins it, and whether its edges are certain.
+
+        Return None if its first words may be no part of it.
+        """
         ...
 
     def kinds_of(self, text: str) -> tuple[str, ...]:

@@ -103,4 +103,37 @@ def test_no_word_of_the_own_words_is_lost(code: str, full: bool) -> None:
     ],
 )
 def test_edges_of_a_message(language: str, text: str, message: str | None) -> None:
-    assert PARSER.message(language, text) == message
+    found = PARSER.message(language, text)
+    assert (found and found[0]) == message
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_certain"),
+    [
+        ("remember that the code is 12", True),
+        ("remember: the code is 12", True),
+        ('remember "the code is 12"', True),
+        ("remember bread", True),
+        ("remember the code is 12", False),
+        ("remember that the code is 12, keep that for me", False),
+        ("remember that the code is 12, i mean 13", False),
+        ("don't forget my locker number is 212, keep that for me", False),
+        ("copy good day to the clipboard", False),
+        ("is the word good day on the screen", True),
+        ("is a good day on the screen", False),
+        ("schreib Ada, dass ich komme", False),
+        ("merk dir, dass ich komme", True),
+        ("merk dir: ich komme", True),
+        ("note que le code est 12", True),
+        ("note le code est 12, merci", False),
+        ("dile a Ada que llego tarde", True),
+        ("anota el código es 12", False),
+        ("给Ada发短信说我晚点到了", True),
+        ("记住我的车停在B2层", False),
+        ("记住\uff1a我的车停在B2层", True),
+    ],
+)
+def test_edges_of_the_own_words_are_certain_behind_a_mark_or_a_leading_word(sentence: str, is_certain: bool) -> None:
+    found = PARSER.parse(sentence)
+    assert found is not None
+    assert (found.is_certain, found.text) == (is_certain, sentence)

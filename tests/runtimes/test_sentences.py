@@ -14,13 +14,20 @@ import pytest
 import yaml
 
 from runtimes.sentences import HassilParser
+from runtimes.sentences.addresses import find_address
 from runtimes.sentences.folding import fold
 from runtimes.sentences.parser import ALIASES, LANGUAGES, MAX_SENTENCE
 from svc_proto.agent.sentences import PhoneSetting, SentenceIntent
 
 PARSER = HassilParser()
 FOLDER = Path("runtimes/sentences")
-FILES = {code: yaml.load((FOLDER / f"{code}.yaml").read_text("utf-8"), yaml.BaseLoader) for code in LANGUAGES}
+FILES = {
+    code: yaml.load(
+        (FOLDER / f"{code}.yaml").read_text("utf-8") + (FOLDER / f"{code}_texts.yaml").read_text("utf-8"),
+        yaml.BaseLoader,
+    )
+    for code in LANGUAGES
+}
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -159,6 +166,14 @@ def test_nearest_examples_have_the_setting_and_the_direction(row: dict[str, str]
     nearest = PARSER.nearest(row["sentence"])[1]
     assert row["shown"] in nearest
     assert row["hidden"] not in nearest
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("see bbc.co.uk/weather, please", "bbc.co.uk/weather"), ("info@example.org", ""), ("com.android.settings", "")],
+)
+def test_web_address_in_a_text(text: str, address: str) -> None:
+    assert find_address(text) == address
 
 
 @pytest.mark.parametrize(

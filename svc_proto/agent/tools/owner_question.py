@@ -9,7 +9,9 @@ from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 
-__all__ = ["owner_question"]
+__all__ = ["ASK_USER", "YES", "owner_question"]
+
+ASK_USER = "ask_user"
 
 MAX_QUESTION = 500  # characters of a question
 YES, NO = "The user answered yes.", "The user answered no, or did not answer in time."
@@ -23,7 +25,7 @@ NOT_HERE = (
 def owner_question() -> Toolset:
     """Return the toolset of the tool `ask_user`."""
     tool = Tool(
-        name="ask_user",
+        name=ASK_USER,
         description="Ask the user yes or no, and wait. The user may answer in words.",
         parameters=schema(("question",), question={"type": "string"}),
         run=_run_without_consent,
