@@ -18,6 +18,8 @@ from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
     from svc_proto.cli.operator_pairing import NewInvite
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
     from svc_proto.machines.pairing_codes import PairingMeta
     from svc_proto.relay_config import RelayConfig
 
@@ -198,12 +200,15 @@ def _await(
     from svc_proto.cli.wait_for_device import wait_for_device
 
     relay = local_relay(config)
-    wait = OneShotService(lambda engine: wait_for_device(engine, relay, since=since, until=expires_at))
-    print("Waiting for the phone. Ctrl-C ends the wait; the code still works.")
-    try:
+
+    def wait(engine: Engine) -> Flow[str | None]:
+        print("Waiting for the phone. Ctrl-C ends the wait; the code still works.")
         if draw is not None:
             draw()
-        name = run_service(wait, runtime, home=_home(config), client_tls=trust_for(config))
+        return (yield from wait_for_device(engine, relay, since=since, until=expires_at))
+
+    try:  # Ctrl-C is handled while the service runs, so nothing is shown before
+        name = run_service(OneShotService(wait), runtime, home=_home(config), client_tls=trust_for(config))
     finally:  # after Ctrl-C, too: no later program would delete the credentials
         print()
         if spends is not None:
@@ -243,8 +248,6 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
     from svc_proto.basics.errors import Refused
     from svc_proto.cli.operator_output import granted_durations, meta_lines
     from svc_proto.cli.operator_requests import PROBE_TIMEOUT, local_relay, register
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
     from svc_proto.machines.pairing_codes import normalize_code
 
     try:
