@@ -163,6 +163,7 @@ def test_the_how_tos(walk: HowtoWalk) -> None:
 
     # PostgreSQL. The servers run in this terminal at the end.
     assert walk.run_on_stand_in("pip") == "pip install svc-relay[postgres]"
+    server().execute("DROP DATABASE IF EXISTS svc WITH (FORCE)")  # of other tests with this server
     walk.run("createdb svc")
     walk.run("svc down")
     assert walk.servers.end()[0] == 0
