@@ -76,6 +76,10 @@ who listens is configured
     file agent {stt: {provider: openai, openai: {model: whisper-1}, enabled: "off"}}
     local
     GET config -> 200 stt = {"provider": "openai", "model": "whisper-1", "enabled": false}; tts.provider = "local"
+an invalid file counts as empty
+    text agent "tts: ["
+    local
+    GET config -> 200 tts.provider = "local"
 profiles
     three
     GET config -> 200 profile = null; config_scope = "global"; config_path = null; fallback_to_global = false
