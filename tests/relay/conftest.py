@@ -31,5 +31,5 @@ def agent(book: RelayHarness) -> RelayMcpClient:
 
 
 @pytest.fixture
-def one() -> CoordinatorHarness:
+def harness() -> CoordinatorHarness:
     return CoordinatorHarness()

@@ -10,13 +10,13 @@ from fuzz.cluster.deployment import ClusterDeployment
 
 
 @pytest.fixture
-def scene() -> Iterator[ClusterDeployment]:
+def two_nodes() -> Iterator[ClusterDeployment]:
     """Return a started cluster of two nodes."""
     yield from _checked(2)
 
 
 @pytest.fixture
-def trio() -> Iterator[ClusterDeployment]:
+def three_nodes() -> Iterator[ClusterDeployment]:
     """Return a started cluster of three nodes."""
     yield from _checked(3)
 

@@ -25,14 +25,14 @@ LOOPBACK = "http://127.0.0.1:4000/cb"
 class OAuthFlow:
     """Registration, consent and exchange of a code at the nodes of a cluster."""
 
-    def __init__(self, scene: ClusterDeployment) -> None:
-        self.scene = scene
+    def __init__(self, cluster: ClusterDeployment) -> None:
+        self.cluster = cluster
         wish = {"client_name": "Claude Code", "redirect_uris": [LOOPBACK]}
         self.client = self.ask(0, "POST", "/oauth/register", wish).json["client_id"]
         self.page = self.word = ""
 
     def ask(self, node: int, method: str, path: str, body: object = None) -> Any:
-        return self.scene.request_and_wait(node, method, path, body=body).answer
+        return self.cluster.request_and_wait(node, method, path, body=body).answer
 
     def begin(self, node: int) -> None:
         query = {
@@ -63,66 +63,68 @@ class OAuthFlow:
         return self.post(node, "/oauth/token", {"grant_type": "authorization_code", **shown})
 
     def post(self, node: int, path: str, form: dict[str, str]) -> Any:
-        target = self.scene.target(node, local=True)
+        target = self.cluster.target(node, local=True)
         what = ("POST", path, {"content-type": FORM[0][1].decode()}, urlencode(form).encode())
-        carrier = HttpClientConnection(self.scene.hosts[node], target, self.scene.entropy)
+        carrier = HttpClientConnection(self.cluster.hosts[node], target, self.cluster.entropy)
         caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
-        self.scene.run(lambda: caller.is_closed)
+        self.cluster.run(lambda: caller.is_closed)
         return caller.answer
 
 
-def test_flow_continues_across_nodes(trio: ClusterDeployment) -> None:
-    flow = OAuthFlow(trio)
+def test_flow_continues_across_nodes(three_nodes: ClusterDeployment) -> None:
+    flow = OAuthFlow(three_nodes)
     flow.begin(0)
     assert flow.ask(1, "GET", flow.page).status == 200
     assert flow.ask(2, "GET", "/mcp/questions/AAAAAA").status == 404
     assert flow.allow(2, 0) == 200
     code = flow.code(1)
-    assert [len(relay.oauth.consents) for relay in trio.relays] == [0, 1, 0]
+    assert [len(relay.oauth.consents) for relay in three_nodes.relays] == [0, 1, 0]
     answer = flow.trade(2, code)
-    assert [len(relay.oauth.consents) for relay in trio.relays] == [0, 0, 1]
+    assert [len(relay.oauth.consents) for relay in three_nodes.relays] == [0, 0, 1]
     assert answer.status == 200, answer
     token = answer.json["access_token"]
-    trio.sim.run_for(0.1)  # the other nodes have not received it yet
+    three_nodes.sim.run_for(0.1)  # the other nodes have not received it yet
     for node in range(3):
         told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
-        assert trio.request_and_wait(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
+        assert three_nodes.request_and_wait(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
     assert flow.trade(0, code).json["error"] == "invalid_grant"  # a reused code revokes its tokens on all nodes
-    assert [len(relay.oauth.consents) for relay in trio.relays] == [0, 0, 0]
-    trio.sim.run_for(0.2)
+    assert [len(relay.oauth.consents) for relay in three_nodes.relays] == [0, 0, 0]
+    three_nodes.sim.run_for(0.2)
     for node in range(3):
-        assert trio.request_and_wait(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
+        assert three_nodes.request_and_wait(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
     assert flow.trade(1, code).json["error"] == "invalid_grant"
 
 
-def test_reloaded_page_at_another_node_does_not_revoke_the_tokens(scene: ClusterDeployment) -> None:
-    flow = OAuthFlow(scene)
+def test_reloaded_page_at_another_node_does_not_revoke_the_tokens(two_nodes: ClusterDeployment) -> None:
+    flow = OAuthFlow(two_nodes)
     flow.begin(0)
     assert flow.allow(0) == 200
     code = flow.code(0)
     token = flow.trade(0, code).json["access_token"]
     for node in (0, 1):
         assert flow.ask(node, "GET", flow.page).status == 404
-    scene.sim.run_for(0.2)
-    assert [len(relay.oauth.consents) for relay in scene.relays] == [1, 0]
-    assert scene.request_and_wait(1, "GET", "/mcp", token=token, fields=TYPES).status == 400  # an MCP session is needed
+    two_nodes.sim.run_for(0.2)
+    assert [len(relay.oauth.consents) for relay in two_nodes.relays] == [1, 0]
+    assert (
+        two_nodes.request_and_wait(1, "GET", "/mcp", token=token, fields=TYPES).status == 400
+    )  # an MCP session is needed
     assert flow.trade(1, code).json["error"] == "invalid_grant"
-    scene.sim.run_for(0.2)
-    assert scene.request_and_wait(0, "GET", "/mcp", token=token, fields=TYPES).status == 401
+    two_nodes.sim.run_for(0.2)
+    assert two_nodes.request_and_wait(0, "GET", "/mcp", token=token, fields=TYPES).status == 401
 
 
 @pytest.mark.parametrize("use", ["call", "refresh", "revoke"])
 def test_tokens_work_while_a_node_reads_its_sessions(
-    scene: ClusterDeployment, monkeypatch: pytest.MonkeyPatch, use: str
+    two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch, use: str
 ) -> None:
-    flow = OAuthFlow(scene)
+    flow = OAuthFlow(two_nodes)
     flow.begin(0)
     assert flow.allow(0) == 200
     tokens = flow.trade(0, flow.code(0)).json
-    node_that_reads(monkeypatch, scene)
+    node_that_reads(monkeypatch, two_nodes)
     access, refresh = tokens["access_token"], tokens["refresh_token"]
     if use == "call":
-        assert scene.request_and_wait(1, "GET", "/mcp", token=access, fields=TYPES).answer.status == 400
+        assert two_nodes.request_and_wait(1, "GET", "/mcp", token=access, fields=TYPES).answer.status == 400
         return  # 400: an MCP session is needed
     if use == "refresh":
         form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": flow.client}
@@ -130,60 +132,60 @@ def test_tokens_work_while_a_node_reads_its_sessions(
         assert flow.post(1, "/oauth/token", {**form, "refresh_token": "x"}).status == 400
         return
     assert flow.post(1, "/oauth/revoke", {"token": access}).status == 200
-    scene.sim.run_for(0.2)
-    assert scene.request_and_wait(0, "GET", "/mcp", token=access, fields=TYPES).answer.status == 401
+    two_nodes.sim.run_for(0.2)
+    assert two_nodes.request_and_wait(0, "GET", "/mcp", token=access, fields=TYPES).answer.status == 401
 
 
-def test_code_is_redeemed_on_one_node_only(trio: ClusterDeployment) -> None:
-    flow = OAuthFlow(trio)
+def test_code_is_redeemed_on_one_node_only(three_nodes: ClusterDeployment) -> None:
+    flow = OAuthFlow(three_nodes)
     flow.begin(1)
     assert flow.allow(1) == 200
     shown = {"code": flow.code(1), "redirect_uri": LOOPBACK, "client_id": flow.client, "code_verifier": "v" * 43}
     body = urlencode({"grant_type": "authorization_code", **shown}).encode()
     callers = []
     for node in range(3):
-        target = trio.target(node, local=True)
+        target = three_nodes.target(node, local=True)
         what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
-        carrier = HttpClientConnection(trio.hosts[node], target, trio.entropy)
+        carrier = HttpClientConnection(three_nodes.hosts[node], target, three_nodes.entropy)
         callers.append(RequestClient(carrier, target, what, on_done=lambda caller: None))
-    trio.run(lambda: all(caller.is_closed for caller in callers))
+    three_nodes.run(lambda: all(caller.is_closed for caller in callers))
     assert [caller.answer.status for caller in callers].count(200) <= 1
-    assert sum(len(relay.oauth.consents) for relay in trio.relays) <= 1
+    assert sum(len(relay.oauth.consents) for relay in three_nodes.relays) <= 1
 
 
-def test_consent_request_is_lost_with_its_node(scene: ClusterDeployment) -> None:
-    flow = OAuthFlow(scene)
+def test_consent_request_is_lost_with_its_node(two_nodes: ClusterDeployment) -> None:
+    flow = OAuthFlow(two_nodes)
     flow.begin(0)
-    scene.kill(0)
+    two_nodes.kill(0)
     assert flow.ask(1, "GET", flow.page).status == 404
-    scene.kill_redis()
-    scene.sim.run_for(1.0)
+    two_nodes.kill_redis()
+    two_nodes.sim.run_for(1.0)
     assert flow.ask(1, "GET", flow.page).status == 404
 
 
-def test_consent_queries_between_nodes(one: CoordinatorHarness) -> None:
-    one.deliver("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
-    assert one.new_messages() == [("says", {"ticket": 1, "body": {}})]
+def test_consent_queries_between_nodes(harness: CoordinatorHarness) -> None:
+    harness.deliver("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
+    assert harness.new_messages() == [("says", {"ticket": 1, "body": {}})]
     for record in ({}, {"client": "x", "stage": "asked", "ticket": "t"}):
-        one.deliver("consent", record, to_me=True)
-    assert len(one.relay.oauth.consents) == 0
-    one.deliver("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
-    assert one.new_messages() == [("says", {"ticket": 1, "body": {}})]
+        harness.deliver("consent", record, to_me=True)
+    assert len(harness.relay.oauth.consents) == 0
+    harness.deliver("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
+    assert harness.new_messages() == [("says", {"ticket": 1, "body": {}})]
     question = AuthorizationRequest(
         client=OAuthClient("A", (LOOPBACK,)), redirect=LOOPBACK, scope="bridge", challenge="", state="s"
     )
-    oauth, engine = one.relay.oauth, one.book.engine
+    oauth, engine = harness.relay.oauth, harness.book.engine
     asked = oauth.consents.request(question, "192.0.2.1", engine.now, engine.entropy)
-    one.book.within(
+    harness.book.within(
         lambda: oauth.release_consent("ticket", asked.ticket, lambda record: False)
     )  # the client that requested it is gone
     assert len(oauth.consents) == 1
     found: list[Any] = []
     for _ in range(coordinator.MAX_LOOKUPS):
-        seeking = one.coordinator.lookup_consent("code", "AAAAAA")
+        seeking = harness.coordinator.lookup_consent("code", "AAAAAA")
         assert seeking is not None
-        one.run(seeking, found)
-    assert one.coordinator.lookup_consent("code", "AAAAAA") is None
-    one.deliver("bye")
-    one.book.after(coordinator.PROPAGATION_DELAY)
+        harness.run(seeking, found)
+    assert harness.coordinator.lookup_consent("code", "AAAAAA") is None
+    harness.deliver("bye")
+    harness.book.after(coordinator.PROPAGATION_DELAY)
     assert found == [None] * coordinator.MAX_LOOKUPS

@@ -17,19 +17,19 @@ from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.support.sim_http import HttpClientConnection, Pairs, WebSocketClient
 
 
-def uploaded(scene: ClusterDeployment, node: int, token: str, data: bytes) -> str:
+def uploaded(cluster: ClusterDeployment, node: int, token: str, data: bytes) -> str:
     """Upload a text file to a node and return the path at which clients fetch it."""
     body = {"content": base64.b64encode(data).decode(), "content_type": "text/plain", "file_name": "a.txt"}
-    answer = scene.request_and_wait(node, "POST", "/media/upload", token=token, body=body).answer
+    answer = cluster.request_and_wait(node, "POST", "/media/upload", token=token, body=body).answer
     assert answer.status == 200, answer
     return f"/media/{answer.json['token']}"
 
 
-def test_file_can_be_fetched_on_any_node(trio: ClusterDeployment) -> None:
-    phone = trio.pair_phone("P", 0)
+def test_file_can_be_fetched_on_any_node(three_nodes: ClusterDeployment) -> None:
+    phone = three_nodes.pair_phone("P", 0)
     data = bytes(range(256)) * 2_000
-    path = uploaded(trio, 1, phone.token, data)
-    there = trio.request_and_wait(1, "GET", path, token=phone.token).answer
+    path = uploaded(three_nodes, 1, phone.token, data)
+    there = three_nodes.request_and_wait(1, "GET", path, token=phone.token).answer
     assert (there.status, there.body) == (200, data)
     tag = (there.headers.get(b"etag") or b"").decode()
     for node in (0, 2):
@@ -42,7 +42,7 @@ def test_file_can_be_fetched_on_any_node(trio: ClusterDeployment) -> None:
             ("GET", {"range": "bytes=999999-"}, 416, None),
         ):
             near, far = (
-                trio.request_and_wait(n, method, path, token=phone.token, fields=cast("Pairs", fields)).answer
+                three_nodes.request_and_wait(n, method, path, token=phone.token, fields=cast("Pairs", fields)).answer
                 for n in (1, node)
             )
             assert (far.status, far.body) == (status, near.body)
@@ -50,93 +50,104 @@ def test_file_can_be_fetched_on_any_node(trio: ClusterDeployment) -> None:
                 field for field in near.headers if field[0] != b"date"
             )
             assert body is None or far.body == body
-    assert trio.request_and_wait(0, "GET", path, token=phone.token, fields={"via": "1.0 a, 1.1 svc-node"}).status == 404
-    assert trio.request_and_wait(0, "GET", "/media/" + "A" * 22, token=phone.token).status == 404
-    assert trio.request_and_wait(0, "GET", path).status == 401
     assert (
-        trio.request_and_wait(0, "GET", path.replace("media", "media/inspect")).status == 404
+        three_nodes.request_and_wait(0, "GET", path, token=phone.token, fields={"via": "1.0 a, 1.1 svc-node"}).status
+        == 404
+    )
+    assert three_nodes.request_and_wait(0, "GET", "/media/" + "A" * 22, token=phone.token).status == 404
+    assert three_nodes.request_and_wait(0, "GET", path).status == 401
+    assert (
+        three_nodes.request_and_wait(0, "GET", path.replace("media", "media/inspect")).status == 404
     )  # found on this node only
-    trio.kill(1)
-    assert trio.request_and_wait(0, "GET", path, token=phone.token).status == 404
-    trio.kill_redis()
-    trio.sim.run_for(1.0)
-    answer = trio.request_and_wait(0, "GET", path, token=phone.token).answer
+    three_nodes.kill(1)
+    assert three_nodes.request_and_wait(0, "GET", path, token=phone.token).status == 404
+    three_nodes.kill_redis()
+    three_nodes.sim.run_for(1.0)
+    answer = three_nodes.request_and_wait(0, "GET", path, token=phone.token).answer
     assert (answer.status, answer.json["code"]) == (503, "cluster_unavailable")
-    assert trio.request_and_wait(0, "GET", "/media/short", token=phone.token).status == 404
+    assert three_nodes.request_and_wait(0, "GET", "/media/short", token=phone.token).status == 404
 
 
-def test_killed_node_does_not_complete_a_file(scene: ClusterDeployment) -> None:
-    phone = scene.pair_phone("P", 0)
-    path = uploaded(scene, 1, phone.token, bytes(4_000_000))
-    call = scene.request(0, "GET", path, token=phone.token)
-    scene.run(lambda: call.head is not None)
-    scene.kill(1)
-    scene.run(lambda: call.is_closed)
+def test_killed_node_does_not_complete_a_file(two_nodes: ClusterDeployment) -> None:
+    phone = two_nodes.pair_phone("P", 0)
+    path = uploaded(two_nodes, 1, phone.token, bytes(4_000_000))
+    call = two_nodes.request(0, "GET", path, token=phone.token)
+    two_nodes.run(lambda: call.head is not None)
+    two_nodes.kill(1)
+    two_nodes.run(lambda: call.is_closed)
     assert call.status == 0
 
 
 MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
-def initialized(scene: ClusterDeployment, node: int, token: str) -> Pairs:
+def initialized(cluster: ClusterDeployment, node: int, token: str) -> Pairs:
     """Open an MCP session on a node and return the header fields of its requests."""
     told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
-    answer = scene.request_and_wait(node, "POST", "/mcp", token=token, body=hello, fields=cast("Pairs", MCP)).answer
+    answer = cluster.request_and_wait(node, "POST", "/mcp", token=token, body=hello, fields=cast("Pairs", MCP)).answer
     session = (answer.headers.get(b"mcp-session-id") or b"").decode()
     assert session
     return cast("Pairs", {**MCP, "mcp-session-id": session})
 
 
-def test_mcp_session_continues_on_any_node(trio: ClusterDeployment) -> None:
-    phone, other = trio.pair_phone("P", 0), trio.pair_phone("Q", 0)
-    shown = initialized(trio, 0, phone.token)
+def test_mcp_session_continues_on_any_node(three_nodes: ClusterDeployment) -> None:
+    phone, other = three_nodes.pair_phone("P", 0), three_nodes.pair_phone("Q", 0)
+    shown = initialized(three_nodes, 0, phone.token)
     ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     tap = {"name": "android_ping", "arguments": {}}
     call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": tap}
     for node in (0, 1, 2):
-        assert trio.request_and_wait(node, "POST", "/mcp", token=phone.token, body=note, fields=shown).status == 202
-        answer = trio.request_and_wait(node, "POST", "/mcp", token=phone.token, body=ping, fields=shown).answer
+        assert (
+            three_nodes.request_and_wait(node, "POST", "/mcp", token=phone.token, body=note, fields=shown).status == 202
+        )
+        answer = three_nodes.request_and_wait(node, "POST", "/mcp", token=phone.token, body=ping, fields=shown).answer
         assert (answer.status, answer.json) == (200, {"jsonrpc": "2.0", "id": 2, "result": {}})
-        assert trio.request_and_wait(node, "POST", "/mcp", token=other.token, body=ping, fields=shown).status == 404
-        assert trio.request_and_wait(node, "POST", "/mcp", token=phone.token, body=call, fields=shown).status == 200
+        assert (
+            three_nodes.request_and_wait(node, "POST", "/mcp", token=other.token, body=ping, fields=shown).status == 404
+        )
+        assert (
+            three_nodes.request_and_wait(node, "POST", "/mcp", token=phone.token, body=call, fields=shown).status == 200
+        )
         unknown = cast("Pairs", {**shown, "last-event-id": "7-7"})
-        assert trio.request_and_wait(node, "GET", "/mcp", token=phone.token, fields=unknown).status == 400
+        assert three_nodes.request_and_wait(node, "GET", "/mcp", token=phone.token, fields=unknown).status == 400
     passed = cast("Pairs", {**shown, "via": "1.1 svc-node"})
-    assert trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=passed).status == 404
+    assert three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=passed).status == 404
     assert (
-        trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=cast("Pairs", MCP)).status == 400
+        three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=cast("Pairs", MCP)).status
+        == 400
     )
-    events = trio.request(1, "GET", "/mcp", token=phone.token, fields=shown)
-    trio.run(lambda: events.head is not None)
+    events = three_nodes.request(1, "GET", "/mcp", token=phone.token, fields=shown)
+    three_nodes.run(lambda: events.head is not None)
     assert events.head is not None
     assert events.head.headers.get(b"content-type") == b"text/event-stream"
-    assert trio.request_and_wait(2, "DELETE", "/mcp", token=phone.token, fields=shown).status == 204
-    trio.run(lambda: events.is_closed)
-    assert trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
-    shown = initialized(trio, 0, phone.token)
-    trio.kill(0)
-    assert trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
-    shown = initialized(trio, 2, phone.token)
-    trio.kill_redis()
-    trio.sim.run_for(1.0)
+    assert three_nodes.request_and_wait(2, "DELETE", "/mcp", token=phone.token, fields=shown).status == 204
+    three_nodes.run(lambda: events.is_closed)
+    assert three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    shown = initialized(three_nodes, 0, phone.token)
+    three_nodes.kill(0)
+    assert three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    shown = initialized(three_nodes, 2, phone.token)
+    three_nodes.kill_redis()
+    three_nodes.sim.run_for(1.0)
     assert (
-        trio.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+        three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
     )  # the client must initialize a new session
-    trio.stop(2)
-    trio.run(lambda: not trio.nodes[2].alive)
+    three_nodes.stop(2)
+    three_nodes.run(lambda: not three_nodes.nodes[2].alive)
 
 
 class Speaker:
     """Client of a voice session that is connected to one node of the cluster."""
 
-    def __init__(self, scene: ClusterDeployment, node: int, path: str, token: str) -> None:
-        target = scene.target(node)
+    def __init__(self, cluster: ClusterDeployment, node: int, path: str, token: str) -> None:
+        target = cluster.target(node)
+        self._cluster = cluster
         self.heard: list[dict[str, Any]] = []
         self.over = False
         self.talker = WebSocketClient(
-            HttpClientConnection(scene.crowd, target, scene.entropy),
+            HttpClientConnection(cluster.crowd, target, cluster.entropy),
             target,
             path=path,
             headers={"authorization": f"Bearer {token}"},
@@ -152,83 +163,88 @@ class Speaker:
     def status(self) -> int:
         return self.talker.status
 
-    def hears(self, kind: str) -> bool:
-        return any(message["type"] == kind for message in self.heard)
+    def wait(self, kind: str = "") -> None:
+        """Run the cluster until a message of this kind, or any message, has arrived."""
+        self._cluster.run(lambda: any(kind in ("", message["type"]) for message in self.heard))
+
+    def wait_until_over(self) -> None:
+        """Run the cluster until the socket has ended."""
+        self._cluster.run(lambda: self.over)
 
 
-def speaking(scene: ClusterDeployment, token: str) -> str:
+def speaking(cluster: ClusterDeployment, token: str) -> str:
     """Create a voice session on the first node and return the path of its WebSocket."""
-    answer = scene.request_and_wait(0, "POST", "/voice/output/session", token=token, body={"provider": "stub"}).answer
+    answer = cluster.request_and_wait(0, "POST", "/voice/output/session", token=token, body={"provider": "stub"}).answer
     assert answer.status == 200, answer
     return str(answer.json["websocket_path"])
 
 
-def test_voice_session_is_reachable_on_any_node(trio: ClusterDeployment) -> None:
-    phone, other = trio.pair_phone("P", 0), trio.pair_phone("Q", 0)
+def test_voice_session_is_reachable_on_any_node(three_nodes: ClusterDeployment) -> None:
+    phone, other = three_nodes.pair_phone("P", 0), three_nodes.pair_phone("Q", 0)
     for node in (1, 0, 2):
-        path = speaking(trio, phone.token)
-        speaker = Speaker(trio, node, path, phone.token)
-        trio.run(lambda s=speaker: bool(s.heard))  # type: ignore[misc]
+        path = speaking(three_nodes, phone.token)
+        speaker = Speaker(three_nodes, node, path, phone.token)
+        speaker.wait()
         speaker.talker.send_message({"type": "response.create", "text": "Hello."})
-        trio.run(lambda s=speaker: s.hears("voice.response.done"))  # type: ignore[misc]
-        unknown_host = Speaker(trio, node, path, other.token)
-        trio.run(lambda s=unknown_host: s.over)  # type: ignore[misc]
+        speaker.wait("voice.response.done")
+        unknown_host = Speaker(three_nodes, node, path, other.token)
+        unknown_host.wait_until_over()
         assert unknown_host.status == 403
         speaker.talker.close(1000)
-        trio.run(lambda s=speaker: s.over)  # type: ignore[misc]
-    late = Speaker(trio, 1, "/voice/output/" + "0" * 32, phone.token)
-    trio.run(lambda: late.over)
+        speaker.wait_until_over()
+    late = Speaker(three_nodes, 1, "/voice/output/" + "0" * 32, phone.token)
+    three_nodes.run(lambda: late.over)
     assert late.status == 404
 
 
 @pytest.mark.parametrize("end", ["revoked", "kill", "stop", "leave"])
-def test_forwarded_voice_socket_ends_on_both_sides(trio: ClusterDeployment, end: str) -> None:
-    phone, ruler = trio.pair_phone("P", 0), trio.pair_phone("R", 0)
-    speaker = Speaker(trio, 1, speaking(trio, phone.token), phone.token)
-    trio.run(lambda: bool(speaker.heard))
-    assert trio.relays[1].coordinator._intermediary.sockets == 1  # type: ignore[attr-defined]
+def test_forwarded_voice_socket_ends_on_both_sides(three_nodes: ClusterDeployment, end: str) -> None:
+    phone, ruler = three_nodes.pair_phone("P", 0), three_nodes.pair_phone("R", 0)
+    speaker = Speaker(three_nodes, 1, speaking(three_nodes, phone.token), phone.token)
+    three_nodes.run(lambda: bool(speaker.heard))
+    assert three_nodes.relays[1].coordinator._intermediary.sockets == 1  # type: ignore[attr-defined]
     if end == "leave":
         speaker.talker.disconnect(reset=True)
     elif end == "revoked":
-        trio.partition_from_redis(0)  # so that the owning node misses the revocation
-        gone = trio.sim.now
-        assert trio.request_and_wait(1, "DELETE", f"/sessions/{phone.token}", token=ruler.token).status == 200
-        trio.run(lambda: speaker.over)
-        assert trio.sim.now - gone < 1.0
-        trio.heal()
+        three_nodes.partition_from_redis(0)  # so that the owning node misses the revocation
+        gone = three_nodes.sim.now
+        assert three_nodes.request_and_wait(1, "DELETE", f"/sessions/{phone.token}", token=ruler.token).status == 200
+        three_nodes.run(lambda: speaker.over)
+        assert three_nodes.sim.now - gone < 1.0
+        three_nodes.heal()
     else:
-        getattr(trio, end)(0)
-        trio.run(lambda: speaker.over)
-    trio.sim.run_for(2.0)
-    assert not trio.relays[1].coordinator._intermediary.sockets  # type: ignore[attr-defined]
+        getattr(three_nodes, end)(0)
+        three_nodes.run(lambda: speaker.over)
+    three_nodes.sim.run_for(2.0)
+    assert not three_nodes.relays[1].coordinator._intermediary.sockets  # type: ignore[attr-defined]
 
 
-def told(one: CoordinatorHarness) -> Any:
+def told(harness: CoordinatorHarness) -> Any:
     """Answer the one message that the node has just published, and return its ticket."""
-    ((_, body),) = one.new_messages()
+    ((_, body),) = harness.new_messages()
     return body["ticket"]
 
 
-def test_unowned_resource_is_not_found(one: CoordinatorHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unowned_resource_is_not_found(harness: CoordinatorHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
-    intermediary = one.coordinator._intermediary
+    intermediary = harness.coordinator._intermediary
     for answer in ({}, {"url": ""}):  # the answer has no address, or the address is unknown
-        one.run(intermediary.answer("media", "T", asking()), found)
-        ((_, body),) = one.new_messages()
+        harness.run(intermediary.answer("media", "T", asking()), found)
+        ((_, body),) = harness.new_messages()
         assert (body["word"], body["body"]) == ("has", {"what": "media", "name": "T"})
-        one.deliver("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
+        harness.deliver("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
     assert found == [None, None]
-    assert not one.book.ordered(Connect)
-    one.run(intermediary.answer("media", "T", asking()), found)
-    one.deliver("says", {"ticket": told(one), "body": {"url": "https://b.lan/relay"}}, to_me=True)
-    order = one.book.dialled()
+    assert not harness.book.ordered(Connect)
+    harness.run(intermediary.answer("media", "T", asking()), found)
+    harness.deliver("says", {"ticket": told(harness), "body": {"url": "https://b.lan/relay"}}, to_me=True)
+    order = harness.book.dialled()
     assert (order.host, order.port, order.tls) == ("b.lan", 443, True)
     monkeypatch.setattr(request_forwarding, "MAX_LOOKUPS", 1)
-    one.run(intermediary.answer("mcp", "T", asking()), found)
+    harness.run(intermediary.answer("mcp", "T", asking()), found)
     assert (found[2].status, found[2].code) == (503, "busy")
     monkeypatch.undo()
     intermediary.sockets = request_forwarding.MAX_SOCKETS
-    one.run(intermediary.answer("voice", "T", asking()), found)
+    harness.run(intermediary.answer("voice", "T", asking()), found)
     assert (found[3].status, found[3].code) == (503, "busy")
 
 
@@ -255,16 +271,16 @@ class Line:
 
 
 def ends(
-    one: CoordinatorHarness,
+    harness: CoordinatorHarness,
 ) -> tuple[request_forwarding._UpstreamSocket, request_forwarding._DownstreamSocket, Any, Any]:
     far, near, there = request_forwarding._UpstreamSocket(), Line(), Line()
     far.on_open(cast("WebSocketConnection", there))
-    handler = request_forwarding._DownstreamSocket(one.coordinator._intermediary, one.book.engine, "h", far)
+    handler = request_forwarding._DownstreamSocket(harness.coordinator._intermediary, harness.book.engine, "h", far)
     return far, handler, near, there
 
 
-def test_messages_are_forwarded_in_both_directions(one: CoordinatorHarness) -> None:
-    far, handler, near, there = ends(one)
+def test_messages_are_forwarded_in_both_directions(harness: CoordinatorHarness) -> None:
+    far, handler, near, there = ends(harness)
     far.on_text("early")
     far.on_binary(b"early")
     handler.on_open(cast("WebSocketConnection", near))
@@ -283,12 +299,12 @@ def test_messages_are_forwarded_in_both_directions(one: CoordinatorHarness) -> N
     assert there.said[4:] == [(4009, "why")]
     far.on_closed(1000, "")
     assert len(near.said) == 5
-    assert not one.coordinator._intermediary.sockets
+    assert not harness.coordinator._intermediary.sockets
 
 
-def test_reserved_close_codes_are_replaced(one: CoordinatorHarness) -> None:
+def test_reserved_close_codes_are_replaced(harness: CoordinatorHarness) -> None:
     for code, said in ((1005, 1000), (1006, 1001), (1015, 1001), (1011, 1011)):
-        far, handler, near, there = ends(one)
+        far, handler, near, there = ends(harness)
         far.on_closed(code, "gone")  # before the caller's socket is open
         handler.on_open(cast("WebSocketConnection", near))
         assert near.said == [(said, "gone")]
@@ -296,12 +312,12 @@ def test_reserved_close_codes_are_replaced(one: CoordinatorHarness) -> None:
         assert there.said == [(said, "x")]
 
 
-def test_forwarded_socket_ends_with_its_credential(one: CoordinatorHarness) -> None:
-    _, handler, near, there = ends(one)
+def test_forwarded_socket_ends_with_its_credential(harness: CoordinatorHarness) -> None:
+    _, handler, near, there = ends(harness)
     handler.revoke(Refused(401, "unauthorized", "early"))
     assert not near.said
     handler.on_open(cast("WebSocketConnection", near))
-    one.book.within(lambda: one.book.engine.revoke_credential("h", Refused(401, "unauthorized", "over")))
+    harness.book.within(lambda: harness.book.engine.revoke_credential("h", Refused(401, "unauthorized", "over")))
     assert near.said == there.said == [(1008, "over")]
     handler.on_closed(1008, "over")
-    assert len(one.book.engine.revocables) == 0
+    assert len(harness.book.engine.revocables) == 0

@@ -31,45 +31,45 @@ from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.support.playbook import counting_entropy
 
 
-def test_sessions_of_other_nodes_are_saved_updated_and_ended(one: CoordinatorHarness) -> None:
-    record = one.record()
-    session = one.shared(record)
-    one.deliver("saved", {**record, "grants": {}})
+def test_sessions_of_other_nodes_are_saved_updated_and_ended(harness: CoordinatorHarness) -> None:
+    record = harness.record()
+    session = harness.shared(record)
+    harness.deliver("saved", {**record, "grants": {}})
     assert session.grants == {}
-    one.deliver("ended", {"token_hash": record["token_hash"]})
-    assert not one.knows(record)
-    one.deliver("saved", record)  # sent before the end arrived
-    assert not one.knows(record)
-    one.deliver("saved", {"token_hash": "zz"})
-    one.deliver("saved", {})
-    assert one.book.events()[-1] == "stored session skipped"
-    one.deliver("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # expired
-    assert not one.relay.sessions.hashed("12" * 32)
-    one.deliver("ended", {"token_hash": "56" * 32})
+    harness.deliver("ended", {"token_hash": record["token_hash"]})
+    assert not harness.knows(record)
+    harness.deliver("saved", record)  # sent before the end arrived
+    assert not harness.knows(record)
+    harness.deliver("saved", {"token_hash": "zz"})
+    harness.deliver("saved", {})
+    assert harness.book.events()[-1] == "stored session skipped"
+    harness.deliver("saved", harness.record(token_hash="12" * 32, expires_at=5.0))  # expired
+    assert not harness.relay.sessions.hashed("12" * 32)
+    harness.deliver("ended", {"token_hash": "56" * 32})
 
 
-def test_unknown_token_is_looked_up(one: CoordinatorHarness) -> None:
-    assert one.coordinator.lookup_session("short") is None
-    assert one.coordinator.lookup_session("ü" * 36) is None
+def test_unknown_token_is_looked_up(harness: CoordinatorHarness) -> None:
+    assert harness.coordinator.lookup_session("short") is None
+    assert harness.coordinator.lookup_session("ü" * 36) is None
     token = "11111111-1111-4111-8111-111111111111"
-    record = one.record(token_hash=sha256_hex(token))
+    record = harness.record(token_hash=sha256_hex(token))
     found: list[Any] = []
 
     def seek() -> None:
-        flow = one.coordinator.lookup_session(token)
+        flow = harness.coordinator.lookup_session(token)
         assert flow is not None
-        one.run(flow, found)
+        harness.run(flow, found)
 
     seek()
-    assert one.loads(failed=True).request == LoadSessions(sha256_hex(token))
+    assert harness.loads(failed=True).request == LoadSessions(sha256_hex(token))
     seek()
-    one.loads()
+    harness.loads()
     seek()
-    assert not one.book.ordered(Query)  # the store did not have it a moment ago
-    one.book.after(sessions.UNKNOWN_TTL)
+    assert not harness.book.ordered(Query)  # the store did not have it a moment ago
+    harness.book.after(sessions.UNKNOWN_TTL)
     seek()
-    one.loads(record)
-    assert found == [None, None, None, one.relay.sessions.hashed(sha256_hex(token))]
+    harness.loads(record)
+    assert found == [None, None, None, harness.relay.sessions.hashed(sha256_hex(token))]
     assert found[3] is not None
 
 
@@ -142,37 +142,37 @@ def test_sessions_are_read_without_redis() -> None:
 
 
 @pytest.mark.parametrize("answered", range(4))
-def test_tombstones_are_loaded_before_all_sessions(one: CoordinatorHarness, answered: int) -> None:
+def test_tombstones_are_loaded_before_all_sessions(harness: CoordinatorHarness, answered: int) -> None:
     """Loading fails if the tombstone file, the count or a tombstone's record cannot be read, and succeeds otherwise."""
     registry, found, token_hash = PairedSessionRegistry(), list[Any](), "11" * 32
-    one.run(one.coordinator.load_sessions(SessionRecords(one.book.engine, registry)), found)
-    one.answer_query(LoadSessionRevision(), 7)
-    (file,) = one.book.ordered(ReadConfig)
-    one.book.feed(Done(file.op, token_hash) if answered else Failed(file.op, Failure(FailureKind.DENIED)))
+    harness.run(harness.coordinator.load_sessions(SessionRecords(harness.book.engine, registry)), found)
+    harness.answer_query(LoadSessionRevision(), 7)
+    (file,) = harness.book.ordered(ReadConfig)
+    harness.book.feed(Done(file.op, token_hash) if answered else Failed(file.op, Failure(FailureKind.DENIED)))
     if answered > 0:
-        one.answer_query(CountSessions(), 1 if answered > 1 else FailureKind.UNREACHABLE)
+        harness.answer_query(CountSessions(), 1 if answered > 1 else FailureKind.UNREACHABLE)
     if answered > 1:
-        records = (one.record(token_hash=token_hash),)
-        one.answer_query(LoadSessions(token_hash), records if answered > 2 else FailureKind.UNREACHABLE)
+        records = (harness.record(token_hash=token_hash),)
+        harness.answer_query(LoadSessions(token_hash), records if answered > 2 else FailureKind.UNREACHABLE)
     assert isinstance(found[0], Failure) == (answered < 3)
     if answered == 3:
         assert [session.token_hash for session in registry.tombstones()] == [token_hash]
-        one.answer_query(DeleteSession(token_hash), None)
+        harness.answer_query(DeleteSession(token_hash), None)
 
 
-def test_reload_ends_sessions_missing_in_the_store(one: CoordinatorHarness) -> None:
-    stays, goes, new, unsaved = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 5))
+def test_reload_ends_sessions_missing_in_the_store(harness: CoordinatorHarness) -> None:
+    stays, goes, new, unsaved = (harness.record(token_hash=f"{n}{n}" * 32) for n in range(1, 5))
     for record in (stays, goes):
-        one.deliver("saved", record)
-    one.saves(one.shared(unsaved))
-    one.book.within(one.coordinator.on_messages_missed)
-    one.book.within(one.coordinator.on_messages_missed)  # a second time
-    one.loads(stays, new)
-    assert one.loads().request == LoadSessions(str(goes["token_hash"]))
-    assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
-    one.loads(stays, new)
-    assert not one.book.ordered(Query)
-    assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
+        harness.deliver("saved", record)
+    harness.saves(harness.shared(unsaved))
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.book.within(harness.coordinator.on_messages_missed)  # a second time
+    harness.loads(stays, new)
+    assert harness.loads().request == LoadSessions(str(goes["token_hash"]))
+    assert [harness.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
+    harness.loads(stays, new)
+    assert not harness.book.ordered(Query)
+    assert [harness.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
 
 
 def test_only_changes_are_read_after_the_first_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,18 +201,18 @@ def test_only_changes_since_the_start_are_read_when_the_node_joins() -> None:
     assert CoordinatorHarness(revision=7).started == [None]  # it reads changes after 7 only
 
 
-def test_only_sessions_from_before_a_full_reading_are_compared_with_it(one: CoordinatorHarness) -> None:
-    stays, goes, new = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 4))
+def test_only_sessions_from_before_a_full_reading_are_compared_with_it(harness: CoordinatorHarness) -> None:
+    stays, goes, new = (harness.record(token_hash=f"{n}{n}" * 32) for n in range(1, 4))
     for record in (stays, goes):
-        one.deliver("saved", record)
-    one.book.within(one.coordinator.on_messages_missed)
-    one.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
-    one.answer_query(LoadSessionRevision(), 7)
-    one.deliver("saved", new)
-    one.deliver("ended", {"token_hash": goes["token_hash"]})
-    one.answer_query(LoadSessions(), (stays,))
-    assert not one.book.ordered(Query)
-    assert [one.knows(record) for record in (stays, goes, new)] == [True, False, True]
+        harness.deliver("saved", record)
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
+    harness.answer_query(LoadSessionRevision(), 7)
+    harness.deliver("saved", new)
+    harness.deliver("ended", {"token_hash": goes["token_hash"]})
+    harness.answer_query(LoadSessions(), (stays,))
+    assert not harness.book.ordered(Query)
+    assert [harness.knows(record) for record in (stays, goes, new)] == [True, False, True]
 
 
 def test_hashes_of_many_sessions_are_copied_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,169 +233,169 @@ def test_hashes_of_many_sessions_are_copied_with_pauses(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("answered", [0, 1])
-def test_a_failed_first_reading_is_repeated(one: CoordinatorHarness, answered: int) -> None:
-    one.book.within(one.coordinator.on_messages_missed)
-    one.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
-    one.answer_query(LoadSessionRevision(), 7 if answered else FailureKind.INTERNAL)
+def test_a_failed_first_reading_is_repeated(harness: CoordinatorHarness, answered: int) -> None:
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
+    harness.answer_query(LoadSessionRevision(), 7 if answered else FailureKind.INTERNAL)
     if answered:
-        one.answer_query(LoadSessions(), FailureKind.INTERNAL)
-    one.book.after(sessions.READ_AGAIN)
-    one.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
+        harness.answer_query(LoadSessions(), FailureKind.INTERNAL)
+    harness.book.after(sessions.READ_AGAIN)
+    harness.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
 
 
-def test_session_saved_during_a_reload_is_kept(one: CoordinatorHarness) -> None:
-    record = one.record()
-    one.book.within(one.coordinator.on_messages_missed)
-    one.deliver("saved", record)
-    one.loads()
-    one.loads(record)
-    assert one.knows(record)
+def test_session_saved_during_a_reload_is_kept(harness: CoordinatorHarness) -> None:
+    record = harness.record()
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.deliver("saved", record)
+    harness.loads()
+    harness.loads(record)
+    assert harness.knows(record)
     waits: list[object] = []
-    one.run(one.coordinator.sync_sessions(), waits)
-    one.run(one.coordinator.sync_sessions(), waits)
-    one.loads(record)
+    harness.run(harness.coordinator.sync_sessions(), waits)
+    harness.run(harness.coordinator.sync_sessions(), waits)
+    harness.loads(record)
     assert not waits
-    one.loads(record)
+    harness.loads(record)
     assert waits == [None, None]
 
 
-def test_session_ended_while_being_saved_is_erased(one: CoordinatorHarness) -> None:
-    record = one.record()
-    session = one.shared(record)
-    save = one.saves(session)
-    one.deliver("ended", {"token_hash": record["token_hash"]})
-    (erase,) = one.book.ordered(Query)
+def test_session_ended_while_being_saved_is_erased(harness: CoordinatorHarness) -> None:
+    record = harness.record()
+    session = harness.shared(record)
+    save = harness.saves(session)
+    harness.deliver("ended", {"token_hash": record["token_hash"]})
+    (erase,) = harness.book.ordered(Query)
     assert isinstance(erase.request, DeleteSession)
-    one.new_messages()
-    one.book.feed(Done(save.op, None))
-    assert one.new_messages() == []  # an ended session is not announced
+    harness.new_messages()
+    harness.book.feed(Done(save.op, None))
+    assert harness.new_messages() == []  # an ended session is not announced
 
 
-def test_failed_reload_is_retried(one: CoordinatorHarness) -> None:
-    record = one.record()
-    one.book.within(one.coordinator.on_messages_missed)
-    one.loads(failed=True)
-    one.book.after(sessions.READ_AGAIN)
-    one.loads(record)
-    assert one.knows(record)
-    assert not one.book.ordered(Query)
-    one.book.within(one.coordinator.on_messages_missed)
-    one.loads(failed=True)
-    one.run(one.leaving(), [])
-    one.book.after(10 * sessions.READ_AGAIN)
-    assert not one.book.ordered(Query)
+def test_failed_reload_is_retried(harness: CoordinatorHarness) -> None:
+    record = harness.record()
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.loads(failed=True)
+    harness.book.after(sessions.READ_AGAIN)
+    harness.loads(record)
+    assert harness.knows(record)
+    assert not harness.book.ordered(Query)
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.loads(failed=True)
+    harness.run(harness.leaving(), [])
+    harness.book.after(10 * sessions.READ_AGAIN)
+    assert not harness.book.ordered(Query)
 
 
-def test_sync_wait_has_a_timeout(one: CoordinatorHarness) -> None:
+def test_sync_wait_has_a_timeout(harness: CoordinatorHarness) -> None:
     waits: list[object] = []
-    one.run(one.coordinator.sync_sessions(), waits)
-    one.book.after(CATCH_UP_TIMEOUT)
+    harness.run(harness.coordinator.sync_sessions(), waits)
+    harness.book.after(CATCH_UP_TIMEOUT)
     assert waits == [None]
 
 
-def test_stale_reload_does_not_undo_a_received_change(one: CoordinatorHarness) -> None:
-    before = one.record()
-    session = one.shared(before)
-    one.book.within(one.coordinator.on_messages_missed)
-    one.deliver("saved", {**before, "grants": {}})
-    one.loads(before)
+def test_stale_reload_does_not_undo_a_received_change(harness: CoordinatorHarness) -> None:
+    before = harness.record()
+    session = harness.shared(before)
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.deliver("saved", {**before, "grants": {}})
+    harness.loads(before)
     assert session.grants == {}
-    one.book.after(1.0)
-    one.book.within(one.coordinator.on_messages_missed)
-    one.loads(before)  # as the store has it now
+    harness.book.after(1.0)
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.loads(before)  # as the store has it now
     assert session.grants == before["grants"]
 
 
-def test_reload_during_a_save_does_not_undo_the_change(one: CoordinatorHarness) -> None:
-    before = one.record()
-    session = one.shared(before)
-    one.book.after(1.0)
+def test_reload_during_a_save_does_not_undo_the_change(harness: CoordinatorHarness) -> None:
+    before = harness.record()
+    session = harness.shared(before)
+    harness.book.after(1.0)
     session.grants = {}
-    save = one.saves(session)
-    one.book.within(one.coordinator.on_messages_missed)
-    one.loads(before)
+    save = harness.saves(session)
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.loads(before)
     assert session.grants == {}
-    one.book.feed(Done(save.op, None))
-    commands = [words for words in one.book.new_commands() if isinstance(words, list)]
+    harness.book.feed(Done(save.op, None))
+    commands = [words for words in harness.book.new_commands() if isinstance(words, list)]
     told = [opened(words) for words in commands if words[0] == b"PUBLISH"]
     assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
-    one.book.within(one.coordinator.on_messages_missed)
-    one.deliver("ended", {"token_hash": before["token_hash"]})
-    one.loads(before)
-    assert not one.knows(before)
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.deliver("ended", {"token_hash": before["token_hash"]})
+    harness.loads(before)
+    assert not harness.knows(before)
 
 
-def test_outdated_messages_are_ignored(one: CoordinatorHarness) -> None:
-    before = one.record()
-    session = one.shared(before)
-    now = one.coordinator.node.cluster_time
-    one.deliver("saved", {**before, "grants": {}, "at": now + 0.2})
-    one.deliver("saved", {**before, "at": now + 0.1})
+def test_outdated_messages_are_ignored(harness: CoordinatorHarness) -> None:
+    before = harness.record()
+    session = harness.shared(before)
+    now = harness.coordinator.node.cluster_time
+    harness.deliver("saved", {**before, "grants": {}, "at": now + 0.2})
+    harness.deliver("saved", {**before, "at": now + 0.1})
     assert session.grants == {}
-    one.deliver("saved", {**before, "at": now + 0.2})
+    harness.deliver("saved", {**before, "at": now + 0.2})
     assert session.grants == before["grants"]
-    one.book.after(1.0)
+    harness.book.after(1.0)
     session.grants = {}
-    one.book.spawn(one.relay.save(session))
+    harness.book.spawn(harness.relay.save(session))
     for at in (
         now + 0.9,
-        one.coordinator.node.cluster_time,
+        harness.coordinator.node.cluster_time,
     ):  # the node was partitioned when it sent the message, or sends the message at the same time
-        one.deliver("saved", {**before, "at": at})
+        harness.deliver("saved", {**before, "at": at})
         assert session.grants == {}
-    one.deliver("saved", {**before, "at": now + 1.1})
+    harness.deliver("saved", {**before, "at": now + 1.1})
     assert session.grants == before["grants"]
 
 
-def test_invalid_records_are_skipped(one: CoordinatorHarness) -> None:
-    record = one.record()
-    one.book.within(one.coordinator.on_messages_missed)
-    one.deliver("saved", {"token_hash": 5})
-    one.loads({"token_hash": 5}, record)
-    assert one.knows(record)
+def test_invalid_records_are_skipped(harness: CoordinatorHarness) -> None:
+    record = harness.record()
+    harness.book.within(harness.coordinator.on_messages_missed)
+    harness.deliver("saved", {"token_hash": 5})
+    harness.loads({"token_hash": 5}, record)
+    assert harness.knows(record)
 
 
-def node_that_reads(monkeypatch: pytest.MonkeyPatch, scene: ClusterDeployment) -> ClusterCoordinator:
+def node_that_reads(monkeypatch: pytest.MonkeyPatch, cluster: ClusterDeployment) -> ClusterCoordinator:
     """Restart node 1 with a slow store that has three more sessions; return its coordinator, which still reads them."""
     monkeypatch.setattr(sessions, "SESSIONS_PAGE", 1)
-    scene.add_sessions(3)
-    scene.kill(1)
-    scene.slow_store(0.9, [1])
-    scene.restart(1)
-    scene.run(lambda: scene.nodes[1].ready)
-    starting = scene.relays[1].coordinator
+    cluster.add_sessions(3)
+    cluster.kill(1)
+    cluster.slow_store(0.9, [1])
+    cluster.restart(1)
+    cluster.run(lambda: cluster.nodes[1].ready)
+    starting = cluster.relays[1].coordinator
     assert isinstance(starting, ClusterCoordinator)
     assert not starting.sessions.are_loaded
     return starting
 
 
 def test_phones_connect_while_a_node_reads_its_sessions(
-    scene: ClusterDeployment, monkeypatch: pytest.MonkeyPatch
+    two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    phones = [scene.pair_phone(f"P{n}", 0) for n in range(3)]
-    starting = node_that_reads(monkeypatch, scene)
-    back = [scene.new_phone(phone.name, 1, token=phone.token) for phone in phones]
-    scene.run(lambda: all(phone.token for phone in back))
-    paired = scene.new_phone("P0", 1, code=scene.create_pairing_code(0))
-    scene.run(lambda: bool(paired.token))
-    assert scene.relays[1].sessions.unread
-    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phones[1].token[:8]}").answer.status == 200
-    shown = scene.request_and_wait(1, "GET", "/sessions", token=phones[2].token).answer.json["sessions"]
+    phones = [two_nodes.pair_phone(f"P{n}", 0) for n in range(3)]
+    starting = node_that_reads(monkeypatch, two_nodes)
+    back = [two_nodes.new_phone(phone.name, 1, token=phone.token) for phone in phones]
+    two_nodes.run(lambda: all(phone.token for phone in back))
+    paired = two_nodes.new_phone("P0", 1, code=two_nodes.create_pairing_code(0))
+    two_nodes.run(lambda: bool(paired.token))
+    assert two_nodes.relays[1].sessions.unread
+    assert two_nodes.request_and_wait(1, "DELETE", f"/sessions/{phones[1].token[:8]}").answer.status == 200
+    shown = two_nodes.request_and_wait(1, "GET", "/sessions", token=phones[2].token).answer.json["sessions"]
     assert len(shown) == 5  # without the revoked one and the earlier one of P0
     assert starting.sessions.are_loaded
 
 
 def test_tokens_are_kept_while_a_starting_node_cannot_read_the_store(
-    scene: ClusterDeployment, monkeypatch: pytest.MonkeyPatch
+    two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    phone = scene.pair_phone("P", 0)
-    starting = node_that_reads(monkeypatch, scene)
-    scene.partition_from_store(1)
-    back = scene.new_phone(phone.name, 1, token=phone.token)
-    scene.run(lambda: back.closed)
+    phone = two_nodes.pair_phone("P", 0)
+    starting = node_that_reads(monkeypatch, two_nodes)
+    two_nodes.partition_from_store(1)
+    back = two_nodes.new_phone(phone.name, 1, token=phone.token)
+    two_nodes.run(lambda: back.closed)
     assert not back.refused  # a phone would give up its token for `auth.fail`
-    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token[:4]}").answer.status == 503
-    scene.heal()
-    scene.sim.run_for(3.0)
+    assert two_nodes.request_and_wait(1, "DELETE", f"/sessions/{phone.token[:4]}").answer.status == 503
+    two_nodes.heal()
+    two_nodes.sim.run_for(3.0)
     assert starting.sessions.are_loaded
-    scene.try_drive(1, phone.token)
+    two_nodes.try_drive(1, phone.token)

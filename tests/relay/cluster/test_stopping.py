@@ -22,7 +22,7 @@ META = {f"io.modelcontextprotocol/{name}": value for name, value in INFO.items()
 
 
 def start_call(
-    scene: ClusterDeployment, node: int, phone: ClusterPhone, tool: str, session: Pairs | None = None
+    cluster: ClusterDeployment, node: int, phone: ClusterPhone, tool: str, session: Pairs | None = None
 ) -> RequestClient:
     """Call an MCP tool in a session or, without one, in the stateless mode."""
     params: dict[str, Any] = {"name": tool, "arguments": {"device": phone.device} if tool == "phone_ping" else {}}
@@ -30,7 +30,7 @@ def start_call(
         params["_meta"] = META
         session = cast("Pairs", {**MODERN, "mcp-method": "tools/call", "mcp-name": tool})
     call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params}
-    return scene.request(node, "POST", "/mcp", token=phone.token, body=call, fields=session)
+    return cluster.request(node, "POST", "/mcp", token=phone.token, body=call, fields=session)
 
 
 def succeeded(call: RequestClient) -> bool:
@@ -39,29 +39,29 @@ def succeeded(call: RequestClient) -> bool:
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_mcp_calls_in_progress_are_answered_before_the_stop(scene: ClusterDeployment, at: int) -> None:
-    phone = scene.pair_phone("P", at)
-    session = initialized(scene, 0, phone.token)
+def test_mcp_calls_in_progress_are_answered_before_the_stop(two_nodes: ClusterDeployment, at: int) -> None:
+    phone = two_nodes.pair_phone("P", at)
+    session = initialized(two_nodes, 0, phone.token)
     phone.delay = 1.0
-    calls = [start_call(scene, 0, phone, "phone_ping", fields) for fields in (session, None)]
-    scene.run(lambda: len(phone.performed) == 2)
-    began = scene.sim.now
-    scene.stop(0)
-    scene.run(lambda: all(call.is_closed for call in calls))
+    calls = [start_call(two_nodes, 0, phone, "phone_ping", fields) for fields in (session, None)]
+    two_nodes.run(lambda: len(phone.performed) == 2)
+    began = two_nodes.sim.now
+    two_nodes.stop(0)
+    two_nodes.run(lambda: all(call.is_closed for call in calls))
     assert [succeeded(call) for call in calls] == [True, True]
-    assert scene.sim.now - began < phone.delay + 0.1
-    scene.run(lambda: not scene.nodes[0].alive, limit=SPREAD + 0.5)
+    assert two_nodes.sim.now - began < phone.delay + 0.1
+    two_nodes.run(lambda: not two_nodes.nodes[0].alive, limit=SPREAD + 0.5)
 
 
-def test_readers_of_events_reconnect_at_different_times(scene: ClusterDeployment) -> None:
-    phones = [scene.pair_phone(f"P{n}", 1) for n in range(8)]
+def test_readers_of_events_reconnect_at_different_times(two_nodes: ClusterDeployment) -> None:
+    phones = [two_nodes.pair_phone(f"P{n}", 1) for n in range(8)]
     readers = []
     for phone in phones:
-        session = initialized(scene, 0, phone.token)
-        readers.append(scene.request(0, "GET", "/mcp", token=phone.token, fields=session))
-    scene.run(lambda: all(reader.head is not None for reader in readers))
-    scene.stop(0)
-    scene.run(lambda: all(reader.is_closed for reader in readers), limit=0.5)
+        session = initialized(two_nodes, 0, phone.token)
+        readers.append(two_nodes.request(0, "GET", "/mcp", token=phone.token, fields=session))
+    two_nodes.run(lambda: all(reader.head is not None for reader in readers))
+    two_nodes.stop(0)
+    two_nodes.run(lambda: all(reader.is_closed for reader in readers), limit=0.5)
     told = [re.fullmatch(rb"retry: ([0-9]+)\n\n", reader.answer.body) for reader in readers]
     pauses = {int(match[1]) for match in told if match is not None}
     assert len(pauses) == len(readers)
@@ -69,43 +69,45 @@ def test_readers_of_events_reconnect_at_different_times(scene: ClusterDeployment
 
 
 @pytest.mark.parametrize("stateless", [True, False])
-def test_an_mcp_call_waits_for_a_phone_that_moves(scene: ClusterDeployment, stateless: bool) -> None:
-    phone = scene.pair_phone("P", 1)
-    session = None if stateless else initialized(scene, 0, phone.token)
-    scene.stop(1)
-    scene.run(lambda: phone.closed)
-    calls = [start_call(scene, 0, phone, name, session) for name in ("phone_ping", "phone_screenshot")[: 1 + stateless]]
+def test_an_mcp_call_waits_for_a_phone_that_moves(two_nodes: ClusterDeployment, stateless: bool) -> None:
+    phone = two_nodes.pair_phone("P", 1)
+    session = None if stateless else initialized(two_nodes, 0, phone.token)
+    two_nodes.stop(1)
+    two_nodes.run(lambda: phone.closed)
+    calls = [
+        start_call(two_nodes, 0, phone, name, session) for name in ("phone_ping", "phone_screenshot")[: 1 + stateless]
+    ]
     read = {"jsonrpc": "2.0", "id": 4, "method": "resources/read", "params": {"uri": "phone://devices", "_meta": META}}
     fields = cast("Pairs", {**MODERN, "mcp-method": "resources/read", "mcp-name": "phone://devices"})
-    listed = scene.request(0, "POST", "/mcp", token=phone.token, body=read, fields=fields)
-    scene.run(lambda: listed.is_closed, limit=0.2)
+    listed = two_nodes.request(0, "POST", "/mcp", token=phone.token, body=read, fields=fields)
+    two_nodes.run(lambda: listed.is_closed, limit=0.2)
     assert "devices" in listed.answer.json["result"]["contents"][0]["text"]
-    scene.sim.run_for(1.0)
+    two_nodes.sim.run_for(1.0)
     assert not any(call.is_closed for call in calls)
-    back = scene.new_phone("P", 0, token=phone.token)
-    scene.run(lambda: all(call.is_closed for call in calls))
+    back = two_nodes.new_phone("P", 0, token=phone.token)
+    two_nodes.run(lambda: all(call.is_closed for call in calls))
     assert succeeded(calls[0])
     assert len(back.performed) == len(calls)
 
 
-def test_an_mcp_call_that_is_cancelled_while_its_phone_moves_is_not_sent(scene: ClusterDeployment) -> None:
-    phone = scene.pair_phone("P", 1)
-    scene.stop(1)
-    scene.run(lambda: phone.closed)
-    call = start_call(scene, 0, phone, "phone_ping")
-    scene.sim.run_for(0.5)
+def test_an_mcp_call_that_is_cancelled_while_its_phone_moves_is_not_sent(two_nodes: ClusterDeployment) -> None:
+    phone = two_nodes.pair_phone("P", 1)
+    two_nodes.stop(1)
+    two_nodes.run(lambda: phone.closed)
+    call = start_call(two_nodes, 0, phone, "phone_ping")
+    two_nodes.sim.run_for(0.5)
     call.disconnect()
-    scene.sim.run_for(0.1)
-    back = scene.new_phone("P", 0, token=phone.token)
-    scene.sim.run_for(MOVE_TIMEOUT)
+    two_nodes.sim.run_for(0.1)
+    back = two_nodes.new_phone("P", 0, token=phone.token)
+    two_nodes.sim.run_for(MOVE_TIMEOUT)
     assert back.is_authenticated
     assert not back.performed
 
 
-def test_voice_sockets_are_closed_at_once(scene: ClusterDeployment) -> None:
-    phone = scene.pair_phone("P", 1)
-    speaker = Speaker(scene, 0, speaking(scene, phone.token), phone.token)
-    scene.run(lambda: bool(speaker.heard))
-    scene.stop(0)
-    scene.run(lambda: speaker.over, limit=0.1)
-    scene.run(lambda: not scene.nodes[0].alive, limit=0.5)
+def test_voice_sockets_are_closed_at_once(two_nodes: ClusterDeployment) -> None:
+    phone = two_nodes.pair_phone("P", 1)
+    speaker = Speaker(two_nodes, 0, speaking(two_nodes, phone.token), phone.token)
+    two_nodes.run(lambda: bool(speaker.heard))
+    two_nodes.stop(0)
+    two_nodes.run(lambda: speaker.over, limit=0.1)
+    two_nodes.run(lambda: not two_nodes.nodes[0].alive, limit=0.5)

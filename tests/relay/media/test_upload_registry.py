@@ -33,8 +33,8 @@ def alone(place: S3Bucket | str | None = FOLDER, **config: Any) -> CoordinatorHa
     return CoordinatorHarness(RelayConfig(home=HOME, cluster=WHERE, media_store=place, **config))
 
 
-def deleted(one: CoordinatorHarness) -> list[str]:
-    return [order.path for order in one.book.ordered(DeleteBlob)]
+def deleted(harness: CoordinatorHarness) -> list[str]:
+    return [order.path for order in harness.book.ordered(DeleteBlob)]
 
 
 def test_uploads_in_a_shared_folder() -> None:
