@@ -24,24 +24,18 @@ from hassil.recognize import RecognizeResult
 from runtimes.sentences.addresses import find_address
 from runtimes.sentences.certainty import Certainty, load_certainty
 from runtimes.sentences.chinese import simplify
-from runtimes.sentences.content import ContentRules, load_content, quoted_parts
+from runtimes.sentences.content import SLOTS, ContentRules, load_content, quoted_parts
 from runtimes.sentences.folding import OWN_WORDS, TRIMMED, Folded, fold, fold_sentence, fold_template, word_pattern
 from runtimes.sentences.matches import Score, fixed_value, is_bare_setting, is_in_place, score, with_skipped
 from runtimes.sentences.number_words import number_words
-from runtimes.sentences.refusal import ANSWERS, SentenceRefusal
+from runtimes.sentences.refusal import ANSWERS, STORED, SentenceRefusal
 from runtimes.sentences.suggestions import ROTATION, Suggestions, is_slip, template_words, words_of
 from svc_proto.agent.sentences import PhoneSetting
 
 __all__ = ["Language", "load_language"]
 
 NAMES = ("app", "site", "place")  # slots that may have words at their ends that fill a sentence
-CONFIRMED: Mapping[str, str] = {  # slots of own words that the owner confirms unless their edges are certain
-    "send_text": "message",
-    "remember": "text",
-    "type": "text",
-    "clipboard_write": "text",
-    "find_text": "query",
-}
+CONFIRMED = (*STORED, "find_text")  # intents whose own words the owner confirms unless their edges are certain
 LABELS = ("app",)  # slots that can begin or end with a word that is skipped elsewhere
 WHOLE = OWN_WORDS | {"query", "destination"}  # slots of which no clause is left out
 WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place", "destination")
@@ -255,7 +249,7 @@ class Language:
 
         They do not if they have words that correct the request.
         """
-        value = slots.get(CONFIRMED.get(intent, ""), "")
+        value = slots.get(SLOTS[intent], "") if intent in CONFIRMED else ""
         before = text[: text.rfind(value)]
         is_corrected = self.patterns["correction"].search(self._fold(value).text) is not None
         return not value or (self.content.is_certain(intent, value, before) and not is_corrected)

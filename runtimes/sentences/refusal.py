@@ -12,7 +12,7 @@ from runtimes.sentences.suggestions import is_slip
 
 __all__ = ["ANSWERS", "SentenceRefusal"]
 
-STORED = ("send_text", "remember", "type", "clipboard_write")  # intents whose own words the owner confirms
+STORED = ("send_text", "remember", "type", "clipboard_write")  # intents whose own words are stored or sent
 MESSAGES = ("send_text", "remember")  # intents whose own words can name other acts
 TIMED = ("alarm", "timer", "web_search")  # intents that a time belongs to
 ANSWERS = frozenset(  # intents that change nothing, so that only a negation is refused
