@@ -37,8 +37,17 @@ CASES: list[tuple[str, dict[str, object]]] = [
 ]
 ASKABLE = ("/tap", "/tap_text", "/type", "/call", "/send_sms")
 LOSSES = [
-    *("nothing", "accessibility", "master", "foreground", "app", "text"),
-    *("keyguard", "uncovered", "connection", "forget", "overlay"),
+    "nothing",
+    "accessibility",
+    "master",
+    "foreground",
+    "app",
+    "text",
+    "keyguard",
+    "uncovered",
+    "connection",
+    "forget",
+    "overlay",
 ]
 ALWAYS_ASK = ("/call", "/send_sms", "/share_media")
 READING = ("/current_app", "/screen", "/screenshot")
