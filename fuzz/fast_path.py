@@ -29,30 +29,12 @@ TARGETS = (b"/", b"/health", b"/a/b?c=d&e", b"//x", b"/%zz", b"/a#b", b"/~!$&'()
 ODD_TARGETS = (b"*", b"a", b"http://h/p", b"", b"/\x80", b"/a b", b"/\t", b"http://u@h/")
 HOSTS = (b"a", b"127.0.0.1:8767", b"localhost", b"x.y:1", b"a:0", b"a:")
 ODD_HOSTS = (
-    b"[1.2.3.4]",
-    b"[::1]",
-    b"[::1]:80",
-    b":1",
-    b"a,b",
-    b"u@h",
-    b"a/b",
-    b"a:65536",
-    b"a:99999",
-    b"",
-    b" ",
-    b"\xff",
-)
+    b"[1.2.3.4]", b"[::1]", b"[::1]:80", b":1", b"a,b", b"u@h", b"a/b", b"a:65536", b"a:99999", b"", b" ", b"\xff"
+)  # fmt: skip
 FIELDS = (
-    b"User-Agent: curl/8.5.0",
-    b"Accept: */*",
-    b"Connection: keep-alive",
-    b"connection: Keep-Alive",
-    b"Connection: close",
-    b"X-A: a b  c",
-    b"authorization: Bearer abc",
-    b"Cookie: a=b; c=d",
-    b"Origin: http://a",
-)
+    b"User-Agent: curl/8.5.0", b"Accept: */*", b"Connection: keep-alive", b"connection: Keep-Alive",
+    b"Connection: close", b"X-A: a b  c", b"authorization: Bearer abc", b"Cookie: a=b; c=d", b"Origin: http://a"
+)  # fmt: skip
 ODD_FIELDS = (
     b"Connection: CLOSE",
     b"Connection: close, x",
@@ -104,26 +86,13 @@ SIZES = (0, 1, 3, 5, 20, 124, 125, 126, 127, 300, 301, 1000)
 LARGE = (65_535, 65_536, 65_546, 65_547)
 TEXTS = ("abcd", "h\u00e9", "\u4e16", "\U0001f600")
 STATUS_LINES = (
-    b"HTTP/1.1 200 OK",
-    b"HTTP/1.1 200 OK",
-    b"HTTP/1.1 404 Not Found",
-    b"HTTP/1.1 599 ",
-    b"HTTP/1.1 302 a b",
-)
+    b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK", b"HTTP/1.1 404 Not Found", b"HTTP/1.1 599 ", b"HTTP/1.1 302 a b"
+)  # fmt: skip
 ODD_STATUS_LINES = (
-    b"HTTP/1.1 200",
-    b"HTTP/1.0 200 OK",
-    b"HTTP/1.1 204 No Content",
-    b"HTTP/1.1 304 x",
-    b"HTTP/1.1 101 x",
-    b"HTTP/1.1 999 x",
-    b"HTTP/1.1 1000 x",
-    b"HTTP/1.1  200 OK",
-    b"HTTP/1.1 200 \xff",
-    b"HTTP/1.1 200 a\tb",
-    b"http/1.1 200 OK",
-    b"HTTP/2 200 OK",
-)
+    b"HTTP/1.1 200", b"HTTP/1.0 200 OK", b"HTTP/1.1 204 No Content", b"HTTP/1.1 304 x", b"HTTP/1.1 101 x",
+    b"HTTP/1.1 999 x", b"HTTP/1.1 1000 x", b"HTTP/1.1  200 OK", b"HTTP/1.1 200 \xff", b"HTTP/1.1 200 a\tb",
+    b"http/1.1 200 OK", b"HTTP/2 200 OK"
+)  # fmt: skip
 ANSWER_FIELDS = (
     b"Date: Sun, 06 Nov 1994 08:49:37 GMT",
     b"content-type: text/event-stream",

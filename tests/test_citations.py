@@ -11,13 +11,9 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ("svc_proto", "runtimes", "servers", "clients", "examples", "tests", "fuzz", "bench", "docs")
 KINDS = (".py", ".js", ".toml", ".md", ".html", ".css")
 PAGES = {
-    "core": "core",
-    "bridge": "bridge",
-    "api": "api",
-    "terminal-voice": "terminal-voice",
-    "terminal": "terminal-voice",
-    "voice": "terminal-voice",
-}
+    "core": "core", "bridge": "bridge", "api": "api", "terminal-voice": "terminal-voice", "terminal": "terminal-voice",
+    "voice": "terminal-voice"
+}  # fmt: skip
 _NUMBER = r"\d+(?:\.\d+)*"
 _WIRE = re.compile(rf"\bwire[ /]({'|'.join(PAGES)})(?:\.md)? ({_NUMBER}(?:(?:, | and | to ){_NUMBER})*)")
 _SPEC = re.compile(r"\b(?:SPEC\.md|docs/spec/requirements\.md|[Ss]pec) \"([^\"]+)\"")

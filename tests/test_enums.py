@@ -13,19 +13,14 @@ import svc_proto
 
 OTHERWISE = {
     "RelayAccess": {
-        "VOICE_CONFIG": "voice:config",
-        "VOICE_STT": "voice:stt",
-        "VOICE_TTS": "voice:tts",
-        "VOICE_REALTIME": "voice:realtime",
-        "VOICE_OUTPUT_SOCKET": "voice:tts, while speech output is on",
-        "VOICE_REALTIME_SOCKET": "voice:realtime, while realtime is on",
+        "VOICE_CONFIG": "voice:config", "VOICE_STT": "voice:stt", "VOICE_TTS": "voice:tts",
+        "VOICE_REALTIME": "voice:realtime", "VOICE_OUTPUT_SOCKET": "voice:tts, while speech output is on",
+        "VOICE_REALTIME_SOCKET": "voice:realtime, while realtime is on"
     },
     "AttachmentState": {"UNAVAILABLE": "unavailable card"},
     "AttachmentTrigger": {
-        "WAIT_FOR_TAP": "on cellular, auto-fetch off",
-        "UNREACHABLE": "relay offline",
-        "FORBIDDEN": "sandbox violation",
-        "MISSING": "file not found",
+        "WAIT_FOR_TAP": "on cellular, auto-fetch off", "UNREACHABLE": "relay offline", "FORBIDDEN": "sandbox violation",
+        "MISSING": "file not found"
     },
     "CodeState": {"NONE": "(none)"},
     "ConfirmationState": {"NONE": "(none)"},
@@ -34,7 +29,7 @@ OTHERWISE = {
     "RunState": {"WAITING": "waiting_for_approval"},
     "McpServerState": {"DOWN": "not started", "WAITING": "failed"},
     "SignalName": {"HANGUP": "SIGHUP", "INTERRUPT": "SIGINT", "TERMINATE": "SIGTERM", "KILL": "SIGKILL"},
-}
+}  # fmt: skip
 
 
 def enumerations() -> Iterator[type[Enum]]:

@@ -16,14 +16,9 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/reference/public-names.md").read_text()
 TUTORIAL = (ROOT / "docs/tutorials/embed-a-core.md").read_text()
 PACKAGES = [
-    "svc_proto",
-    "svc_proto.wire",
-    "svc_proto.machines",
-    "svc_proto.engine",
-    "svc_proto.relay",
-    "svc_proto.api",
-    "svc_proto.phone",
-]
+    "svc_proto", "svc_proto.wire", "svc_proto.machines", "svc_proto.engine", "svc_proto.relay", "svc_proto.api",
+    "svc_proto.phone"
+]  # fmt: skip
 OURS = ("svc_proto", "runtimes", "servers", "clients")
 CORE = {"attrs", "h11", "h2", "wsproto"}
 PROTOCOLS = CORE | {"hpack", "hyperframe"}  # dependencies of h2

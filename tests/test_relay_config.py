@@ -29,34 +29,13 @@ from tests.support.environment_variables import undocumented
 
 def test_the_defaults_of_the_specification() -> None:
     assert parse_relay_config({}, home="/home/me/.svc") == RelayConfig(
-        host="0.0.0.0",
-        port=8767,
-        ssl_cert=None,
-        ssl_key=None,
-        webapi_url="http://localhost:8642",
-        home="/home/me/.svc",
-        config_path="/home/me/.svc/config.yaml",
-        workspace="/home/me/.svc/workspace",
-        temp_dir="/tmp",
-        user_home="~",
-        log_level=Level.INFO,
-        terminal_shell=None,
-        terminal_tmux=True,
-        tui_command=(),
-        pairing_code=None,
-        trusted_proxies=(),
-        allow_insecure_api_bearer=False,
-        media_max_size_mb=100,
-        media_ttl_seconds=86_400,
-        media_lru_cap=500,
-        media_allowed_roots=(),
-        max_session_ttl=None,
-        session_policy=SessionPolicy.OPEN,
-        brand=SVC,
-        api_key="",
-        api_host=None,
-        api_port=None,
-    )
+        host="0.0.0.0", port=8767, ssl_cert=None, ssl_key=None, webapi_url="http://localhost:8642",
+        home="/home/me/.svc", config_path="/home/me/.svc/config.yaml", workspace="/home/me/.svc/workspace",
+        temp_dir="/tmp", user_home="~", log_level=Level.INFO, terminal_shell=None, terminal_tmux=True, tui_command=(),
+        pairing_code=None, trusted_proxies=(), allow_insecure_api_bearer=False, media_max_size_mb=100,
+        media_ttl_seconds=86_400, media_lru_cap=500, media_allowed_roots=(), max_session_ttl=None,
+        session_policy=SessionPolicy.OPEN, brand=SVC, api_key="", api_host=None, api_port=None
+    )  # fmt: skip
 
 
 def test_defaults_equal_those_of_an_empty_environment() -> None:

@@ -409,16 +409,7 @@ class World:
 
 
 WEIGHTS = {
-    World.pair: 6,
-    World.revoke: 3,
-    World.change_grants: 4,
-    World.wait: 3,
-    World.probe_relay: 5,
-    World.list_sessions: 1,
-    World.open_socket: 2,
-    World.forge_message: 1,
-    World.probe_api: 3,
-    World.change_agent: 3,
-    World.start_run: 4,
-    World.answer_approval: 4,
-}
+    World.pair: 6, World.revoke: 3, World.change_grants: 4, World.wait: 3, World.probe_relay: 5, World.list_sessions: 1,
+    World.open_socket: 2, World.forge_message: 1, World.probe_api: 3, World.change_agent: 3, World.start_run: 4,
+    World.answer_approval: 4
+}  # fmt: skip

@@ -257,21 +257,11 @@ class CoreScriptRun:
 
 Action: TypeAlias = Callable[[CoreScriptRun, int, int], None]
 ACTIONS: tuple[Action, ...] = (
-    CoreScriptRun.connect,
-    CoreScriptRun.send_request,
-    CoreScriptRun.send_envelope,
-    CoreScriptRun.answer_all,
-    CoreScriptRun.answer,
-    CoreScriptRun.drain,
-    CoreScriptRun.send_bytes,
-    CoreScriptRun.wait,
-    CoreScriptRun.close,
-    CoreScriptRun.close_read,
-    CoreScriptRun.deliver_some,
-    CoreScriptRun.inject_noise,
-    CoreScriptRun.reset_stream,
-    CoreScriptRun.stop,
-)
+    CoreScriptRun.connect, CoreScriptRun.send_request, CoreScriptRun.send_envelope, CoreScriptRun.answer_all,
+    CoreScriptRun.answer, CoreScriptRun.drain, CoreScriptRun.send_bytes, CoreScriptRun.wait, CoreScriptRun.close,
+    CoreScriptRun.close_read, CoreScriptRun.deliver_some, CoreScriptRun.inject_noise, CoreScriptRun.reset_stream,
+    CoreScriptRun.stop
+)  # fmt: skip
 
 
 def run_core_script(data: bytes) -> CoreScriptRun:
@@ -297,14 +287,8 @@ def _service(kind: ServiceKind) -> Service:
         return Relay(config, limits=LIMITS)
     return Api(
         ApiConfig(
-            home=HOME,
-            config_path=f"{HOME}/config.yaml",
-            key=API_KEY,
-            model_base_url="http://10.0.0.3:9000/v1",
-            model="m",
-            model_api_key=MODEL_KEY,
-            relay_url="http://127.0.0.1:8767",
-            max_concurrent_runs=4,
+            home=HOME, config_path=f"{HOME}/config.yaml", key=API_KEY, model_base_url="http://10.0.0.3:9000/v1",
+            model="m", model_api_key=MODEL_KEY, relay_url="http://127.0.0.1:8767", max_concurrent_runs=4
         ),
         limits=LIMITS,
-    )
+    )  # fmt: skip

@@ -26,10 +26,7 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
         GET /.well-known/openid-configuration, POST /oauth/register, GET /oauth/authorize, GET /oauth/wait/{ticket},
         POST /oauth/token, POST /oauth/revoke""",
     ),
-    "every caller but pages": (
-        "in   in   403  403  in   in   in   in   in",
-        "GET /ws, GET /",
-    ),
+    "every caller but pages": ("in   in   403  403  in   in   in   in   in", "GET /ws, GET /"),
     "programs of this host": (
         "in   403  403  403  403  403  403  403  403",
         """GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
@@ -47,10 +44,7 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
         "in   401  401  401  401  401  403  in   401",
         "GET /notifications/recent, GET /phone/threads",
     ),
-    "a session": (
-        "401  401  401  401  401  401  in   in   401",
-        "GET /media/{token}",
-    ),
+    "a session": ("401  401  401  401  401  401  in   in   401", "GET /media/{token}"),
     "a session with files": (
         "401  401  401  401  401  401  403  in   401",
         "POST /media/upload, GET /media/by-path, POST /clipboard/inbox",
@@ -87,10 +81,7 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
     ),
 }
 CHANNEL_ACCESS: dict[str, tuple[str, str]] = {
-    "an authenticated client": (
-        "auth auth 403  403  auth auth in   in   auth",
-        "system ping, chat chat.send",
-    ),
+    "an authenticated client": ("auth auth 403  403  auth auth in   in   auth", "system ping, chat chat.send"),
     "a session with chat": (
         "auth auth 403  403  auth auth grant in  auth",
         """proactive proactive.subscribe, proactive proactive.unsubscribe, proactive proactive.cancel,
@@ -115,15 +106,9 @@ CHANNEL_ACCESS: dict[str, tuple[str, str]] = {
     ),
 }
 PLACES = {
-    "{token_prefix}": "0123abcd",
-    "{token}": "none",
-    "{provider_id}": "stub",
-    "{session_id}": "none",
-    "{ticket}": "none",
-    "{code}": "QQQQQQ",
-    "{profile}": "default",
-    "{filename}": "USER.md",
-}
+    "{token_prefix}": "0123abcd", "{token}": "none", "{provider_id}": "stub", "{session_id}": "none",
+    "{ticket}": "none", "{code}": "QQQQQQ", "{profile}": "default", "{filename}": "USER.md"
+}  # fmt: skip
 
 
 def expected_access(table: Mapping[str, tuple[str, str]], caller: str) -> dict[str, str]:

@@ -43,12 +43,8 @@ from fuzz.steps import (
 )
 
 LIFE_WEIGHTS: dict[type[Step], int] = {
-    ReplacePhoneSocket: 6,
-    EndWaitingSession: 3,
-    RenewGrants: 4,
-    RefuseSessionRecord: 4,
-    IgnoreClose: 4,
-}
+    ReplacePhoneSocket: 6, EndWaitingSession: 3, RenewGrants: 4, RefuseSessionRecord: 4, IgnoreClose: 4
+}  # fmt: skip
 STORIES = 3  # scenarios at most, of `LIFE_WEIGHTS`
 CLOCKS = 3  # changes at most, near a step that depends on it
 JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most
@@ -70,16 +66,9 @@ KEPT, SOUND, TRUSTED = 0.75, 0.7, 0.75
 # Shares of scripts without store faults; without early disconnects; without a stop of a queued run.
 SMOOTH, PATIENT, IN_ORDER = 0.7, 0.4, 0.75
 ASKING = (
-    PairDevice,
-    ExtendSession,
-    RevokeSession,
-    UploadMedia,
-    FetchMedia,
-    SendCommand,
-    SendChatMessage,
-    StartRun,
-    RequestCompletion,
-)
+    PairDevice, ExtendSession, RevokeSession, UploadMedia, FetchMedia, SendCommand, SendChatMessage, StartRun,
+    RequestCompletion
+)  # fmt: skip
 
 
 def background_scenarios(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:

@@ -19,14 +19,7 @@ from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 
 SECRET_SHARE = 0.3  # share of scripts without a restart of the relay in which programs must send the local secret
 # In these cases the secret changes, or is not stored.
-RESTARTS = (
-    StopProgram,
-    KillProgram,
-    RefuseSessionRecord,
-    RevokeOnFullDisk,
-    DegradeDisk,
-    FillDisk,
-)
+RESTARTS = (StopProgram, KillProgram, RefuseSessionRecord, RevokeOnFullDisk, DegradeDisk, FillDisk)
 
 ANSWERING = (*UNANSWERED, *RESPONSE_STARTED)  # an answered exchange may still discard the rest of a body
 

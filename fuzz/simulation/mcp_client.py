@@ -198,11 +198,7 @@ class SimMcpClient:
 
     def open(self, server: SimProcess, then: Callable[[McpClientSession], None]) -> RequestClient:
         """Send a request that opens a session; `then` gets the session if it succeeds."""
-        about = {
-            "protocolVersion": VERSION,
-            "capabilities": {},
-            "clientInfo": {"name": "agent", "version": "1"},
-        }
+        about = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
 
         def done(caller: RequestClient) -> None:
             identity = caller.answer.headers.get(b"mcp-session-id")
@@ -236,11 +232,7 @@ class SimMcpClient:
     ) -> RequestClient:
         """Send one HTTP request to `/mcp`, in the session `talk` if given; `done` gets the response."""
         place = self.place
-        headers = {
-            "authorization": f"Bearer {place.bearer()}",
-            "accept": "application/json, text/event-stream",
-            **more,
-        }
+        headers = {"authorization": f"Bearer {place.bearer()}", "accept": "application/json, text/event-stream", **more}
         if talk is not None:
             headers |= {"mcp-session-id": talk.identity, "mcp-protocol-version": VERSION}
         if message is not None:

@@ -16,21 +16,8 @@ from fuzz.targets.websocket_fast_path import websocket_fast_path
 __all__ = ["TARGETS", "Target"]
 
 TARGETS: dict[str, Target] = {
-    "http1": http1,
-    "answer": answer,
-    "chunks": chunks,
-    "fast_path": http1_server_fast_path,
-    "call": http1_client_fast_path,
-    "http2": http2,
-    "answer2": answer2,
-    "websocket": websocket,
-    "frames": websocket_fast_path,
-    "multipart": multipart,
-    "sse": sse,
-    "resp": resp,
-    "envelope": envelope,
-    "qr": qr,
-    "relay": relay,
-    "core": core,
-    "voice": voice,
-}
+    "http1": http1, "answer": answer, "chunks": chunks, "fast_path": http1_server_fast_path,
+    "call": http1_client_fast_path, "http2": http2, "answer2": answer2, "websocket": websocket,
+    "frames": websocket_fast_path, "multipart": multipart, "sse": sse, "resp": resp, "envelope": envelope, "qr": qr,
+    "relay": relay, "core": core, "voice": voice
+}  # fmt: skip

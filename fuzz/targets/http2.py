@@ -6,15 +6,7 @@ from collections.abc import Sequence
 
 from fuzz.targets.common import Replies, check_chunking_invariance, round_trip_request
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    TextMessage,
-)
+from svc_proto.wire.events import Event, Headers, RequestData, RequestEnd, RequestHead, ResponseData, TextMessage
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
 from tests.wire.connection_pair import FIVE, ONE, THREE, ConnectionOutcome, outcome, send_events

@@ -15,31 +15,14 @@ LATER = 4_000_000_000
 
 
 SESSION: dict[str, Any] = {
-    "token_prefix": EVIL,
-    "device_name": EVIL,
-    "device_model": EVIL,
-    "device_platform": EVIL,
-    "client_surface": EVIL,
-    "created_at": EVIL,
-    "last_seen": EVIL,
-    "expires_at": LATER,
-    "grants": {EVIL: LATER, "bridge": None},
-    "transport_hint": EVIL,
-    "is_current": True,
-}
+    "token_prefix": EVIL, "device_name": EVIL, "device_model": EVIL, "device_platform": EVIL, "client_surface": EVIL,
+    "created_at": EVIL, "last_seen": EVIL, "expires_at": LATER, "grants": {EVIL: LATER, "bridge": None},
+    "transport_hint": EVIL, "is_current": True
+}  # fmt: skip
 RECORD: dict[str, Any] = {
-    "request_id": EVIL,
-    "sent_at": 1,
-    "method": EVIL,
-    "path": f"/{EVIL}",
-    "params": {EVIL: EVIL},
-    "decision": EVIL,
-    "response_status": EVIL,
-    "result_summary": EVIL,
-    "error": EVIL,
-    "device_name": EVIL,
-    "asked_by": EVIL,
-}
+    "request_id": EVIL, "sent_at": 1, "method": EVIL, "path": f"/{EVIL}", "params": {EVIL: EVIL}, "decision": EVIL,
+    "response_status": EVIL, "result_summary": EVIL, "error": EVIL, "device_name": EVIL, "asked_by": EVIL
+}  # fmt: skip
 PHONE = {
     "device": {"device_id": EVIL, "name": EVIL, "battery_percent": EVIL},
     "bridge": {"master_enabled": EVIL},
@@ -55,15 +38,9 @@ HOST = {
     ]
 }
 ENTRY: dict[str, Any] = {
-    "token": EVIL,
-    "file_name": EVIL,
-    "content_type": EVIL,
-    "size": 1,
-    "created_at": 1,
-    "last_accessed": 2,
-    "expires_at": LATER,
-    "is_expired": False,
-}
+    "token": EVIL, "file_name": EVIL, "content_type": EVIL, "size": 1, "created_at": 1, "last_accessed": 2,
+    "expires_at": LATER, "is_expired": False
+}  # fmt: skip
 INFO = {"version": EVIL, "health": EVIL, "uptime_seconds": 1, "session_count": EVIL, "pending_commands": EVIL}
 INVITE = {
     "ok": True,

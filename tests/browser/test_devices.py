@@ -18,15 +18,11 @@ def test_five_hundred_devices_are_searched_and_sorted(site: Site, visit: PageOpe
     now = time.time()
     sessions = [
         {
-            "token_prefix": f"{place:08x}",
-            "device_name": f"Tablet {place:03}",
-            "last_seen": now - place,
-            "expires_at": now + (MANY - place) * DAY,
-            "online": place == MANY - 1,
-            "grants": {"chat": now + DAY},
+            "token_prefix": f"{place:08x}", "device_name": f"Tablet {place:03}", "last_seen": now - place,
+            "expires_at": now + (MANY - place) * DAY, "online": place == MANY - 1, "grants": {"chat": now + DAY}
         }
         for place in range(MANY)
-    ]
+    ]  # fmt: skip
     page = start(site, visit, "", Scripted(sessions={"sessions": sessions}))
     names = page.get_by_role("table", name="Paired devices").locator("tbody .name")
     expect(names).to_have_count(25)
@@ -69,12 +65,8 @@ def test_rename_and_extend_with_the_audit_log(site: Site, visit: PageOpener) -> 
 
 def test_changes_of_a_revoked_device_are_undone(site: Site, visit: PageOpener) -> None:
     change = {
-        "kind": "setting",
-        "target": "model",
-        "before": "",
-        "after": "<i>his</i>",
-        "principal": "1c2d3e4f Pixel 8",
-    }
+        "kind": "setting", "target": "model", "before": "", "after": "<i>his</i>", "principal": "1c2d3e4f Pixel 8"
+    }  # fmt: skip
     note = {**change, "kind": "memory", "target": "memory", "before": "a", "after": "b"}
     session = {"token_prefix": "1c2d3e4f", "device_name": "Pixel 8"}
     script = Scripted(

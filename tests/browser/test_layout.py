@@ -25,34 +25,20 @@ class Scripted(ScriptedService):
         self.answers = answers
         self.asked: list[str] = []
         places = {
-            "info": ("GET", "/relay/info"),
-            "sessions": ("GET", "/sessions"),
-            "activity": ("GET", "/bridge/activity"),
-            "phones": ("GET", "/bridge/devices"),
-            "notifications": ("GET", "/notifications/recent"),
-            "media": ("GET", "/media/inspect"),
-            "picture": ("GET", "/media/inspect/{token}"),
-            "revoke": ("DELETE", "/sessions/{prefix}"),
-            "audit": ("GET", "/audit"),
-            "approvals": ("GET", "/api/approvals"),
-            "ended": ("DELETE", "/api/approvals"),
-            "changes": ("GET", "/api/changes"),
-            "undone": ("POST", "/api/changes/undo"),
-            "pairing": ("POST", "/pairing/mint"),
-            "config": ("GET", "/api/config"),
-            "host": ("GET", "/api/host"),
-            "host_changed": ("PATCH", "/api/host"),
-            "rotated": ("POST", "/api/key/rotate"),
-            "servers": ("GET", "/api/mcp-servers"),
-            "probed": ("POST", "/api/model/probe"),
-            "configured": ("PATCH", "/api/config"),
-            "chats": ("GET", "/api/sessions"),
-            "hits": ("GET", "/api/sessions/search"),
-            "renamed": ("PATCH", "/api/sessions/{id}"),
-            "messages": ("GET", "/api/sessions/{id}/messages"),
-            "run": ("GET", "/v1/runs/{id}"),
-            "stop": ("POST", "/v1/runs/{id}/stop"),
-        }
+            "info": ("GET", "/relay/info"), "sessions": ("GET", "/sessions"), "activity": ("GET", "/bridge/activity"),
+            "phones": ("GET", "/bridge/devices"), "notifications": ("GET", "/notifications/recent"),
+            "media": ("GET", "/media/inspect"), "picture": ("GET", "/media/inspect/{token}"),
+            "revoke": ("DELETE", "/sessions/{prefix}"), "audit": ("GET", "/audit"),
+            "approvals": ("GET", "/api/approvals"), "ended": ("DELETE", "/api/approvals"),
+            "changes": ("GET", "/api/changes"), "undone": ("POST", "/api/changes/undo"),
+            "pairing": ("POST", "/pairing/mint"), "config": ("GET", "/api/config"), "host": ("GET", "/api/host"),
+            "host_changed": ("PATCH", "/api/host"), "rotated": ("POST", "/api/key/rotate"),
+            "servers": ("GET", "/api/mcp-servers"), "probed": ("POST", "/api/model/probe"),
+            "configured": ("PATCH", "/api/config"), "chats": ("GET", "/api/sessions"),
+            "hits": ("GET", "/api/sessions/search"), "renamed": ("PATCH", "/api/sessions/{id}"),
+            "messages": ("GET", "/api/sessions/{id}/messages"), "run": ("GET", "/v1/runs/{id}"),
+            "stop": ("POST", "/v1/runs/{id}/stop")
+        }  # fmt: skip
         super().__init__(row(*place, self._telling(name)) for name, place in places.items())
 
     def _telling(self, name: str) -> Any:

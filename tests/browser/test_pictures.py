@@ -33,14 +33,9 @@ KEY = "sk-pictures-7a"
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 WORDS = (("/phone open_app com.example.maps", ".tool"), ("/screenshot", ".media-card .ttl"), ("/think", ".thought"))
 TABS = (
-    ("Management", "tbody tr"),
-    ("Activity", "tr.command"),
-    ("Audit", "tbody tr"),
-    ("Media", "tbody tr"),
-    ("Phone", ".glass"),
-    ("Chat", ".log"),
-    ("Settings", "form"),
-)
+    ("Management", "tbody tr"), ("Activity", "tr.command"), ("Audit", "tbody tr"), ("Media", "tbody tr"),
+    ("Phone", ".glass"), ("Chat", ".log"), ("Settings", "form")
+)  # fmt: skip
 FILES: list[FilePayload] = [
     {"name": "shot.png", "mimeType": "image/png", "buffer": draw((), screen_on=False)},
     {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"Remember the milk."},

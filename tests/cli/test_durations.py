@@ -7,24 +7,10 @@ from svc_proto.cli.errors import CliError
 from svc_proto.machines.grants import CHANNELS
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("never", 0),
-        ("NEVER", 0),
-        ("0", 0),
-        ("0d", 0),
-        ("3600", 3600),
-        (" 1h ", 3600),
-        ("90s", 90),
-        ("5m", 300),
-        ("1d", 86_400),
-        ("7D", 604_800),
-        ("2w", 1_209_600),
-        ("1y", 31_536_000),
-        ("10y", 315_360_000),
-    ],
-)
+@pytest.mark.parametrize(("text", "seconds"), [
+    ("never", 0), ("NEVER", 0), ("0", 0), ("0d", 0), ("3600", 3600), (" 1h ", 3600), ("90s", 90), ("5m", 300),
+    ("1d", 86_400), ("7D", 604_800), ("2w", 1_209_600), ("1y", 31_536_000), ("10y", 315_360_000)
+])  # fmt: skip
 def test_spans(text: str, seconds: int) -> None:
     assert parse_duration(text, "--ttl") == seconds
 

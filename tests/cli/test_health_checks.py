@@ -222,14 +222,9 @@ def test_texts_for_programs() -> None:
     assert isinstance(result, HealthResult)
     found = f"the model's server at {URL} cannot be reached: connection refused"
     assert result.members() == {
-        "code": "model_unreachable",
-        "title": "Model",
-        "severity": "error",
-        "ok": False,
-        "found": found,
-        "looked_at": "GET /models",
-        "remedy": result.check.remedy,
-    }
+        "code": "model_unreachable", "title": "Model", "severity": "error", "ok": False, "found": found,
+        "looked_at": "GET /models", "remedy": result.check.remedy
+    }  # fmt: skip
     assert result.lines() == [f"✗ Model: {found}   [model_unreachable]", f"    {result.check.remedy}"]
     good = run_health_checks(WELL)[0].members()
     assert (good["ok"], good["found"], good["remedy"]) == (True, None, None)

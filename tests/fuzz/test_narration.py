@@ -9,17 +9,10 @@ from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.narration import describe_step, narrate
 from fuzz.simulation.scenario_runner import ScenarioFailure, run_script
 from fuzz.simulation.script import Script
-from fuzz.steps import (
-    STEP_KINDS,
-    InspectServer,
-    PairDevice,
-    RegisterCode,
-)
+from fuzz.steps import STEP_KINDS, InspectServer, PairDevice, RegisterCode
 from runtimes.sim.trace import TraceRecord
 from svc_proto import facts
-from svc_proto.commands import (
-    Send,
-)
+from svc_proto.commands import Send
 from svc_proto.facts import ChannelId, OperationId
 
 CH, OP = ChannelId(4), OperationId(7)

@@ -70,8 +70,7 @@ def test_missing_text_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule",
-    [pytest.param(rule, id=rule.name, marks=() if rule.name in TRIED else pytest.mark.full) for rule in RULES],
+    "rule", [pytest.param(rule, id=rule.name, marks=() if rule.name in TRIED else pytest.mark.full) for rule in RULES]
 )
 def test_a_bug_is_noticed(rule: Rule, tmp_path: Path) -> None:
     by = noticed(rule, str(tmp_path))

@@ -184,10 +184,7 @@ API_ROUTES: Mapping[str, str] = {
 
 TOOLS: Mapping[str, tuple[str, str]] = {
     # toolset: the power that its turn must hold, and its tools
-    "phone": (
-        "bridge",
-        " ".join(f"phone_{row.name}" for row in PHONE_TOOLS),
-    ),
+    "phone": ("bridge", " ".join(f"phone_{row.name}" for row in PHONE_TOOLS)),
     "memory": ("manage", "memory"),
     "skills": ("", "skills_list skill_view"),
     "user": ("", "ask_user"),

@@ -22,16 +22,10 @@ from servers.relay import main as relay
 PAGE = Path(__file__).parents[2] / "docs/reference/cli.md"
 WIDTH = 80
 PROGRAMS: dict[str, click.Command] = {
-    "svc": svc.main,
-    "svc-relay": svc_relay.main,
-    "python -m servers": servers,
-    "python -m servers.relay": relay,
-    "python -m servers.api": api,
-    "python -m servers.dashboard": dashboard,
-    "python -m clients.phone": phone,
-    "python -m clients.gateway": gateway,
-    "python -m clients.demo": demo,
-}
+    "svc": svc.main, "svc-relay": svc_relay.main, "python -m servers": servers, "python -m servers.relay": relay,
+    "python -m servers.api": api, "python -m servers.dashboard": dashboard, "python -m clients.phone": phone,
+    "python -m clients.gateway": gateway, "python -m clients.demo": demo
+}  # fmt: skip
 ABOUT = """# Command line
 
 The help text of every command. `python -m tests.support.cli_page` writes this page; a test compares it.

@@ -32,18 +32,9 @@ from tests.support.http_client import FIRST, Http1Client, Http1Server, HttpCodec
 from tests.support.playbook import PEER, REMOTE, counting_entropy
 
 __all__ = [
-    "FIRST",
-    "SILENT",
-    "HarnessResponse",
-    "UpstreamRequest",
-    "HttpCall",
-    "Fields",
-    "HttpHarness",
-    "HttpPeer",
-    "Reply",
-    "HttpUpstream",
-    "as_json",
-]
+    "FIRST", "SILENT", "HarnessResponse", "UpstreamRequest", "HttpCall", "Fields", "HttpHarness", "HttpPeer", "Reply",
+    "HttpUpstream", "as_json"
+]  # fmt: skip
 
 Fields = Iterable[tuple[bytes, bytes]]
 PeerT = TypeVar("PeerT", bound="HttpPeer")

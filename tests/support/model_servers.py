@@ -18,19 +18,10 @@ SERVERS: tuple[Mapping[str, Any], ...] = tuple(
     tomllib.loads((ROOT / "tests/agent/model_servers.toml").read_text())["server"]
 )
 ABILITIES: Mapping[str, str] = {
-    "stream": "Stream",
-    "tools": "Tools",
-    "parallel": "Parallel calls",
-    "tools_refused": "No tools",
-    "reasoning": "Reasoning",
-    "usage": "Usage",
-    "system": "System role",
-    "images": "Pictures",
-    "overflow": "Overflow",
-    "rate": "Rate limit",
-    "models": "Context size",
-    "error": "Error text",
-}
+    "stream": "Stream", "tools": "Tools", "parallel": "Parallel calls", "tools_refused": "No tools",
+    "reasoning": "Reasoning", "usage": "Usage", "system": "System role", "images": "Pictures", "overflow": "Overflow",
+    "rate": "Rate limit", "models": "Context size", "error": "Error text"
+}  # fmt: skip
 BEGIN = "<!-- table of model servers: python -m tests.support.model_servers -->\n"
 END = "<!-- end of the table -->\n"
 CALLS = {

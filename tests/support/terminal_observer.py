@@ -37,12 +37,7 @@ def seen() -> str:
 def run(words: list[str]) -> None:
     """Replace this forked process by the command, or run its Python module here and exit."""
     # The same as in tests.support.forkserver, whose import would cost more than the rest.
-    start = [
-        sys.executable,
-        "-W",
-        "error",
-        "-m",
-    ]
+    start = [sys.executable, "-W", "error", "-m"]
     if words[: len(start)] != start:
         os.execvp(words[0], words)
     sys.argv = words[len(start) :]

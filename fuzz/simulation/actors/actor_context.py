@@ -17,18 +17,9 @@ from runtimes.sim.process import SimProcess
 from tests.support.sim_http import Pairs, RequestClient, WebSocketClient
 
 __all__ = [
-    "BOUNDARY",
-    "END_TIMEOUT",
-    "RECHECK",
-    "GRANTS",
-    "LATE",
-    "ActorContext",
-    "StepHandler",
-    "PHONE",
-    "SignedInDevice",
-    "SignIn",
-    "no_further_checks",
-]
+    "BOUNDARY", "END_TIMEOUT", "RECHECK", "GRANTS", "LATE", "ActorContext", "StepHandler", "PHONE", "SignedInDevice",
+    "SignIn", "no_further_checks"
+]  # fmt: skip
 
 StepHandler: TypeAlias = Callable[[Any], None]
 Told: TypeAlias = Callable[[RequestClient], None]

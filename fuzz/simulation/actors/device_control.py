@@ -41,10 +41,7 @@ class DeviceControlActors:
         ] = []  # handlers of commands that other actors sent
         self._strays: list[int] = []  # sockets that will answer a command of another
         crowd.listeners.append(self._on_device_message)
-        self.handlers: dict[type[Step], StepHandler] = {
-            SendCommand: self._command,
-            AnswerForeignCommand: self._stray,
-        }
+        self.handlers: dict[type[Step], StepHandler] = {SendCommand: self._command, AnswerForeignCommand: self._stray}
 
     def _command(self, step: SendCommand) -> None:
         if not self.crowd.sessions:

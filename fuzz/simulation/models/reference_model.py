@@ -15,17 +15,9 @@ from fuzz.simulation.invariants import Invariant, Violation
 from fuzz.simulation.models.grant_model import GrantTerms, RequestedTerms, WallClockModel
 
 __all__ = [
-    "AddressBlockModel",
-    "AuthAttempt",
-    "ChatModel",
-    "CodeModel",
-    "CommandModel",
-    "SessionModel",
-    "TurnModel",
-    "WallClockModel",
-    "check_grants",
-    "violated",
-]
+    "AddressBlockModel", "AuthAttempt", "ChatModel", "CodeModel", "CommandModel", "SessionModel", "TurnModel",
+    "WallClockModel", "check_grants", "violated"
+]  # fmt: skip
 
 CODE_LIFETIME = 600.0  # s
 MAX_FAILURES = 5

@@ -11,12 +11,7 @@ from fuzz.simulation.servers.model_deviations import ModelDeviation
 from fuzz.simulation.servers.model_script import ModelRound, calling, chunk, round_of, usage
 from runtimes.sim.connection import SimEnd
 from runtimes.sim.host import SimHost
-from svc_proto.wire.events import (
-    Headers,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-)
+from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
 from tests.support.sim_http import ServerSideConnection, listen
 
 MODEL_PORT = 9000

@@ -19,35 +19,17 @@ GRANTS = dict.fromkeys(
 )
 SPANS = dict.fromkeys(GRANTS, "int")
 DEVICE = {
-    "token_prefix": "str",
-    "device_name": "str",
-    "device_id": "str",
-    "created_at": "float",
-    "first_seen": "float",
-    "last_seen": "float",
-    "expires_at": "float",
-    "grants": GRANTS,
-    "transport_hint": "str",
-    "client_surface": "str",
-    "device_form_factor": "str",
-    "device_model": "str",
-    "device_platform": "str",
-    "rights": ["str"],
-    "is_current": "bool",
-    "online": "bool",
-}
+    "token_prefix": "str", "device_name": "str", "device_id": "str", "created_at": "float", "first_seen": "float",
+    "last_seen": "float", "expires_at": "float", "grants": GRANTS, "transport_hint": "str", "client_surface": "str",
+    "device_form_factor": "str", "device_model": "str", "device_platform": "str", "rights": ["str"],
+    "is_current": "bool", "online": "bool"
+}  # fmt: skip
 SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
     "svc pair": (
         ("svc", "pair", "--json"),
         {
             "api": {"url": "str", "key": "str", "own_key": "bool"},
-            "relay": {
-                "url": "str",
-                "code": "str",
-                "expires_at": "int",
-                "ttl_seconds": "NoneType",
-                "grants": SPANS,
-            },
+            "relay": {"url": "str", "code": "str", "expires_at": "int", "ttl_seconds": "NoneType", "grants": SPANS},
             "routes": [{"role": "str", "api_url": "str", "relay_url": "str"}],
             "left_out": [{"what": "str", "why": "str"}],  # addresses of the host, of a relay on loopback
             "qr_payload": "str",
@@ -63,42 +45,24 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
     "svc relay insecure-api-key": (
         ("svc", "relay", "insecure-api-key", "--json"),
         {
-            "allow_insecure_api_bearer": "bool",
-            "local_trust": "str",
-            "ok": "bool",
-            "public_route": "bool",
-            "scope": "str",
-            "trust_proxy_headers": "bool",
+            "allow_insecure_api_bearer": "bool", "local_trust": "str", "ok": "bool", "public_route": "bool",
+            "scope": "str", "trust_proxy_headers": "bool"
         },
     ),
     "svc-relay pair": (
         ("svc-relay", "pair", "Q7M2ZK", "--json"),
         {
-            "ok": "bool",
-            "url": "str",
-            "token_prefix": "str",
-            "expires_at": "float",
-            "grants": GRANTS,
-            "server_version": "str",
-            "endpoint_role": "NoneType",
-            "transport_hint": "str",
-            "cert_pin_sha256": "NoneType",
+            "ok": "bool", "url": "str", "token_prefix": "str", "expires_at": "float", "grants": GRANTS,
+            "server_version": "str", "endpoint_role": "NoneType", "transport_hint": "str", "cert_pin_sha256": "NoneType"
         },
     ),
     "svc-relay status": (
         ("svc-relay", "status", "--json"),
         {
             "URL": {
-                "token": "str",
-                "serverVersion": "str",
-                "pairedAt": "int",
-                "certPinSha256": "NoneType",
-                "grants": GRANTS,
-                "ttlExpiresAt": "float",
-                "endpointRole": "NoneType",
-                "preferSecureRoutes": "bool",
-                "toolsConsented": "bool",
-                "computerUseConsented": "bool",
+                "token": "str", "serverVersion": "str", "pairedAt": "int", "certPinSha256": "NoneType",
+                "grants": GRANTS, "ttlExpiresAt": "float", "endpointRole": "NoneType", "preferSecureRoutes": "bool",
+                "toolsConsented": "bool", "computerUseConsented": "bool"
             }
         },
     ),
@@ -126,7 +90,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
         ("svc", "pair", "--revoke", "OTHER", "--json"),
         {"ok": "bool", "revoked": "str", "revoked_self": "bool"},
     ),
-}
+}  # fmt: skip
 
 
 def shape(value: object) -> object:

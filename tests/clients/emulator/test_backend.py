@@ -20,41 +20,12 @@ NOW = Moment(1.0, 1_795_310_560.0)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=12)
 WORDS = st.sampled_from(
     [
-        MAIL,
-        BANK,
-        "\ud800",
-        "\U0001f600",
-        "mailto:a@b.c",
-        "android.intent.action.VIEW",
-        "MEDIA:/a.png",
-        "true",
-        "false",
-        "up",
-        "down",
-        "left",
-        "right",
-        "home",
-        "lock_screen",
-        "notifications",
-        "quick_settings",
-        "recents",
-        "play",
-        "volume",
-        "medium",
-        "Compose",
-        "Send",
-        "Ada",
-        "e",
-        "w0:0",
-        "w0:3",
-        "w0:9",
-        "w1:2",
-        "12",
-        "12.0",
-        "-1",
-        "+15550100",
+        MAIL, BANK, "\ud800", "\U0001f600", "mailto:a@b.c", "android.intent.action.VIEW", "MEDIA:/a.png", "true",
+        "false", "up", "down", "left", "right", "home", "lock_screen", "notifications", "quick_settings", "recents",
+        "play", "volume", "medium", "Compose", "Send", "Ada", "e", "w0:0", "w0:3", "w0:9", "w1:2", "12", "12.0", "-1",
+        "+15550100"
     ]
-)
+)  # fmt: skip
 POINTS = st.integers(min_value=-10, max_value=3000)
 VALUES = st.recursive(
     SCALARS | WORDS | POINTS,
@@ -151,38 +122,21 @@ def test_the_status_has_every_member() -> None:
     backend = EmulatedPhone(name="Pixel 7a")
     assert backend.status(NOW) == {
         "device": {
-            "name": "Pixel 7a",
-            "battery_percent": 64,
-            "screen_on": True,
-            "current_app": "com.example.launcher",
-            "flavor": "sideload",
-            "application_id": "com.example.client.sideload",
+            "name": "Pixel 7a", "battery_percent": 64, "screen_on": True, "current_app": "com.example.launcher",
+            "flavor": "sideload", "application_id": "com.example.client.sideload"
         },
         "bridge": {
-            "device_control_supported": True,
-            "master_enabled": True,
-            "accessibility_granted": True,
-            "screen_capture_granted": True,
-            "overlay_granted": True,
-            "notification_listener_granted": True,
+            "device_control_supported": True, "master_enabled": True, "accessibility_granted": True,
+            "screen_capture_granted": True, "overlay_granted": True, "notification_listener_granted": True
         },
         "safety": {
-            "blocklist_count": 0,
-            "destructive_verbs_count": 0,
-            "auto_disable_minutes": 0,
-            "auto_disable_at_ms": None,
+            "blocklist_count": 0, "destructive_verbs_count": 0, "auto_disable_minutes": 0, "auto_disable_at_ms": None
         },
         "capabilities": {
             "schema_version": 1,
             "permanent": [
-                "clipboard_read",
-                "clipboard_write",
-                "communications",
-                "contacts_read",
-                "device_info",
-                "location_read",
-                "media_control",
-                "outbound_sharing",
+                "clipboard_read", "clipboard_write", "communications", "contacts_read", "device_info", "location_read",
+                "media_control", "outbound_sharing"
             ],
             "timed": {},
             "unlimited": ["screen_control", "screen_inspection"],
@@ -193,7 +147,7 @@ def test_the_status_has_every_member() -> None:
         "current_app": "com.example.launcher",
         "accessibility_enabled": True,
         "ts": 1_795_310_560_000,
-    }
+    }  # fmt: skip
 
 
 def test_the_status_of_a_store_build_and_without_accessibility() -> None:

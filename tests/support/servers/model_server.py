@@ -149,10 +149,7 @@ class ScriptedModel(ScriptedService):
     """
 
     def __init__(
-        self,
-        answers: Iterable[Scripted] = (),
-        pages: Mapping[str, object] = NO_PAGES,
-        default: Scripted = THE_END,
+        self, answers: Iterable[Scripted] = (), pages: Mapping[str, object] = NO_PAGES, default: Scripted = THE_END
     ) -> None:
         self.answers = list(answers)
         self.default = default

@@ -203,14 +203,10 @@ class RealtimeSession:
         self._done("resp_cancelled", "cancelled", [])
 
     _handlers: ClassVar[dict[str, Callable[[RealtimeSession, Event], None]]] = {
-        "session.update": _update,
-        "input_audio_buffer.append": _append,
-        "input_audio_buffer.commit": _commit,
-        "input_audio_buffer.clear": _clear,
-        "conversation.item.create": _create_item,
-        "response.create": _create_response,
-        "response.cancel": _cancel,
-    }
+        "session.update": _update, "input_audio_buffer.append": _append, "input_audio_buffer.commit": _commit,
+        "input_audio_buffer.clear": _clear, "conversation.item.create": _create_item,
+        "response.create": _create_response, "response.cancel": _cancel
+    }  # fmt: skip
 
     # --- turns of the model ---
 
