@@ -7,7 +7,7 @@ an amount is a number of seconds or bytes, or a level.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from attrs import field, fields, frozen
 
@@ -58,13 +58,15 @@ class Fault(Step):
     """Step that injects a fault."""
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(index, choice, amount))
 def kind(name: str) -> Callable[[type[StepT]], type[StepT]]:
-    """Return a decorator that registers a class of steps by its name in scripts."""
+    """Return a decorator that makes a class of steps frozen, and registers it by its name in scripts."""
 
     def register(cls: type[StepT]) -> type[StepT]:
-        cls.name = name
-        STEP_KINDS[name] = cls
-        return cls
+        made: type[StepT] = frozen(cls)
+        made.name = name
+        STEP_KINDS[name] = made
+        return made
 
     return register
 
@@ -78,7 +80,6 @@ def slots(kind: type[Step]) -> dict[str, str]:
 
 
 @kind("register")
-@frozen
 class RegisterCode(Step):
     """The operator registers a code: grants {grants}, lifetime {lifetime:g} s."""
 
@@ -87,7 +88,6 @@ class RegisterCode(Step):
 
 
 @kind("pair")
-@frozen
 class PairDevice(Step):
     """{the_device} pairs with code {code}."""
 
@@ -96,7 +96,6 @@ class PairDevice(Step):
 
 
 @kind("reconnect")
-@frozen
 class ReconnectSession(Step):
     """The device of session {session} reconnects with its token."""
 
@@ -105,7 +104,6 @@ class ReconnectSession(Step):
 
 
 @kind("leave")
-@frozen
 class DisconnectSocket(Step):
     """Socket {socket} is disconnected{reset}."""
 
@@ -114,7 +112,6 @@ class DisconnectSocket(Step):
 
 
 @kind("revoke")
-@frozen
 class RevokeSession(Step):
     """Session {caller}, or the operator, revokes session {session}."""
 
@@ -123,7 +120,6 @@ class RevokeSession(Step):
 
 
 @kind("extend")
-@frozen
 class ExtendSession(Step):
     """Session {session} requests other terms: lifetime {lifetime:g} s, grants {grants}."""
 
@@ -133,7 +129,6 @@ class ExtendSession(Step):
 
 
 @kind("list")
-@frozen
 class ListSessions(Step):
     """Session {caller}, or the operator, lists the sessions."""
 
@@ -141,7 +136,6 @@ class ListSessions(Step):
 
 
 @kind("come back")
-@frozen
 class ReplacePhoneSocket(Step):
     """Phone {phone} reconnects; its last socket ends before, or {seconds:g} s after it, in manner {ending}."""
 
@@ -151,7 +145,6 @@ class ReplacePhoneSocket(Step):
 
 
 @kind("renew")
-@frozen
 class RenewGrants(Step):
     """Socket {socket} uses its grants, gets {grants}, and uses them at once and {seconds:g} s or more later."""
 
@@ -161,7 +154,6 @@ class RenewGrants(Step):
 
 
 @kind("ignore")
-@frozen
 class IgnoreClose(Step):
     """Socket {socket} ignores the close, and continues to send; its session ends in manner {ending}."""
 
@@ -170,7 +162,6 @@ class IgnoreClose(Step):
 
 
 @kind("bury")
-@frozen
 class RevokeOnFullDisk(Step):
     """Session {session} is revoked while the store refuses changes; 1 s + {seconds:g} s later the relay is killed."""
 
@@ -180,7 +171,6 @@ class RevokeOnFullDisk(Step):
 
 
 @kind("suspect")
-@frozen
 class GuessFromDevice(Step):
     """The device of session {session} guesses, shows its token, and guesses again."""
 
@@ -191,7 +181,6 @@ class GuessFromDevice(Step):
 
 
 @kind("command")
-@frozen
 class SendCommand(Step):
     """An agent with session {session} sends command {route} to a phone."""
 
@@ -201,7 +190,6 @@ class SendCommand(Step):
 
 
 @kind("notify")
-@frozen
 class PostNotification(Step):
     """Socket {socket} posts a notification."""
 
@@ -210,7 +198,6 @@ class PostNotification(Step):
 
 
 @kind("report")
-@frozen
 class ReportStatus(Step):
     """Phone {phone} reports its status."""
 
@@ -218,7 +205,6 @@ class ReportStatus(Step):
 
 
 @kind("stray")
-@frozen
 class AnswerForeignCommand(Step):
     """Socket {socket} answers a command that another phone received."""
 
@@ -227,7 +213,6 @@ class AnswerForeignCommand(Step):
 
 
 @kind("terminal")
-@frozen
 class TypeInTerminal(Step):
     """Socket {socket} uses a terminal, action {action}."""
 
@@ -236,7 +221,6 @@ class TypeInTerminal(Step):
 
 
 @kind("tui")
-@frozen
 class UseGateway(Step):
     """Socket {socket} uses its gateway, action {action}."""
 
@@ -245,7 +229,6 @@ class UseGateway(Step):
 
 
 @kind("cut short")
-@frozen
 class EndWaitingSession(Step):
     """Session {session} waits for phone {phone}, and ends after {seconds:g} s or more."""
 
@@ -255,7 +238,6 @@ class EndWaitingSession(Step):
 
 
 @kind("ask")
-@frozen
 class AskPhoneUser(Step):
     """Session {session} has the reference phone send a message; its user answers {answer} after {seconds:g} s."""
 
@@ -265,7 +247,6 @@ class AskPhoneUser(Step):
 
 
 @kind("skim")
-@frozen
 class ListNotifications(Step):
     """The operator lists a few notifications: {count}."""
 
@@ -276,7 +257,6 @@ class ListNotifications(Step):
 
 
 @kind("upload")
-@frozen
 class UploadMedia(Step):
     """Session {session} uploads {size:g} bytes."""
 
@@ -286,7 +266,6 @@ class UploadMedia(Step):
 
 
 @kind("fetch")
-@frozen
 class FetchMedia(Step):
     """Session {session}, or a client without one, fetches media file {medium}."""
 
@@ -295,7 +274,6 @@ class FetchMedia(Step):
 
 
 @kind("share")
-@frozen
 class ShareFile(Step):
     """The operator registers file {file} of the host as media."""
 
@@ -303,7 +281,6 @@ class ShareFile(Step):
 
 
 @kind("change")
-@frozen
 class ChangeFile(Step):
     """A registered file of the host is changed or removed: {file}."""
 
@@ -311,7 +288,6 @@ class ChangeFile(Step):
 
 
 @kind("download")
-@frozen
 class DownloadSlowly(Step):
     """Session {session} reads a large file slowly, and ends after {seconds:g} s in manner {ending}."""
 
@@ -324,7 +300,6 @@ class DownloadSlowly(Step):
 
 
 @kind("inspect")
-@frozen
 class InspectServer(Step):
     """The operator reads inspector {inspector}."""
 
@@ -332,7 +307,6 @@ class InspectServer(Step):
 
 
 @kind("guess")
-@frozen
 class GuessCredentials(Step):
     """{the_attacker} guesses credentials."""
 
@@ -341,7 +315,6 @@ class GuessCredentials(Step):
 
 
 @kind("garbage")
-@frozen
 class SendGarbage(Step):
     """{the_attacker} sends garbage {data}."""
 
@@ -350,7 +323,6 @@ class SendGarbage(Step):
 
 
 @kind("browse")
-@frozen
 class TryRoutes(Step):
     """A client without a valid credential requests some routes, from route {route} on."""
 
@@ -362,7 +334,6 @@ class TryRoutes(Step):
 
 
 @kind("chat")
-@frozen
 class SendChatMessage(Step):
     """A client sends a message in chat {chat}, manner {manner}, and disconnects after {leave_after:g} s (0: stays)."""
 
@@ -372,7 +343,6 @@ class SendChatMessage(Step):
 
 
 @kind("slow chat")
-@frozen
 class ReadChatSlowly(Step):
     """A client requests a long answer in chat {chat}, and reads nothing for {seconds:g} s or more."""
 
@@ -382,7 +352,6 @@ class ReadChatSlowly(Step):
 
 
 @kind("run")
-@frozen
 class StartRun(Step):
     """A run is started in chat {chat}, manner {manner}."""
 
@@ -392,7 +361,6 @@ class StartRun(Step):
 
 
 @kind("stop run")
-@frozen
 class StopRun(Step):
     """Run {run} is stopped."""
 
@@ -400,7 +368,6 @@ class StopRun(Step):
 
 
 @kind("complete")
-@frozen
 class RequestCompletion(Step):
     """Programs ({callers}) request a completion, manner {manner}; one may disconnect after {seconds:g} s."""
 
@@ -410,7 +377,6 @@ class RequestCompletion(Step):
 
 
 @kind("delete chat")
-@frozen
 class DeleteChat(Step):
     """Chat {chat} is deleted."""
 
@@ -418,7 +384,6 @@ class DeleteChat(Step):
 
 
 @kind("note")
-@frozen
 class RequestNoteApproval(Step):
     """The agent of chat {chat} requests approval of notes; the answers are {answer}, each after {seconds:g} s."""
 
@@ -428,7 +393,6 @@ class RequestNoteApproval(Step):
 
 
 @kind("fork")
-@frozen
 class ForkChat(Step):
     """Chat {chat} is forked, manner {copy}."""
 
@@ -437,7 +401,6 @@ class ForkChat(Step):
 
 
 @kind("app")
-@frozen
 class ChatOnGateway(Step):
     """App phone {phone} uses the gateway of the dashboard, manner {action}."""
 
@@ -446,7 +409,6 @@ class ChatOnGateway(Step):
 
 
 @kind("repeat")
-@frozen
 class RepeatCompletion(Step):
     """A program repeats a request with its key, manner {manner}, {seconds:g} s or more after the answer."""
 
@@ -458,7 +420,6 @@ class RepeatCompletion(Step):
 
 
 @kind("mcp")
-@frozen
 class UseMcp(Step):
     """An agent with session {session} uses MCP: {action}, {seconds:g} s."""
 
@@ -471,7 +432,6 @@ class UseMcp(Step):
 
 
 @kind("impatient")
-@frozen
 class LeaveEarly(Step):
     """The next client that sends a request disconnects{reset} after {seconds:g} s."""
 
@@ -483,7 +443,6 @@ class LeaveEarly(Step):
 
 
 @kind("cut")
-@frozen
 class CutConnection(Fault):
     """Connection {connection} is cut."""
 
@@ -492,7 +451,6 @@ class CutConnection(Fault):
 
 
 @kind("hang")
-@frozen
 class HangConnection(Fault):
     """Connection {connection} hangs for {seconds:g} s."""
 
@@ -501,7 +459,6 @@ class HangConnection(Fault):
 
 
 @kind("part")
-@frozen
 class PartitionHost(Fault):
     """Host {host}, a device or the phone, is partitioned from the relay's host for {seconds:g} s."""
 
@@ -510,7 +467,6 @@ class PartitionHost(Fault):
 
 
 @kind("slow")
-@frozen
 class StopReading(Fault):
     """Client {client} does not read for {seconds:g} s."""
 
@@ -519,7 +475,6 @@ class StopReading(Fault):
 
 
 @kind("noise")
-@frozen
 class SetNoise(Fault):
     """Network, disk and store fail at level {level:g} from now on (0: no faults)."""
 
@@ -527,7 +482,6 @@ class SetNoise(Fault):
 
 
 @kind("stop")
-@frozen
 class StopProgram(Fault):
     """{the_program} is stopped, and restarted after {seconds:g} s."""
 
@@ -536,7 +490,6 @@ class StopProgram(Fault):
 
 
 @kind("kill")
-@frozen
 class KillProgram(Fault):
     """{the_program} is killed, and restarted after {seconds:g} s."""
 
@@ -545,7 +498,6 @@ class KillProgram(Fault):
 
 
 @kind("disk full")
-@frozen
 class FillDisk(Fault):
     """The disk is full for {seconds:g} s."""
 
@@ -553,7 +505,6 @@ class FillDisk(Fault):
 
 
 @kind("clock")
-@frozen
 class SetWallClock(Fault):
     """The wall clock of the relay's host is set by {seconds:+g} s."""
 
@@ -561,7 +512,6 @@ class SetWallClock(Fault):
 
 
 @kind("refuse")
-@frozen
 class RefuseSessionRecord(Fault):
     """The store refuses request {request} for session {session} or a new one; perhaps a restart {seconds:g} s later."""
 
@@ -571,7 +521,6 @@ class RefuseSessionRecord(Fault):
 
 
 @kind("age")
-@frozen
 class AdvanceWallClock(Fault):
     """The wall clock of the relay's host advances by {seconds:g} s at the end."""
 
@@ -579,7 +528,6 @@ class AdvanceWallClock(Fault):
 
 
 @kind("upstream")
-@frozen
 class FailUpstream(Fault):
     """The model fails in manner {manner} for {seconds:g} s."""
 
@@ -588,7 +536,6 @@ class FailUpstream(Fault):
 
 
 @kind("drop")
-@frozen
 class DropAnswer(Fault):
     """The model disconnects {seconds:g} s after the next request."""
 
@@ -596,7 +543,6 @@ class DropAnswer(Fault):
 
 
 @kind("hiccup")
-@frozen
 class RefuseChatRecords(Fault):
     """The store refuses rows of chats for {seconds:g} s."""
 
@@ -604,7 +550,6 @@ class RefuseChatRecords(Fault):
 
 
 @kind("disk")
-@frozen
 class DegradeDisk(Fault):
     """The disk is degraded, kind {kind}, for {seconds:g} s."""
 
