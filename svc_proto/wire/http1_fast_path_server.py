@@ -9,8 +9,8 @@ Rules
   It receives the number of the last request and the bytes of the message in progress, and is called as often as the
   fast path was. So its state is what it would have been from the beginning. It is dropped when the message is over and
   no more input is pending.
-- The fast path refuses nothing. All other input is left to the reference, and so are every end of input and every byte
-  after a message that was not answered.
+- The fast path refuses nothing. All other input is left to the reference, and so are an end of input within a message
+  and every byte after a message that was not answered.
 - The two differ only in time: `tests/wire/test_http1_fast_path_server.py` and the fuzz target `fast_path` compare their
   events, bytes and properties.
 
@@ -88,7 +88,9 @@ class FastPathServerConnection(ServerConnection):
         "_body",
         "_closes",
         "_deflate",
+        "_ended",
         "_entropy",
+        "_eof",
         "_events_returned",
         "_head",
         "_known",
@@ -115,6 +117,8 @@ class FastPathServerConnection(ServerConnection):
         self._known: tuple[bytes, Headers, int, bool] | None = None
         self._closes = False  # the message in progress is the last one of the connection
         self._over = False  # the last one was answered
+        self._eof = False  # the peer's bytes ended between two requests
+        self._ended = False  # and `next_event` was called since
         self._events_returned = PENDING
         self._sent_head: ResponseHead | None = None  # the response in progress, if the fast path sends it in chunks
         self._out: list[bytes] = []
@@ -127,7 +131,7 @@ class FastPathServerConnection(ServerConnection):
         Return None for anything else, while earlier input is in progress, and after the last request; `receive_data`
         has to be called then.
         """
-        if self._reference is not None or self._raw or self._over:
+        if self._reference is not None or self._raw or self._over or self._eof:
             return None
         line = _line(data)
         if line is None:
@@ -183,7 +187,7 @@ class FastPathServerConnection(ServerConnection):
     @property
     def must_close(self) -> bool:
         """Implement `Connection.must_close`: report whether no more events can be sent."""
-        return self._over if self._reference is None else self._reference.must_close
+        return self._over or self._ended if self._reference is None else self._reference.must_close
 
     @property
     def paused(self) -> bool:
@@ -193,7 +197,9 @@ class FastPathServerConnection(ServerConnection):
     @property
     def idle(self) -> bool:
         """Implement `Connection.idle`: report whether the next request may begin, and none of its bytes has arrived."""
-        return not (self._raw or self._over) if self._reference is None else self._reference.idle
+        if self._reference is not None:
+            return self._reference.idle
+        return not (self._raw or self._over or self._eof)
 
     @property
     def buffered_bytes(self) -> int:
@@ -221,12 +227,15 @@ class FastPathServerConnection(ServerConnection):
             self._reference.receive_data(data)
         elif self.receive_simple_request(data) is not None:
             self._events_returned = PENDING
-        elif data and not self._over:
+        elif data and not (self._over or self._eof):
             self._obey().receive_data(data)
 
     def receive_eof(self) -> None:
         """Implement `Connection.receive_eof`: mark the end of the peer's bytes."""
-        self._obey().receive_eof()
+        if self._reference is None and not (self._raw or self._over):
+            self._eof = True
+        else:
+            self._obey().receive_eof()
 
     def lift_limits(self, stream: StreamId) -> None:
         """Implement `Connection.lift_limits`: end the special message limit of a WebSocket."""
@@ -266,6 +275,7 @@ class FastPathServerConnection(ServerConnection):
             return event
         returned = self._events_returned
         if not self._raw or returned == RETURNED:
+            self._ended = self._eof
             return None
         self._events_returned = returned + 1
         if returned == PENDING:
@@ -356,6 +366,10 @@ class FastPathServerConnection(ServerConnection):
                 reference.send(ResponseHead(self._stream, 204))
                 reference.send(ResponseEnd(self._stream))
                 reference.data_to_send()  # another response was sent already
+            elif self._eof:
+                reference.receive_eof()
+                if self._ended:
+                    reference.next_event()
         return reference
 
     def _dismiss(self, reference: Http1Connection) -> None:

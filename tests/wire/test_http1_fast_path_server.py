@@ -280,6 +280,23 @@ def test_the_reference_handles_complex_requests_only(both: ServerPair) -> None:
     assert both.stream == 6
 
 
+@pytest.mark.parametrize("requests", [0, 1])
+@pytest.mark.parametrize("events", [0, 1])
+def test_an_end_between_requests_needs_no_reference(both: ServerPair, requests: int, events: int) -> None:
+    for _ in range(requests):
+        both.hear_request(GET)
+        both.answer(ONE, 200, (JSON,), b"ok")
+    both.end()
+    both.next_events(events)
+    assert not both.hear_request(GET)
+    assert both.fast_path._reference is None
+    assert both.fast_path.must_close is bool(events)
+    with suppress(LocalMisuseError):
+        both.send_events(ResponseHead(ZERO, 400, LENGTH_2), ResponseData(ZERO, b"no"), ResponseEnd(ZERO))
+    both.next_events(1)
+    assert both.fast_path.must_close
+
+
 def test_one_blank_line_between_requests_is_counted(both: ServerPair) -> None:
     both.feed(CHUNKED)
     both.next_events(5)
