@@ -315,7 +315,7 @@ class ServerChannel(HttpChannel):
             result = route.handler(request)
         except Exception as error:
             result = error
-        whole = type(result) is Response and result.file is None and not self.engine.stopping
+        whole = isinstance(result, Response) and result.file is None and not self.engine.stopping
         if whole and try_send_simple(self, head, route.label, result):
             if own_connection.must_close:
                 self.close_gracefully()
