@@ -14,21 +14,23 @@ from runtimes.host.host import Program
 from runtimes.net.listener import bind
 from runtimes.run import run
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Command, Exit, Ready, Send
-from svc_proto.facts import Fact, Received, Started, Stopping
+from svc_proto.commands import CloseWrite, Command, Exit, Ready, Send
+from svc_proto.facts import Fact, ReadClosed, Received, Started, Stopping
 
 BODY = json.dumps(HEALTH).encode()
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(BODY), BODY)
 
 
 class NullCore:
-    """Core that sends the same answer to each piece of bytes that is read."""
+    """Core that sends the same answer to each piece of bytes that is read, and closes after the peer."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         """Return the answer to each piece that is read, whatever its content; start and stop as required."""
         match fact:
             case Received(ch=ch):
                 return [Send(ch, ANSWER)]
+            case ReadClosed(ch=ch):
+                return [CloseWrite(ch)]
             case Started():
                 return [Ready()]
             case Stopping():
