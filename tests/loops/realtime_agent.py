@@ -24,11 +24,7 @@ class RealtimeAgentSetup:
     api: ApiHandle
 
     def __init__(
-        self,
-        world: Environment,
-        *turns: Turn,
-        brand: Brand = SVC,
-        scripted: ScriptedApi | None = None,
+        self, world: Environment, *turns: Turn, brand: Brand = SVC, scripted: ScriptedApi | None = None
     ) -> None:
         self.world = world
         if scripted is None:

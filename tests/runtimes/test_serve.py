@@ -64,9 +64,7 @@ class SlowCore:
         return self.deadline
 
 
-def test_tasks_and_children_of_the_program_run_beside_the_core(
-    run_host: RunHost,
-) -> None:
+def test_tasks_and_children_of_the_program_run_beside_the_core(run_host: RunHost) -> None:
     async def main() -> None:
         ready, handle, listener = anyio.Event(), HostHandle(), bind("127.0.0.1", 0)
         core, outcomes = ScriptCore(), list[Exit]()

@@ -18,16 +18,7 @@ from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.servers.program_process import (
-    ROOT,
-    SYSTEM_PATH,
-    call,
-    ports_of,
-    run_program,
-    running,
-    sign_in,
-    websocket,
-)
+from tests.servers.program_process import ROOT, SYSTEM_PATH, call, ports_of, run_program, running, sign_in, websocket
 from tests.servers.proxies import in_front
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
