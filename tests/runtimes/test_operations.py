@@ -94,6 +94,28 @@ def test_reading_a_file(runtime: str, tmp_path: Path) -> None:
         assert refusal(live, ReadFile(new_op(), opened.handle, 0, 1)) is FailureKind.INVALID
 
 
+def test_a_link_that_is_swapped_while_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real path and the bytes are those of the file that was opened."""
+    public, private, link, real_open = tmp_path / "public", tmp_path / "private", tmp_path / "link", os.open
+    public.write_bytes(b"public")
+    private.write_bytes(b"secret")
+    link.symlink_to(public)
+
+    def swapping(path: str, *arguments: int, **more: int | None) -> int:
+        fd = real_open(path, *arguments, **more)
+        if path == str(link):
+            link.unlink()
+            link.symlink_to(private)
+        return fd
+
+    with running("threads") as live:
+        monkeypatch.setattr(os, "open", swapping)
+        for real, data in ((public, b"public"), (private, b"secret")):
+            opened = live.done(OpenFile(new_op(), str(link)))
+            assert opened.real_path == str(real.resolve())
+            assert live.done(ReadFile(new_op(), opened.handle, 0, 9)) == data
+
+
 def test_files_that_cannot_be_opened(runtime: str, tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
