@@ -1,8 +1,7 @@
 """Simulated environment with three nodes for a relay and for an API server: `--loop nodes`.
 
 The nodes of a server are processes of one host with one store; their Redis is simulated. Each connection to
-the port of a server reaches its next node. In tests that `tests.support.scenario_plan.NODES` names as `KEPT`, the
-connections from one address stay at their first node.
+the port of a server reaches its next node.
 """
 
 from __future__ import annotations
@@ -31,9 +30,8 @@ class ClusterEnvironment(SimulatedEnvironment):
 
     name = "nodes"
 
-    def __init__(self, *, kept: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.kept = kept
         redis = [REDIS.port]
         self.redis = self.relay_host.start(lambda entropy: redis_core(entropy, password=REDIS.password), redis)
 
@@ -61,7 +59,7 @@ class ClusterEnvironment(SimulatedEnvironment):
 
 
 class NodeGroup(ServerGroup):
-    """Nodes of one server and their common listener, which gives a connection to the next node, or its client's one."""
+    """Nodes of one server and their common listener, which gives each connection to the next node."""
 
     def __init__(self, world: ClusterEnvironment, parts: list[VirtualRelay], port: int, *, tls: bool = False) -> None:
         super().__init__(parts, port)
@@ -70,7 +68,6 @@ class NodeGroup(ServerGroup):
         self._world = world
         self._network, self._host = world.simulation.network, world.relay_host
         self._next = 0
-        self._places: dict[str, int] = {}  # nodes of clients that keep to theirs, by address
         self._network.listen(self._host, port, self)
 
     def restart(self) -> None:
@@ -90,7 +87,6 @@ class NodeGroup(ServerGroup):
 
     def accepted(self, end: SimEnd) -> None:
         self._next = (self._next + 1) % NODES
-        place = self._places.setdefault(end.peer.host, self._next) if self._world.kept else self._next
-        listener = self._network.listener(self._host, self.port + STRIDE + place)
+        listener = self._network.listener(self._host, self.port + STRIDE + self._next)
         assert listener is not None
         listener.accepted(end)

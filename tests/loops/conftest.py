@@ -16,7 +16,6 @@ from tests.loops.live_environment import LiveEnvironment
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.runtimes.conftest import certificate as certificate
 from tests.runtimes.redis_server import RedisServer
-from tests.support.scenario_plan import AsNodes, nodes_row_of
 
 # The simulator tests these lengths; on a real loop they would only cost time.
 PAUSES = ("svc_proto.phone.service.FIRST_PAUSE", "svc_proto.api.routes.runs.EVENT_WAIT")
@@ -26,10 +25,6 @@ SHORT = 0.05  # s
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if which("tmux") is None:
         terminalreporter.write_line("tmux is not installed: terminals were tested without it only")
-
-
-def _story(request: pytest.FixtureRequest) -> str:
-    return request.function.__name__ if request.scope == "function" else ""
 
 
 @contextmanager
@@ -42,8 +37,7 @@ def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Itera
         if name == "sim":
             world: Environment = SimulatedEnvironment()
         elif name == "nodes":
-            row = nodes_row_of(request.module.__name__.rpartition(".")[2], _story(request))
-            world = ClusterEnvironment(kept=row is not None and row.how is AsNodes.KEPT)
+            world = ClusterEnvironment()
         else:
             world = LiveEnvironment(name, folder, made)
             for pause in PAUSES:

@@ -100,10 +100,6 @@ class RelayHandle(ProgramHandle):
         """End the process without cleanup, as `kill -9` does. Raise NotImplementedError for a server in a thread."""
 
     @abstractmethod
-    def reload(self) -> None:
-        """Reload the TLS certificate, as SIGHUP does."""
-
-    @abstractmethod
     def restart(self) -> None:
         """Start the ended server again at the same port, with its stored data if these outlive it."""
 
@@ -213,13 +209,6 @@ class Environment(ABC):
     @abstractmethod
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
         """Start a server that can be killed: by `make` in the simulator, else as a process that runs `module`."""
-
-    @abstractmethod
-    def renew_certificate(self, *, usable: bool = True) -> None:
-        """Replace the certificate that the relay reads at its next reload; if not `usable`, by one that it cannot use.
-
-        On real loops this is a file, whose certificate test clients then trust, too.
-        """
 
     @abstractmethod
     def write_home(self, name: str, text: str) -> None:

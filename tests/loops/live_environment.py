@@ -7,7 +7,6 @@ import os
 import re
 import select
 import shutil
-import signal
 import socket
 import ssl
 import struct
@@ -40,7 +39,6 @@ from tests.loops.environment import (
     RelayHandle,
     ServiceLaunch,
 )
-from tests.runtimes.certificates import make_certificate
 from tests.support.background_program import BackgroundProgram
 from tests.support.forkserver import Popen, python
 from tests.support.ports import free_port
@@ -179,9 +177,6 @@ class LiveRelay(ThreadProgram, RelayHandle):
         if not ready.wait(PATIENCE):
             raise TimeoutError(f"the {service.name} is not ready")
 
-    def reload(self) -> None:
-        self._beside.handle.reload()
-
     def kill(self) -> None:
         raise NotImplementedError("start it with killable=True")
 
@@ -224,9 +219,6 @@ class ChildRelay(RelayHandle):
             self._process.terminate()
         else:
             self._process.kill()
-
-    def reload(self) -> None:
-        self._process.send_signal(signal.SIGHUP)
 
     def exit_code(self, timeout: float = PATIENCE) -> int:
         code = self._process.wait(timeout)
@@ -273,7 +265,6 @@ class LiveEnvironment(Environment):
         self.entropy = os.urandom
         self.changed = threading.Condition()
         self.client_tls: ssl.SSLContext | None = None
-        self.alpn = ["http/1.1"]  # what `connect` offers
         self.folder = folder
         self.home = str(folder)
         self._certificate = certificate
@@ -291,14 +282,6 @@ class LiveEnvironment(Environment):
     def _started(self, relay: RelayHandle) -> RelayHandle:
         self._relays.append(relay)
         return relay
-
-    def renew_certificate(self, *, usable: bool = True) -> None:
-        assert self.client_tls is not None
-        key = (self.folder / "key.pem").read_bytes()
-        cert, _ = make_certificate(self.folder)
-        self.client_tls.load_verify_locations(cert)
-        if not usable:
-            (self.folder / "key.pem").write_bytes(key)
 
     def write_home(self, name: str, text: str) -> None:
         file = self.folder / name
@@ -319,7 +302,7 @@ class LiveEnvironment(Environment):
         if tls:
             assert self.client_tls is not None
             # the context may be shared with an earlier program, which changed it
-            self.client_tls.set_alpn_protocols(self.alpn)
+            self.client_tls.set_alpn_protocols(["http/1.1"])
             sock = self.client_tls.wrap_socket(sock, server_hostname="127.0.0.1")
         wire = LiveConnection(sock)
         self._wires.append(wire)

@@ -139,9 +139,6 @@ class VirtualRelay(Simulated, RelayHandle):
         self.process = self.process.restart()
         self._await_ready()
 
-    def reload(self) -> None:
-        self.process.reload()
-
     def kill(self) -> None:
         self.process.kill()
 
@@ -169,10 +166,6 @@ class ServerGroup(RelayHandle):
     def begin_stop(self, grace: float = 5.0) -> None:
         for part in self.parts:
             part.begin_stop(grace)
-
-    def reload(self) -> None:
-        for part in self.parts:
-            part.reload()
 
     def exit_code(self, timeout: float = PATIENCE) -> int:
         return max(part.exit_code(timeout) for part in self.parts)
@@ -230,9 +223,6 @@ class SimulatedEnvironment(Environment):
 
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
         return self.launch(ServiceLaunch(module, make, port, durable=True))
-
-    def renew_certificate(self, *, usable: bool = True) -> None:
-        self.relay_host.certificate = "sha256/renewed" if usable else None
 
     def write_home(self, name: str, text: str) -> None:
         self.relay_host.disk.put(f"{self.home}/{name}", text.encode())

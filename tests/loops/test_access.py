@@ -1,11 +1,8 @@
-"""Tests of the end of a session, and of new profiles that are sent to clients."""
+"""Test of the end of a session."""
 
 from __future__ import annotations
 
-import json
 import sys
-
-import pytest
 
 from runtimes.sim.child import ScriptedProgram
 from tests.loops.environment import Environment, bearer
@@ -13,9 +10,6 @@ from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.terminal_client import runs
 
 READY = (sys.executable, "-c", "import sys; print('{}', flush=True); sys.stdin.read()")
-
-
-# --- the end of a session -------------------------------------------------------------------------------------------
 
 
 def is_running(world: Environment, pid: int) -> bool:
@@ -72,34 +66,3 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: Environment) 
     calling = world.client().begin("GET", "/ping", headers=bearer(witness.token))
     phone.respond(phone.command()["request_id"], {"fine": True})
     assert calling.finish().json == {"fine": True}
-
-
-# --- profiles -------------------------------------------------------------------------------------------------------
-
-
-def test_a_new_profile_is_sent_to_all_clients(world: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients receive a new profile after the scan, every 30 s (wire core 1.8) or, on real loops, every 0.1 s."""
-    if not isinstance(world, SimulatedEnvironment):
-        monkeypatch.setattr("svc_proto.relay.service.RESCAN_INTERVAL", 0.1)
-    world.start_relay()
-    clients = [world.pair(name) for name in ("One", "Two")]
-    began = world.clock()
-    profile = {"model": {"default": "m-1"}, "description": "At work"}
-    world.write_home("profiles/work/config.yaml", json.dumps(profile))
-    for ws in clients:
-        message = ws.receive_message(40.0)
-        assert (message["channel"], message["type"]) == ("pairing", "profiles.updated")
-        assert message["profiles"] == message["payload"]["profiles"]
-        work = next(profile for profile in message["profiles"] if profile["name"] == "work")
-        if work["model"] == "unknown":  # read before it was completely written
-            continue
-        assert (work["model"], work["description"]) == ("m-1", "At work")
-    if isinstance(world, SimulatedEnvironment):
-        assert 29.0 < world.clock() - began < 31.0
-    for ws in clients * 3:
-        if isinstance(world, SimulatedEnvironment):
-            world.pass_time(6.0)
-        ws.pong()
-    late = world.websocket()
-    message = late.sign_in(session_token=clients[0].token)
-    assert [profile["name"] for profile in message["payload"]["profiles"]] == ["default", "work"]

@@ -225,23 +225,3 @@ def test_memory_with_clients_that_read_nothing(
         world.eventually(lambda session=session: len(api.messages(session)) == 2)  # type: ignore[misc]
         last = api.messages(session)[1]
         assert (last["finish_reason"], last["content"]) == ("stop", answer)
-
-
-def test_clients_that_do_not_read_do_not_delay_others(
-    runtime: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    with open_world(runtime, tmp_path, request) as world:
-        model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE) for _ in range(4)])
-        api = start(world, model)
-        silent = [ask(api, api.session(), stingy=True) for _ in range(4)]
-        wait_stalled(world, api, model, [client.session for client in silent])
-        model.answers[:] = [counting(10_000 * number, 100) for number in range(4)]
-        others = [ask(api, api.session()) for _ in range(4)]
-        read_all(others)
-        assert sorted(check_stream(client.body(), 100) for client in others) == [0, 10_000, 20_000, 30_000]
-        for client in silent[:2]:
-            client.sock.close()
-        read_all(silent[2:])
-        for client in silent:
-            world.eventually(lambda client=client: len(api.messages(client.session)) == 2)  # type: ignore[misc]
-            assert api.messages(client.session)[1]["content"] == text_of(0, SILENT.deltas, SIZE)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.loops import test_bridge, test_http2, test_lifecycle, test_media, test_tls_and_ipv6
+from tests.loops import test_bridge, test_client, test_lifecycle, test_media, test_tls_and_ipv6
 from tests.loops.conftest import open_world
 from tests.loops.environment import Environment
 from tests.loops.live_environment import ROOT
@@ -35,7 +35,7 @@ def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "story",
     [
-        test_http2.test_a_turn_over_server_sent_events,
+        test_client.test_a_turn_over_server_sent_events,
         test_lifecycle.test_a_session_survives_a_kill,
         test_tls_and_ipv6.test_the_reference_phone_over_tls,
     ],
@@ -52,7 +52,7 @@ def test_a_story(
     "story",
     [
         test_bridge.test_the_reference_phone_answers,
-        test_lifecycle.test_stopping_closes_sockets_with_1001,
+        test_lifecycle.test_a_stop_answers_requests_under_way_and_closes_sockets_with_1001,
         test_media.test_json_upload_clipboard_and_notifications,
     ],
 )
@@ -77,8 +77,8 @@ def test_loops_are_chosen() -> None:
         "tests/loops/test_lifecycle.py", "tests/runtimes/net/test_stdio_channel.py", "--loop", OUTSIDE, "--loop", "sim"
     )
     names = [line.rpartition("::")[2] for line in chosen.stdout.splitlines() if "::" in line]
-    assert "test_stopping_closes_sockets_with_1001[sim]" in names
-    assert f"test_stopping_closes_sockets_with_1001[{OUTSIDE}]" in names
+    assert "test_a_session_survives_a_kill[sim]" in names
+    assert f"test_a_session_survives_a_kill[{OUTSIDE}]" in names
     assert f"test_a_reader_that_is_slow[{OUTSIDE}]" in names
     assert "test_a_reader_that_is_slow[sim]" not in names  # the simulator has no pipes
     assert "[asyncio]" not in chosen.stdout

@@ -34,46 +34,12 @@ def test_a_session(relayed: Environment) -> None:
     assert phone.stop() == 0
 
 
-def test_a_disconnected_client_cancels_its_call(relayed: Environment) -> None:
-    phone = relayed.fake_phone()
-    named = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "tools/call", "mcp-name": "phone_media"}
-    headers = {**bearer(phone.token), **TYPES, **named}
-    body = message("tools/call", 7, **modern(name="phone_media", arguments={"action": "play"}))
-    first = relayed.client().begin("POST", "/mcp", headers=headers, body=body)
-    assert phone.command()["path"] == "/media"
-    second = relayed.client().begin("POST", "/mcp", headers=headers, body=body)  # waits until the first is answered
-    first.wire.close()
-    command = phone.command()
-    phone.respond(command["request_id"], {"ok": True})
-    assert second.finish().json["result"]["isError"] is False
-
-
 def open_session(world: Environment, token: str) -> dict[str, str]:
     """Open an MCP session, and return the headers of its further requests."""
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
     opened = world.http("POST", "/mcp", headers={**bearer(token), **TYPES}, body=about)
     session = (opened.headers.get(b"mcp-session-id") or b"").decode()
     return {**bearer(token), **TYPES, "mcp-session-id": session, "mcp-protocol-version": HANDSHAKE}
-
-
-def test_a_listener_that_does_not_read_costs_one_note(relayed: Environment) -> None:
-    phone = relayed.fake_phone()
-    headers = open_session(relayed, phone.token)
-    subscribe = message("resources/subscribe", uri="phone://notifications")
-    assert relayed.http("POST", "/mcp", headers=headers, body=subscribe).json["result"] == {}
-    deaf = relayed.client()
-    deaf.begin("GET", "/mcp", headers=headers)
-    deaf.wire.pause()
-    for number in range(300):
-        phone.send_envelope("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
-    calling = relayed.client().begin("POST", "/mcp", headers=headers, body=call("ping"))
-    phone.respond(phone.command()["request_id"], {"ok": True})  # after all of them
-    assert calling.finish().json["result"]["isError"] is False
-    reading = relayed.client().begin("GET", "/mcp", headers={**headers, "last-event-id": "0-0"}).some()
-    assert relayed.http("DELETE", "/mcp", headers=headers).status == 204
-    notes = EventStreamDecoder().receive_data(reading.finish().body)
-    assert 1 <= len(notes) <= 3  # one in each second
-    assert {json.loads(note.data)["params"]["uri"] for note in notes} == {"phone://notifications"}
 
 
 def test_a_request_that_listens(relayed: Environment) -> None:

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import base64
 import os
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import cycle
 from pathlib import Path
-from typing import Self
 
 import pytest
 
 from svc_proto.wire.limits import Limits
-from tests.loops.clients import HttpClient
 from tests.loops.conftest import open_world
-from tests.loops.environment import REMOTE, Environment, bearer
+from tests.loops.environment import Environment, bearer
 from tests.loops.simulated_environment import SimulatedEnvironment
-from tests.support.http_client import Response
 from tests.support.scenario_plan import PLAIN
 
 MIB = 1024 * 1024
 LARGE = 100 * MIB  # the limit of SPEC.md "Limits"
 PEAK = 12 * MIB  # of memory during the transfer of a large file
 ENOUGH = 4 * PEAK
-ROUNDS = 100
 SECRET = b"a secret of this host"
 INSIDE = b"what every client may have"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -52,25 +46,6 @@ def register(world: Environment, path: Path) -> str:
 
 def uploads(folder: Path) -> list[Path]:
     return sorted((folder / "spool").glob("*"))
-
-
-# --- the screenshot -------------------------------------------------------------------------------------------------
-
-
-def test_a_screenshot_from_one_phone_to_another_client(relayed: Environment) -> None:
-    world = relayed
-    phone = world.phone()
-    other = world.pair("Desk", peer=REMOTE)
-    marker = world.http("GET", "/screenshot", headers=bearer(other.token), peer=REMOTE).json["media"]
-    assert marker.startswith("MEDIA:svc-relay://")
-    path = f"/media/{marker.rpartition('/')[2]}"
-    picture = world.http("GET", path, headers=bearer(other.token), peer=REMOTE)
-    assert (picture.status, picture.headers.get(b"content-type")) == (200, b"image/png")
-    assert picture.body.startswith(b"\x89PNG\r\n")
-    part = world.http("GET", path, headers={**bearer(other.token), "range": "bytes=1-3"}, peer=REMOTE)
-    assert (part.status, part.body) == (206, b"PNG")
-    assert world.http("GET", path, peer=REMOTE).status == 401
-    assert phone.stop() == 0
 
 
 def test_json_upload_clipboard_and_notifications(relayed: Environment) -> None:
@@ -191,110 +166,6 @@ def test_a_file_over_tls(world: Environment, tmp_path: Path, request: pytest.Fix
 
 
 # --- links that are swapped -----------------------------------------------------------------------------------------
-
-
-class Swapper:
-    """Thread that swaps a path between two targets as fast as possible, inside a `with` block."""
-
-    def __init__(self, path: Path, one: Path, two: Path) -> None:
-        self._path, self._targets = path, (one, two)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Self:
-        self._swap(0)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        which = cycle((1, 0))
-        while not self._over.is_set():
-            self._swap(next(which))
-
-    def _swap(self, which: int) -> None:
-        fresh = self._path.with_name("fresh")
-        fresh.symlink_to(self._targets[which])
-        fresh.replace(self._path)
-
-
-def raced(client: HttpClient, target: str, token: str, wanted: set[int]) -> Iterator[Response]:
-    """Fetch a path that is being swapped, at least `ROUNDS` times, until each status in `wanted` has occurred.
-
-    Yield each response. Raise AssertionError for another status, or if one does not occur.
-    """
-    seen: set[int] = set()
-    for n in range(100 * ROUNDS):  # on a busy machine the swapper may run late
-        answer = client.request("GET", target, headers=bearer(token))
-        seen.add(answer.status)
-        assert seen <= wanted
-        yield answer
-        if n >= ROUNDS and seen == wanted:
-            return
-    raise AssertionError(seen)
-
-
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_link_that_is_swapped_never_leaks(live: Environment, tmp_path: Path, what: str) -> None:
-    public, private = tmp_path / "public", tmp_path / "private"
-    for folder, data in ((public / "real", INSIDE), (private, SECRET)):
-        folder.mkdir()
-        (folder / "f").write_bytes(data)
-    path = public / "swapped"
-    one, two = (public / "real", private) if what == "folder" else (public / "real" / "f", private / "f")
-    wanted = path / "f" if what == "folder" else path
-    token = live.pair().token
-    client = live.client()
-    with Swapper(path, one, two):
-        for answer in raced(client, f"/media/by-path?path={wanted}", token, {200, 403}):
-            assert SECRET not in answer.body
-            assert (answer.status == 200) == (answer.body == INSIDE)
-
-
-def test_a_registered_file_that_is_swapped_never_leaks(live: Environment, tmp_path: Path) -> None:
-    public, private = tmp_path / "public", tmp_path / "private"
-    private.mkdir()
-    (private / "f").write_bytes(SECRET)
-    (public / "real").write_bytes(INSIDE)
-    (public / "f").write_bytes(INSIDE)
-    media = register(live, public / "f")
-    token = live.pair().token
-    client = live.client()
-    with Swapper(public / "f", public / "real", private / "f"):
-        for answer in raced(client, f"/media/{media}", token, {200, 404}):
-            assert SECRET not in answer.body
-
-
-def test_the_opened_file_is_sent(live: Environment, tmp_path: Path) -> None:
-    """A started download continues from the opened file when its path is changed to lead to a private one."""
-    public, private = tmp_path / "public", tmp_path / "private"
-    private.mkdir()
-    real, size = public / "real", 24 * MIB  # more than the kernel buffers for a peer that does not read
-    real.write_bytes(b"i" * size)
-    (private / "f").write_bytes(b"s" * size)
-    link = public / "f"
-    link.symlink_to(real)
-    token = live.pair().token
-    for path in (f"/media/by-path?path={link}", f"/media/{register(live, link)}"):
-        wire = live.connect()
-        wire.send(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
-        assert wire.read_until(b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
-        for name in (link, real):
-            name.unlink()
-            name.symlink_to(private / "f")
-        left = size
-        while left:
-            data = wire.read_some()
-            assert not data.strip(b"i")
-            left -= len(data)
-        assert live.http("GET", path, headers=bearer(token)).status in (403, 404)
-        for name in (link, real):
-            name.unlink()
-        real.write_bytes(b"i" * size)
-        link.symlink_to(real)
 
 
 INSTANTS = 60  # events of the simulation after which a link is swapped; a fetch has fewer

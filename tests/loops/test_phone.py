@@ -10,16 +10,6 @@ from svc_proto.phone.service import Phone, PhoneConfig
 from tests.loops.environment import TRUSTING, Environment, bearer
 
 
-def test_many_callers_of_one_phone(relayed: Environment) -> None:
-    phone = relayed.phone()
-    callers = [relayed.client() for _ in range(50)]
-    for _ in range(3):
-        asked = [caller.begin("GET", "/current_app", headers=bearer(phone.token)) for caller in callers]
-        assert {each.finish().status for each in asked} == {200}
-    for caller in callers:
-        caller.wire.close()
-
-
 def test_the_phone_finds_a_route_and_comes_back_by_it(world: Environment) -> None:
     world.start_relay(durable=True)
 

@@ -35,7 +35,6 @@ class AsNodes(Enum):
     A test without a row always does, and each of its connections goes to the next node.
     """
 
-    KEPT = "always; a client keeps to the node that it found first"
     NAMED = "if `--loop nodes` is given"
     NEVER = "never"
 
