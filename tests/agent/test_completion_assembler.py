@@ -46,9 +46,7 @@ def wanted(assembly: CompletionAssembler) -> list[tuple[str, str, str]]:
     ("members", "told"),
     [
         ({"content": "Hi"}, [TextDelta("Hi")]),
-        ({"content": ""}, []),
-        ({"content": None}, []),
-        ({"content": 5}, []),
+        *((members, []) for members in ({"content": ""}, {"content": None}, {"content": 5})),
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 7]}, [TextDelta("ab")]),
         ({"refusal": "No."}, [TextDelta("No.")]),
         ({"reasoning": "hm"}, [ReasoningDelta("hm")]),
@@ -382,9 +380,7 @@ def finish(reason: str | None = "stop", **members: object) -> str:
     [
         ([delta(content="a"), finish()], True),
         ([delta(content="a"), finish(), '{"choices":[],"usage":{"prompt_tokens":1}}'], True),
-        ([finish()], False),
-        ([finish(reasoning="hm")], False),
-        ([finish(content="a")], False),
+        *((chunks, False) for chunks in ([finish()], [finish(reasoning="hm")], [finish(content="a")])),
         ([finish(content="a"), finish()], False),
         ([delta(content="a"), finish(), delta(content="b")], False),
         ([delta(content="a"), finish(), delta(content="b"), finish()], False),

@@ -156,9 +156,7 @@ def test_limit_of_tools(text: str, limit: int | None) -> None:
 @pytest.mark.parametrize(
     ("report", "text"),
     [
-        ([{"error": {"message": "why"}}], "why"),
-        ("why", "why"),
-        ({"fault": {"faultstring": "why"}}, "why"),
+        *((report, "why") for report in ([{"error": {"message": "why"}}], "why", {"fault": {"faultstring": "why"}})),
         ("<html><head><title>413 why</title></head></html>", "413 why"),
         ("<p>why</p>", "why"),
         ({"object": "error", "message": "why"}, "why"),

@@ -138,9 +138,7 @@ def test_result_and_failure_are_answered(world: AgentHarness) -> None:
 @pytest.mark.parametrize(
     ("name", "package"),
     [
-        ("Mail", "mail"),
-        ("mail", "mail"),
-        ("Courrier", "mail"),
+        *((name, "mail") for name in ("Mail", "mail", "Courrier")),
         ("Sett", "settings"),
         ("com.android.settings", "settings"),
     ],

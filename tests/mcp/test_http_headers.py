@@ -32,9 +32,7 @@ def test_refused_headers(web: McpHttpHarness, headers: dict[str, str | None], st
     [
         ({"mcp-protocol-version": None}, -32020),
         ({"mcp-protocol-version": HANDSHAKE}, -32020),
-        ({"mcp-method": None}, -32020),
-        ({"mcp-method": "tools/list"}, -32020),
-        ({"mcp-name": None}, -32020),
+        *((headers, -32020) for headers in ({"mcp-method": None}, {"mcp-method": "tools/list"}, {"mcp-name": None})),
         ({"mcp-name": "pay"}, -32020),
         ({"mcp-name": "=?base64?ZWNobx==?="}, -32020),
         ({"mcp-name": "=?base64?/w==?="}, -32020),

@@ -173,10 +173,7 @@ def test_stop_and_history_calls(bench: Bench) -> None:
     ("kind", "text", "kept"),
     [
         ("assistant.delta", '{"run_id":"n1","delta":"He"}', ["He"]),
-        ("assistant.delta", '{"delta":""}', []),
-        ("assistant.delta", '{"delta":5}', []),
-        ("assistant.delta", '["delta"]', []),
-        ("assistant.delta", "{", []),
+        *(("assistant.delta", text, []) for text in ('{"delta":""}', '{"delta":5}', '["delta"]', "{")),
         ("tool.progress", '{"delta":"He"}', []),
     ],
 )
