@@ -43,12 +43,16 @@ def test_attachment_is_fetched_at_once_on_wifi() -> None:
     assert not attachment.tapped
 
 
-def test_attachment_waits_for_a_tap_on_cellular() -> None:
+def test_attachment_waits_for_a_tap_on_cellular_and_after_a_failure() -> None:
     attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
     assert (attachment.wants_fetch, attachment.can_tap) == (False, True)
     attachment.tap()
     assert (attachment.wants_fetch, attachment.can_tap) == (True, False)
     assert Attachment(TOKEN, Preferences(auto_fetch_on_cellular=True), on_cellular=True).wants_fetch
+    attachment.on_response(None, 0)
+    attachment.tap()
+    assert attachment.wants_fetch
+    assert attachment.message == ""
 
 
 @pytest.mark.parametrize(
@@ -66,15 +70,6 @@ def test_the_card_names_the_reason(status: int | None, size: int, state: Attachm
     attachment.on_response(status, size)
     assert (attachment.state, attachment.message) == (state, message)
     assert attachment.can_tap is (state is AttachmentState.UNAVAILABLE)
-
-
-def test_retry_after_a_failure() -> None:
-    attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
-    attachment.tap()
-    attachment.on_response(None, 0)
-    attachment.tap()
-    assert attachment.wants_fetch
-    assert attachment.message == ""
 
 
 def test_markers_of_both_brands_and_of_paths() -> None:
@@ -185,7 +180,7 @@ def test_the_longest_path_that_exists_is_fetched() -> None:
     assert attachment.state is AttachmentState.READY
 
 
-def test_cache_evicts_the_oldest() -> None:
+def test_cache_evicts_the_oldest_and_a_larger_file() -> None:
     cache = MediaCache(Preferences(cache_cap_mb=50))
     assert cache.put("b", 20 * MIB, 2.0) == []
     assert cache.put("a", 20 * MIB, 1.0) == []
@@ -193,9 +188,6 @@ def test_cache_evicts_the_oldest() -> None:
     assert cache.put("d", 45 * MIB, 4.0) == ["b", "c"]
     assert cache.put("e", 5 * MIB, 5.0) == []
     assert cache.size == 50 * MIB
-
-
-def test_file_larger_than_the_cache_is_evicted() -> None:
     cache = MediaCache(Preferences(cache_cap_mb=50))
     assert cache.put("a", 10 * MIB, 1.0) == []
     assert cache.put("huge", 60 * MIB, 2.0) == ["a", "huge"]

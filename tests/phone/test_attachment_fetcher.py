@@ -92,14 +92,11 @@ def test_card_of_a_refused_fetch_offers_a_tap() -> None:
     rig.book.drain_commands()
 
 
-def test_unreachable_relay() -> None:
+def test_relay_that_is_unreachable_or_too_slow() -> None:
     rig = with_keyboard()
     (order,) = show(rig)
     rig.book.fail(order, FailureKind.UNREACHABLE).drain_commands()
     assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)
-
-
-def test_too_slow_relay() -> None:
     rig = with_keyboard()
     (order,) = show(rig)
     for _ in range(6):
@@ -113,16 +110,13 @@ def test_too_slow_relay() -> None:
 # --- sizes --------------------------------------------------------------------------------------------------------
 
 
-def test_too_large_by_content_length() -> None:
+def test_too_large_attachment() -> None:
     rig = with_keyboard(preferences=SMALL)
     (order,) = show(rig)
     end, _ = connected(rig, order)
     rig.book >> end.received_fact(ResponseHead(STREAM, 200, Headers(((b"content-length", b"%d" % (5 * MIB + 1)),))))
     assert Abort(end.ch) in rig.book.drain_commands()
     assert cards(rig)[-1] == (1, "FAILED", "file too large", False)
-
-
-def test_too_large_without_content_length() -> None:
     rig = with_keyboard(preferences=SMALL)
     (order,) = show(rig)
     end, _ = connected(rig, order)
@@ -136,14 +130,11 @@ def test_too_large_without_content_length() -> None:
     assert cards(rig) == [(1, "FAILED", "file too large", False)]
 
 
-def test_larger_than_other_answers_may_be() -> None:
+def test_large_attachments_and_the_cap_of_the_cache() -> None:
     rig = with_keyboard()
     (order,) = show(rig)
     answer(rig, order, body=bytes(9 * MIB))
     assert cards(rig)[-1][1] == "READY"
-
-
-def test_the_cache_keeps_its_cap() -> None:
     rig = with_keyboard(preferences=Preferences(max_inbound_mb=30, cache_cap_mb=50))
     for _ in range(2):
         (order,) = show(rig)
@@ -176,9 +167,6 @@ def test_attachment_waits_for_the_first_welcome() -> None:
     rig.opened(connect)
     rig.welcome()
     assert len(connects(rig.book.drain_commands())) == 1
-
-
-def test_texts_of_the_start() -> None:
     rig = PhoneHarness(token=TOKEN, texts=("MEDIA:svc-relay://abc", "nothing", "MEDIA:/tmp/x"))
     rig.opened()
     assert [number for number, *_ in cards(rig)] == [1, 2]

@@ -222,7 +222,7 @@ def test_refused_prompts_do_not_hold_up_the_next() -> None:
     assert [fields["status"] for fields in phone.events("answered")] == ["refused", "refused", "complete", "refused"]
 
 
-def test_a_chat_that_was_deleted_is_begun_again() -> None:
+def test_a_chat_that_cannot_be_resumed_is_begun_again_or_kept() -> None:
     phone = Phone()
     phone.chat.submit("one")
     phone.book.hand.finish()
@@ -234,9 +234,6 @@ def test_a_chat_that_was_deleted_is_begun_again() -> None:
     phone.chat.submit("two")
     assert phone.chat.session_id not in ("", first)
     assert phone.texts() == ["two"]
-
-
-def test_a_chat_that_cannot_be_resumed_for_the_moment_is_kept() -> None:
     phone = Phone()
     phone.chat.submit("one")
     phone.lose()

@@ -26,20 +26,17 @@ def candidate(url: object, role: object = "lan", **more: object) -> dict[str, ob
     return {"role": role, "relay": {"url": url}, "api": {"host": "h", "port": 8642}, **more}
 
 
-def test_invite_without_endpoints_has_one_address() -> None:
+def test_routes_by_priority() -> None:
     assert parse_phone_invite(payload(), CAREFUL) == Invite(remote=RELAY["url"], code="Q7M2ZK", routes=())
+    endpoints = [candidate(MESH, "Mesh", priority=2), candidate(LAN, priority=1), candidate(RELAY["url"], "public")]
+    invite = parse_phone_invite(payload(endpoints=endpoints), PLAIN)
+    assert invite.routes == (Candidate("public", 0, RELAY["url"]), Candidate("lan", 1, LAN), Candidate("Mesh", 2, MESH))
+    assert invite.remote == RELAY["url"]
 
 
 @pytest.mark.parametrize("brand", BRANDS.values())
 def test_the_url_form(brand: Brand) -> None:
     assert parse_phone_invite(pairing_url(brand, payload()), CAREFUL).code == "Q7M2ZK"
-
-
-def test_routes_by_priority() -> None:
-    endpoints = [candidate(MESH, "Mesh", priority=2), candidate(LAN, priority=1), candidate(RELAY["url"], "public")]
-    invite = parse_phone_invite(payload(endpoints=endpoints), PLAIN)
-    assert invite.routes == (Candidate("public", 0, RELAY["url"]), Candidate("lan", 1, LAN), Candidate("Mesh", 2, MESH))
-    assert invite.remote == RELAY["url"]
 
 
 def test_plain_routes_need_consent() -> None:
@@ -52,12 +49,9 @@ def test_plain_routes_need_consent() -> None:
         assert parse_phone_invite(text, PLAIN).remote == LAN
 
 
-def test_malformed_and_repeated_candidates_are_omitted() -> None:
+def test_malformed_repeated_and_further_candidates_are_omitted() -> None:
     endpoints = [5, candidate("wss://u:p@h"), candidate(MESH, priority=True), candidate(MESH), candidate(MESH)]
     assert parse_phone_invite(payload(endpoints=endpoints), CAREFUL).routes == (Candidate("lan", 0, MESH),)
-
-
-def test_candidates_are_limited() -> None:
     endpoints = [candidate(f"wss://h{number}") for number in range(70)]
     assert len(parse_phone_invite(payload(endpoints=endpoints), CAREFUL).routes) == 64
 

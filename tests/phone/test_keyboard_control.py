@@ -29,9 +29,7 @@ def decision(allow: bool, remember: bool = False, which: str | None = None) -> C
     [
         ("say Memo one.WAV", TextInput(TextAction.PLAY, "Memo one.WAV")),
         ("say it.wav is short", TextInput(TextAction.SAY, "it.wav is short")),
-        ("y", decision(True)),
-        ("Yes", decision(True)),
-        (" allow ", decision(True)),
+        *((line, decision(True)) for line in ("y", "Yes", " allow ")),
         ("a", decision(True, True)),
         ("ALWAYS c3", decision(True, True, "c3")),
         ("n", decision(False)),
@@ -41,21 +39,13 @@ def decision(allow: bool, remember: bool = False, which: str | None = None) -> C
         ("off", SetSwitch(Switch.MASTER, False)),
         ("master off", SetSwitch(Switch.MASTER, False)),
         *((f"{switch.value} on", SetSwitch(switch, True)) for switch in Switch),
-        ("y c1 c2", None),
-        ("maybe", None),
-        ("unattended", None),
-        ("unattended perhaps", None),
-        ("on on", None),
+        *((line, None) for line in ("y c1 c2", "maybe", "unattended", "unattended perhaps", "on on")),
         ("show MEDIA:svc-relay://aBc ü", TextInput(TextAction.SHOW, "MEDIA:svc-relay://aBc ü")),
         (" SHOW  MEDIA:/tmp/A.png ", TextInput(TextAction.SHOW, "MEDIA:/tmp/A.png")),
         ("show", None),
         ("tap 12", TapAttachment(12)),
         ("tap 999999999", TapAttachment(999_999_999)),
-        ("tap 1000000000", None),
-        ("tap", None),
-        ("tap -1", None),
-        ("tap 1 2", None),
-        ("tap " + "9" * 5_000, None),
+        *((line, None) for line in ("tap 1000000000", "tap", "tap -1", "tap 1 2", "tap " + "9" * 5_000)),
         ("notify Ann: Are you there?", TextInput(TextAction.NOTIFY, "Ann: Are you there?")),
         ("Notify Hi", TextInput(TextAction.NOTIFY, "Hi")),
         ("notify", None),
@@ -76,23 +66,15 @@ def test_a_line(line: str, word: UserInput | None) -> None:
 # --- the channel --------------------------------------------------------------------------------------------------
 
 
-def test_one_keyboard_only() -> None:
+def test_one_keyboard_sends_lines_in_pieces() -> None:
     rig = with_keyboard()
     rig.book >> Accepted(ChannelId(4), KEYBOARD, KEYBOARD) << [Abort(ChannelId(4))]
     rig.book >> Accepted(ChannelId(6), Address("127.0.0.1", 5), KEYBOARD) << [Abort(ChannelId(6))]
-
-
-def test_lines_in_pieces() -> None:
-    rig = with_keyboard()
     for piece in (b"chi", b"p on\r", b"\n\n  \noverlay off\nch"):
         rig.book >> Received(KEYS, piece)
         rig.book.drain_commands()
     notes = [tell.fields["text"] for tell in rig.new_notifications() if tell.event == "note"]
     assert notes == ["chip on", "overlay off"]
-
-
-def test_non_text_input() -> None:
-    rig = with_keyboard()
     rig.book >> Received(KEYS, b"\xff\xfe\n")
     assert [type(command) for command in rig.book.drain_commands()] == [Notify]
 

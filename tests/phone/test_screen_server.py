@@ -186,9 +186,7 @@ def test_the_toggle(virtual: SimulatedEnvironment) -> None:
         ("/answer", {"question": "c1", "allow": "yes"}),
         ("/answer", {"question": "c1", "allow": True, "remember": 1}),
         ("/toggle", {"on": 1}),
-        ("/say", {"text": " "}),
-        ("/say", {"text": 7}),
-        ("/say", {"text": "hi", "aloud": "yes"}),
+        *(("/say", body) for body in ({"text": " "}, {"text": 7}, {"text": "hi", "aloud": "yes"})),
     ],
 )
 def test_invalid_requests(virtual: SimulatedEnvironment, path: str, body: object) -> None:

@@ -56,7 +56,7 @@ def test_table_matches_the_module() -> None:
 # --- authentication -----------------------------------------------------------------------------------------------
 
 
-def test_from_the_start_to_the_first_status() -> None:
+def test_pairing_and_a_status_every_thirty_seconds() -> None:
     rig = PhoneHarness()
     book = rig.book
     order = Connect(OperationId(1), ChannelId(1), "127.0.0.1", 8767, tls=False)
@@ -76,11 +76,6 @@ def test_from_the_start_to_the_first_status() -> None:
     (status,) = rig.sent_envelopes()
     assert is_status(status)
     assert rig.new_notifications() == [paired]
-
-
-def test_status_every_thirty_seconds() -> None:
-    rig = PhoneHarness()
-    rig.online()
     for _ in range(3):
         rig.delivered()
         rig.book.after(29.5)
@@ -111,15 +106,12 @@ def test_status_bug_is_logged_and_the_next_status_follows() -> None:
         ({"token": "T", "code": "ABC123"}, {"session_token": "T", "pairing_code": "ABC123", "ttl_seconds": 604_800}),
         ({"code": "ABC123", "ttl_seconds": 60}, {"pairing_code": "ABC123", "ttl_seconds": 60}),
         ({"token": "T", "ttl_seconds": 60}, {"session_token": "T"}),
+        ({"token": "T", "scheme": "hermes-relay"}, {"session_token": "T", "names": "hermes"}),
+        *(({"token": "T", "scheme": scheme}, {"session_token": "T"}) for scheme in ("svc-relay", "other")),
     ],
 )
 def test_credentials(config: dict[str, Any], credentials: dict[str, object]) -> None:
     assert PhoneHarness(**config).opened() == SentEnvelope("system", "auth", {**IDENTITY, **credentials})
-
-
-@pytest.mark.parametrize(("scheme", "names"), [("hermes-relay", "hermes"), ("svc-relay", "svc"), ("other", "svc")])
-def test_the_phone_names_its_brand(scheme: str, names: str) -> None:
-    assert PhoneHarness(token="T", scheme=scheme).opened().payload["names"] == names
 
 
 def test_token_replaces_the_code_after_pairing() -> None:
@@ -157,7 +149,7 @@ def test_a_refusal_without_a_reason(payload: object) -> None:
     assert Exit(1, "the relay refused: no reason given") in (rig.book >> Closed(rig.end.ch)).drain_commands()
 
 
-def test_refusal_with_an_immediate_close() -> None:
+def test_refusal_with_an_immediate_close_or_none() -> None:
     rig = PhoneHarness()
     rig.opened()
     fact = rig.end.received_fact(
@@ -168,9 +160,6 @@ def test_refusal_with_an_immediate_close() -> None:
         *(rig.book >> fact).drain_commands(),
         *(rig.book >> Closed(rig.end.ch)).drain_commands(),
     ]
-
-
-def test_refused_phone_waits_for_the_close_with_a_timeout() -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "no"})

@@ -14,9 +14,6 @@ from tests.support.playbook import LOCAL, PEER, Playbook, SendMatcher
 S = PhoneState
 
 
-# --- reconnecting -------------------------------------------------------------------------------------------------
-
-
 def test_pauses_double_with_jitter_and_begin_anew_after_a_success() -> None:
     rig = PhoneHarness()
     connect = rig.start()
@@ -46,24 +43,18 @@ def test_the_jitter_is_from_the_entropy(byte: int, seconds: float) -> None:
         (b"7", 7.0),
         (b"0", 1.0),
         (b"99999999999999999999", 3600.0),
-        (b"soon", 300.0),
-        (b"-5", 300.0),
-        (b"", 300.0),
-        (None, 300.0),
+        *((retry_after, 300.0) for retry_after in (b"soon", b"-5", b"", None)),
     ],
 )
-def test_too_many_attempts(retry_after: bytes | None, seconds: float) -> None:
+def test_refused_upgrade_and_too_many_attempts(retry_after: bytes | None, seconds: float) -> None:
+    rig = PhoneHarness()
+    refuse(rig, 503)
+    assert 1.0 <= rig.pause() <= 1.25
     rig = PhoneHarness()
     refuse(rig, 429, () if retry_after is None else ((b"retry-after", retry_after),))
     assert rig.pause() == seconds
     assert (rig.book.logs[-1].event, rig.book.logs[-1].fields) == ("not connected", {"status": 429})
     rig.next_connect()
-
-
-def test_refused_upgrade() -> None:
-    rig = PhoneHarness()
-    refuse(rig, 503)
-    assert 1.0 <= rig.pause() <= 1.25
 
 
 def refuse(rig: PhoneHarness, status: int, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
@@ -86,11 +77,15 @@ def test_a_lost_connection(gone: str) -> None:
     assert rig.is_in(S.BACKING_OFF)
 
 
-def test_silent_relay_is_disconnected() -> None:
+def test_silent_relay_is_disconnected_and_a_listener_is_refused() -> None:
     rig = PhoneHarness()
     rig.online()
     rig.book.after(50.0)
     assert Abort(rig.end.ch) in rig.book.drain_commands()
+    rig = PhoneHarness()
+    rig.book.fail(rig.start())
+    rig.book.drain_commands()
+    rig.book >> Accepted(ChannelId(2), PEER, LOCAL) << [Abort(ChannelId(2))]
 
 
 def test_a_bug_while_connecting_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,14 +98,17 @@ def test_a_bug_while_connecting_ends_the_program(monkeypatch: pytest.MonkeyPatch
     rig.book >> Started() << [Ready(), Exit(70, "internal error, reference bug-1")]
 
 
-# --- disconnecting ------------------------------------------------------------------------------------------------
-
-
-def test_stopped_while_connecting() -> None:
+def test_stop_without_a_connection() -> None:
     rig = PhoneHarness()
     connect = rig.start()
     rig.book >> Stopping(10.0) << [Cancel(connect.op), Exit(0)]
     assert rig.is_in(S.STOPPED)
+    rig = PhoneHarness()
+    rig.book.fail(rig.start())
+    rig.book.drain_commands()
+    rig.book >> Stopping(10.0) << [Exit(0)]
+    rig = PhoneHarness()
+    rig.book >> Stopping(10.0) << [Exit(0)]
 
 
 def test_stopped_while_waiting_for_the_upgrade() -> None:
@@ -136,13 +134,6 @@ def test_stopped_while_online(signed_in: bool) -> None:
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 
-def test_stopped_while_backing_off() -> None:
-    rig = PhoneHarness()
-    rig.book.fail(rig.start())
-    rig.book.drain_commands()
-    rig.book >> Stopping(10.0) << [Exit(0)]
-
-
 def test_stopped_after_a_refusal_the_reason_stays() -> None:
     rig = PhoneHarness()
     rig.opened()
@@ -152,15 +143,3 @@ def test_stopped_after_a_refusal_the_reason_stays() -> None:
     rig.book.drain_commands()
     assert rig.is_in(S.GIVEN_UP)
     assert Exit(1, "the relay refused: no") in (rig.book >> Closed(rig.end.ch)).drain_commands()
-
-
-def test_stopped_before_the_start() -> None:
-    rig = PhoneHarness()
-    rig.book >> Stopping(10.0) << [Exit(0)]
-
-
-def test_phone_has_no_listener() -> None:
-    rig = PhoneHarness()
-    rig.book.fail(rig.start())
-    rig.book.drain_commands()
-    rig.book >> Accepted(ChannelId(2), PEER, LOCAL) << [Abort(ChannelId(2))]

@@ -66,9 +66,11 @@ def test_the_first_connection_over_tls_pins_the_key() -> None:
     assert not [command for command in rig.book.drain_commands() if isinstance(command, Compute)]  # once
 
 
-def test_host_without_pins_pins_nothing() -> None:
+def test_pin_of_a_host_without_pins_or_without_tls() -> None:
     rig = PhoneHarness(remote="wss://relay.example")
     rig.book.fail(online(rig, rig.start()), FailureKind.NOT_FOUND) << []
+    rig = PhoneHarness(remote="ws://relay.example", pin=PIN)
+    assert rig.start().host == "relay.example"
 
 
 def test_configured_pin_applies_to_the_first_connection() -> None:
@@ -82,11 +84,6 @@ def test_configured_pin_applies_to_the_first_connection() -> None:
     assert isinstance(connect, Connect)
     rig.online(connect=connect)
     assert rig.is_in(PhoneState.ONLINE)
-
-
-def test_pin_is_ignored_without_tls() -> None:
-    rig = PhoneHarness(remote="ws://relay.example", pin=PIN)
-    assert rig.start().host == "relay.example"
 
 
 @pytest.mark.parametrize(("kind", "detail"), [(FailureKind.TLS, True), (FailureKind.UNREACHABLE, False)])

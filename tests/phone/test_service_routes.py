@@ -88,7 +88,7 @@ def test_selection_is_cached_for_a_minute() -> None:
     assert order.host == "lan.example"
 
 
-def test_unusable_candidate_is_probed_again() -> None:
+def test_unusable_candidate_and_refusing_relay_are_probed_again() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     (order,) = connects(answer(rig, probe))
     rig.book.fail(order, FailureKind.UNREACHABLE).drain_commands()
@@ -99,9 +99,6 @@ def test_unusable_candidate_is_probed_again() -> None:
     assert order.host == "public.example"
     rig.online(connect=order)
     assert routes_told(rig)[-1] == "public"
-
-
-def test_refusing_relay_is_probed_again() -> None:
     rig, (probe,) = rig_of(LAN)
     (order,) = connects(answer(rig, probe))
     rig.opened(order)
@@ -142,15 +139,12 @@ def test_network_change_moves_the_phone_to_another_candidate() -> None:
     assert routes_told(rig) == ["public"]
 
 
-def test_the_same_route_is_kept() -> None:
+def test_connection_is_kept_with_the_same_route_or_none() -> None:
     rig = online_on_the_lan()
     rig.type("cellular")
     (probe,) = connects(rig.book.drain_commands())
     assert [command for command in answer(rig, probe) if not isinstance(command, Abort)] == []
     assert rig.is_in(S.ONLINE)
-
-
-def test_failed_selection_keeps_the_connection() -> None:
     rig = online_on_the_lan()
     rig.type("wifi")
     (probe,) = connects(rig.book.drain_commands())
@@ -158,15 +152,6 @@ def test_failed_selection_keeps_the_connection() -> None:
     (following,) = connects(rig.book.drain_commands())
     rig.book.fail(following) << []
     assert rig.is_in(S.ONLINE)
-
-
-def test_selection_ending_after_the_connection() -> None:
-    rig = online_on_the_lan()
-    rig.type("cellular")
-    (probe,) = connects(rig.book.drain_commands())
-    rig.vanish()
-    answer(rig, probe)
-    assert rig.is_in(S.BACKING_OFF)
 
 
 def test_network_change_ends_the_back_off() -> None:
@@ -202,23 +187,25 @@ def test_network_change_with_one_address_only_ends_the_back_off() -> None:
     assert len(connects(rig.book.drain_commands())) == 1
 
 
-def test_a_network_change_before_the_first_connection() -> None:
+def test_before_the_first_connection_a_network_change_restarts_the_probes_and_a_stop_cancels_them() -> None:
     rig, (probe,) = rig_of(LAN)
     rig.open_keyboard()
     rig.type("wifi")
     commands = rig.book.drain_commands()
     assert Cancel(probe.op) in commands
     assert len(connects(commands)) == 1
-
-
-def test_stop_cancels_the_probes() -> None:
     rig, (probe,) = rig_of(LAN)
     rig.book >> Stopping(5.0)
     assert Cancel(probe.op) in rig.book.drain_commands()
 
 
-def test_attachments_use_the_selected_candidate() -> None:
+def test_route_is_used_for_attachments_and_dropped_with_its_connection() -> None:
     rig = online_on_the_lan()
     rig.type("show MEDIA:svc-relay://abc")
     (order,) = connects(rig.book.drain_commands())
     assert order.host == "lan.example"
+    rig.type("cellular")
+    (probe,) = connects(rig.book.drain_commands())
+    rig.vanish()
+    answer(rig, probe)
+    assert rig.is_in(S.BACKING_OFF)

@@ -42,7 +42,7 @@ def test_confirmation_request() -> None:
     assert performed(rig) == []
 
 
-def test_timeout_denies_at_its_deadline() -> None:
+def test_timeout_denies_at_its_deadline_also_after_a_late_wake_up() -> None:
     rig = with_keyboard()
     key = rig.ask()
     rig.book.after(24.99) << []
@@ -52,9 +52,6 @@ def test_timeout_denies_at_its_deadline() -> None:
     rig.type(f"y {key}")
     rig.book << [Notify("note", {"text": f"there is no question {key}"})]
     assert performed(rig) == []
-
-
-def test_late_wake_up_does_not_accept_a_late_yes() -> None:
     rig = with_keyboard()
     key = rig.ask()
     rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was suspended
@@ -78,16 +75,13 @@ def test_a_bug_after_an_allow_is_the_answer() -> None:
     assert rig.phone.gate.log.entries()[0].status is ActivityStatus.FAILED
 
 
-def test_the_gates_outlive_the_connection() -> None:
+def test_gates_outlive_the_connection_and_end_with_the_process() -> None:
     rig = with_keyboard()
     allow(rig, rig.ask(), remember=True)
     rig.vanish()
     rig.online(connect=rig.next_connect())
     rig.command("/tap_text", "r2", body=SEND)
     assert rig.responses() == [("r2", 200, OK)]
-
-
-def test_stop_resets_the_gates() -> None:
     rig = with_keyboard()
     rig.ask()
     rig.book >> Stopping(5.0)

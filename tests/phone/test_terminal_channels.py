@@ -117,9 +117,6 @@ def test_attach_timeout() -> None:
     commands = rig.book.after(OPEN_TIMEOUT).drain_commands()
     assert Notify("note", {"text": f"shell: no answer in time; not sent: {MAX_QUEUED_LINES}"}) in commands
     assert typed(rig, "leave") == []
-
-
-def test_attached_shell_has_no_timeout() -> None:
     rig = at_shell()
     commands = rig.book.after(OPEN_TIMEOUT).drain_commands()
     assert Notify("note", {"text": "shell: no answer in time"}) not in commands
@@ -138,16 +135,7 @@ def test_refusal_ends_the_requested_channel() -> None:
     assert [said.type for said in typed(rig, "shell on")] == ["terminal.input"]
 
 
-def test_no_relay() -> None:
-    rig = with_keyboard(online=False)
-    for line in ("shell a", "chat b"):
-        rig.type(line)
-        assert [tell.fields["text"] for tell in rig.book.drain_commands() if isinstance(tell, Notify)] == [
-            "there is no relay at the moment"
-        ]
-
-
-def test_lost_connection_ends_both_channels() -> None:
+def test_without_a_relay_both_channels_end() -> None:
     rig = at_shell()
     typed(rig, "chat hello")
     rig.new_notifications()
@@ -157,6 +145,12 @@ def test_lost_connection_ends_both_channels() -> None:
     rig.book >> Received(KEYS, b"shell b\n")
     rig.book.drain_commands()
     assert ("note", "there is no relay at the moment") in told(rig)
+    rig = with_keyboard(online=False)
+    for line in ("shell a", "chat b"):
+        rig.type(line)
+        assert [tell.fields["text"] for tell in rig.book.drain_commands() if isinstance(tell, Notify)] == [
+            "there is no relay at the moment"
+        ]
 
 
 def test_the_agent() -> None:
@@ -201,15 +195,11 @@ def test_line_waits_for_the_previous_answer() -> None:
     assert [said.type for said in typed(rig, "chat Five")] == ["tui.attach"]
 
 
-def test_approvals_of_the_agent_are_denied() -> None:
+def test_agent_that_denies_refuses_or_has_no_session() -> None:
     rig = at_agent()
     (answer,) = heard(rig, "tui", "tui.rpc.event", event("approval.request", command="send_intent"))
     assert rpc(answer) == ("approval.respond", {"session_id": "s1", "choice": "deny"})
     assert told(rig) == [("note", "chat: the agent asks for more than it may do from here: denied")]
-
-
-def test_refusing_agent() -> None:
-    rig = at_agent()
     for error, why in (({"code": 4009, "message": "session busy"}, "session busy"), (7, "refused")):
         heard(rig, "tui", "tui.rpc.response", {"jsonrpc": "2.0", "id": "r2", "error": error})
         assert told(rig) == [("note", f"chat: {why}")]
@@ -217,9 +207,6 @@ def test_refusing_agent() -> None:
     heard(rig, "tui", "tui.other", {})
     heard(rig, "tui", "tui.error", {"message": "the agent gateway exited with 1"})
     assert told(rig) == [("note", "chat: the agent gateway exited with 1")]
-
-
-def test_agent_without_a_session() -> None:
     rig = with_keyboard()
     typed(rig, "chat hello")
     heard(rig, "tui", "tui.attached", {})

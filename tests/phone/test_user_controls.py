@@ -17,7 +17,7 @@ def say(rig: PhoneHarness, line: str) -> list[str]:
     return notes(rig.book.drain_commands())
 
 
-def test_yes_and_no_and_always() -> None:
+def test_confirmations_are_answered_by_word() -> None:
     rig = with_keyboard()
     rig.ask("r1")
     rig.book >> Received(KEYS, b"y")
@@ -33,17 +33,11 @@ def test_yes_and_no_and_always() -> None:
     rig.command("/tap_text", "r4", body={"text": "send"})
     assert rig.book.drain_commands()[0] == Notify("performed", {"method": "POST", "path": "/tap_text", "status": 200})
     assert len(rig.backend.asked) == 3
-
-
-def test_an_answer_to_nothing() -> None:
     rig = with_keyboard()
     assert say(rig, "y") == ["there is no question open"]
     assert say(rig, "y c9") == ["there is no question c9"]
     assert say(rig, "what?") == [HELP]
     assert say(rig, "") == []
-
-
-def test_several_confirmations_need_a_named_answer() -> None:
     rig = with_keyboard()
     first, second = rig.ask("r1"), rig.ask("r2")
     assert say(rig, "y") == [f"several questions are open: say for example y {first}"]
@@ -53,7 +47,7 @@ def test_several_confirmations_need_a_named_answer() -> None:
     assert say(rig, "n") == [f"{first} denied"]
 
 
-def test_yes_for_an_expired_confirmation() -> None:
+def test_a_yes_for_a_confirmation_that_has_just_lapsed() -> None:
     rig = with_keyboard()
     first = rig.ask("r1")
     rig.book.after(25.0).drain_commands()
@@ -64,9 +58,6 @@ def test_yes_for_an_expired_confirmation() -> None:
     assert say(rig, f"y {first}") == [f"there is no question {first}"]
     rig.book.after(0.1).drain_commands()
     assert say(rig, "y") == [f"{second} allowed"]
-
-
-def test_a_yes_after_the_connection_was_lost() -> None:
     rig = with_keyboard()
     first = rig.ask("r1")
     rig.vanish()
@@ -81,27 +72,16 @@ def test_a_yes_after_the_connection_was_lost() -> None:
 def test_switches() -> None:
     rig = with_keyboard(SafetySettings())
     gate = rig.phone.gate
-    assert say(rig, "on") == ["master on"]
-    assert gate.is_armed
-    assert say(rig, "unattended on") == ["unattended on"]
+    assert (say(rig, "on"), gate.is_armed) == (["master on"], True)
+    for line in ("unattended on", "chip on", "capture off", "overlay off", "accessibility off"):
+        assert say(rig, line) == [line]
     assert gate.unattended
-    assert say(rig, "chip on") == ["chip on"]
-    assert say(rig, "capture off") == ["capture off"]
-    assert say(rig, "overlay off") == ["overlay off"]
-    assert say(rig, "accessibility off") == ["accessibility off"]
     consents = rig.backend.consents
     assert (consents.accessibility, consents.screen_capture, consents.overlay) == (False, False, False)
     assert say(rig, "off") == ["master off"]
-    assert say(rig, "on") == [ACCESSIBILITY_HINT]
-    assert not gate.is_armed
-
-
-def test_a_store_build_has_nothing_to_turn_on() -> None:
+    assert (say(rig, "on"), gate.is_armed) == ([ACCESSIBILITY_HINT], False)
     rig = with_keyboard(SafetySettings(), backend=ScriptedBackend("googlePlay"))
     assert say(rig, "on") == ["this build has no Device Control"]
-
-
-def test_off_denies_pending_confirmations() -> None:
     rig = with_keyboard()
     rig.ask("r1")
     rig.book >> Received(KEYS, b"off\n")
@@ -137,7 +117,7 @@ def test_trusted_action_needs_no_keyboard() -> None:
 # --- attachments and the network ----------------------------------------------------------------------------------
 
 
-def test_attachments() -> None:
+def test_attachments_and_the_network() -> None:
     rig = with_keyboard()
     assert say(rig, "show nothing in it") == ["there is no media marker in that"]
     rig.type("show MEDIA:svc-relay://aBc")
@@ -146,9 +126,6 @@ def test_attachments() -> None:
     rig.book.fail(order).drain_commands()
     rig.type("tap 1")
     rig.book.order(Connect)
-
-
-def test_network_change() -> None:
     rig = with_keyboard()
     assert say(rig, "cellular") == ["the network is cellular now"]
     rig.type("show MEDIA:svc-relay://aBc")

@@ -141,11 +141,22 @@ def test_whole_turn() -> None:
     assert talk.asked == {"chat_session_id": "chat-7"}
 
 
-def test_whole_answer_without_audio() -> None:
+def test_answer_of_a_typed_turn_ends_the_turn() -> None:
     talk = Talk()
     talk.open()
     talk.hears({"type": "voice.response.turn_completed", "content": "Yes."}, DONE)
     assert talk.spoken().fields == {"text": "Yes.", "sound": b""}
+    talk = Talk()
+    talk.open()
+    talk.hears({"type": "voice.input_transcript.final", "text": "What?"}, DONE)
+    assert not [each for each in talk.commands if isinstance(each, Notify)]
+    talk = Talk()
+    talk.open()
+    late = {"type": "voice.response.delta", "delta": "late"}
+    texts = [TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
+    talk.rig.book >> talk.end.received_fact(*texts)
+    commands = talk.rig.book.drain_commands()
+    assert not [each for each in commands if isinstance(each, Notify)]
 
 
 def test_recording_is_sent_in_chunks() -> None:
@@ -176,23 +187,6 @@ def test_unreadable_recording() -> None:
     assert notes(talk.rig.book.drain_commands()) == ["voice: b.wav: not_found"]
     talk.play("c.wav")
     assert notes(talk.rig.book.after(SPEAK_TIMEOUT).drain_commands()) == ["voice: c.wav: no answer in time"]
-
-
-def test_transcript_of_a_typed_turn_is_not_shown() -> None:
-    talk = Talk()
-    talk.open()
-    talk.hears({"type": "voice.input_transcript.final", "text": "What?"}, DONE)
-    assert not [each for each in talk.commands if isinstance(each, Notify)]
-
-
-def test_events_after_the_end_are_ignored() -> None:
-    talk = Talk()
-    talk.open()
-    late = {"type": "voice.response.delta", "delta": "late"}
-    texts = [TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
-    talk.rig.book >> talk.end.received_fact(*texts)
-    commands = talk.rig.book.drain_commands()
-    assert not [each for each in commands if isinstance(each, Notify)]
 
 
 def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,16 +225,13 @@ def test_closed_socket() -> None:
     assert talk.spoken().fields["text"] == "It"
 
 
-def test_silence_timeout() -> None:
+def test_silence_and_ready_timeouts() -> None:
     talk = Talk()
     talk.open()
     assert notes(talk.rig.book.after(SILENCE_TIMEOUT / 2).drain_commands()) == []
     talk.hears({"type": "svc.run.progress"})
     assert notes(talk.rig.book.after(SILENCE_TIMEOUT - 1).drain_commands()) == []
     assert notes(talk.rig.book.after(1).drain_commands()) == ["voice: the agent did not answer in time"]
-
-
-def test_ready_timeout() -> None:
     talk = Talk()
     talk.say("Hi")
     talk.answered()
@@ -282,12 +273,17 @@ def test_one_turn_at_a_time() -> None:
     assert controls._voice.is_waiting
 
 
-def test_no_relay() -> None:
+def test_no_relay_and_a_stopped_session() -> None:
     rig = PhoneHarness(token=TOKEN, safety=ASKING)
     rig.start()
     rig.open_keyboard()
     rig.type("say Hi")
     assert notes(rig.book.drain_commands()) == ["voice: there is no relay at the moment"]
+    talk = Talk()
+    talk.open()
+    talk.rig.phone._voice.stop()
+    talk.rig.phone._voice.stop()
+    talk.rig.book.after(0.0).drain_commands()
 
 
 def test_internal_error_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,11 +297,3 @@ def test_internal_error_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     talk.rig.type("say Hi")
     (note,) = notes(talk.rig.book.drain_commands())
     assert note.startswith("voice: internal error, reference ")
-
-
-def test_stop_closes_the_session() -> None:
-    talk = Talk()
-    talk.open()
-    talk.rig.phone._voice.stop()
-    talk.rig.phone._voice.stop()
-    talk.rig.book.after(0.0).drain_commands()

@@ -69,16 +69,10 @@ def test_the_newest_hundred_newest_first() -> None:
     assert len(log) == MAX_ACTIVITIES
     log.clear()
     assert log.entries() == []
-
-
-def test_the_same_id_replaces() -> None:
     log = ActivityLog()
     for name in ("a", "b", "a"):
         log.begin(command(name), NOW)
     assert [entry.activity_id for entry in log.entries()] == ["a", "b"]
-
-
-def test_commands_without_an_id_are_kept_apart() -> None:
     log = ActivityLog()
     assert [log.begin(command(""), NOW), log.begin(command(""), NOW)] == ["local-1", "local-2"]
     assert len(log) == 2

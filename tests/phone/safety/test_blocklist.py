@@ -24,7 +24,7 @@ def test_only_the_whole_name_matches(package: str) -> None:
     assert package not in Blocklist()
 
 
-def test_user_changes() -> None:
+def test_user_changes_up_to_a_size() -> None:
     blocklist = Blocklist(["com.one"])
     assert blocklist.add(" com.two ")
     assert blocklist.add("com.two")
@@ -35,9 +35,6 @@ def test_user_changes() -> None:
     assert list(blocklist.packages) == ["com.two"]
     blocklist.reset()
     assert blocklist.packages == DEFAULT_BLOCKLIST
-
-
-def test_size_is_limited() -> None:
     blocklist = Blocklist(f"com.app{number}" for number in range(MAX_BLOCKED + 1))
     assert len(blocklist) == MAX_BLOCKED
     assert not blocklist.add("com.another")

@@ -57,7 +57,7 @@ def test_the_time_out_is_clamped(asked: float, kept: float) -> None:
     assert clamp_timeout(asked) == kept
 
 
-def test_trust_is_by_verb_and_by_action() -> None:
+def test_trust_is_by_verb_and_by_action_and_can_be_stored() -> None:
     trust = TrustedActions()
     trust.remember(TAP_SEND)
     assert trust.covers(TAP_SEND)
@@ -68,9 +68,6 @@ def test_trust_is_by_verb_and_by_action() -> None:
     assert trust.covers(SMS)
     assert not trust.covers(ConfirmationRequest(action="send_mms", verb=None, text="send it"))
     assert (trust.verbs, trust.actions) == (("send",), ("send_sms",))
-
-
-def test_trust_is_restored_from_a_store_and_reset_at_once() -> None:
     trust = TrustedActions(verbs=["pay"], actions=["call", "send_sms"])
     assert trust.covers(TYPE_PAY)
     assert trust.covers(SMS)

@@ -12,6 +12,7 @@ from svc_proto.phone.safety.destructive_verbs import DEFAULT_VERBS, MAX_VERBS, D
 def test_the_defaults() -> None:
     words = "send pay delete transfer confirm submit post publish buy purchase charge withdraw"  # the specification's
     assert DestructiveVerbs().verbs == DEFAULT_VERBS == tuple(words.split())
+    assert DestructiveVerbs().matches("Delete and SEND") == ("send", "delete")
 
 
 @pytest.mark.parametrize(
@@ -21,14 +22,7 @@ def test_the_defaults() -> None:
         ("SEND!", "send"),
         ("pay-now", "pay"),
         ("Re: send it", "send"),
-        ("Resend", None),
-        ("sender", None),
-        ("PayPal", None),
-        ("send_now", None),
-        ("posting", None),
-        ("pay2", None),
-        ("éSend", None),
-        ("", None),
+        *((text, None) for text in ("Resend", "sender", "PayPal", "send_now", "posting", "pay2", "éSend", "")),
         ("delete, then send", "send"),  # the order of the list decides, not of the text
         ("a\nsend\nb", "send"),
     ],
@@ -37,11 +31,7 @@ def test_words(text: str, verb: str | None) -> None:
     assert DestructiveVerbs().first(text) == verb
 
 
-def test_all_that_match() -> None:
-    assert DestructiveVerbs().matches("Delete and SEND") == ("send", "delete")
-
-
-def test_user_changes() -> None:
+def test_user_changes_up_to_a_size() -> None:
     verbs = DestructiveVerbs(["send", " Buy ", ""])
     assert list(verbs.verbs) == ["send", "buy"]
     assert verbs.add(" Call ")
@@ -54,6 +44,9 @@ def test_user_changes() -> None:
     assert verbs.first("send") is None
     verbs.reset()
     assert verbs.verbs == DEFAULT_VERBS
+    verbs = DestructiveVerbs(f"verb{number}" for number in range(MAX_VERBS + 1))
+    assert len(verbs) == MAX_VERBS
+    assert not verbs.add("another")
 
 
 @pytest.mark.parametrize(("verb", "text"), [("a.b", "a.b"), ("pay!", "Pay!"), ("$", "10 $"), ("wipe all", "Wipe all?")])
@@ -61,12 +54,6 @@ def test_a_verb_is_literal(verb: str, text: str) -> None:
     verbs = DestructiveVerbs([verb])
     assert verbs.first(text) == verb
     assert verbs.first("axb") is None
-
-
-def test_size_is_limited() -> None:
-    verbs = DestructiveVerbs(f"verb{number}" for number in range(MAX_VERBS + 1))
-    assert len(verbs) == MAX_VERBS
-    assert not verbs.add("another")
 
 
 LETTERS = "paysend-_ !\u017f\u212a\xdf\u0130\u0131\u041f\u0430\u044b"  # some are equal except for case

@@ -184,7 +184,7 @@ def test_confirmation_without_overlay_permission_is_denied() -> None:
     assert gate.confirmations() == []
 
 
-def test_trusted_verb_needs_no_confirmation() -> None:
+def test_trusted_verbs_and_actions_need_no_confirmation() -> None:
     _, gate = gated()
     gate.decide(check_gate(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
     assert gate.execute(command("/tap_text", text="send it"), NOW) == OK
@@ -192,9 +192,6 @@ def test_trusted_verb_needs_no_confirmation() -> None:
     check_gate(gate, command("/send_sms", "r2", to="+1", body="send it"))  # an action is not a verb
     gate.trust.reset()
     check_gate(gate, command("/tap_text", "r3", text="send it"))
-
-
-def test_trusted_action_still_passes_the_other_gates() -> None:
     backend, gate = gated()
     gate.decide(check_gate(gate, command("/call", number="+1")), allow=True, remember=True, now=NOW)
     assert gate.execute(command("/call", number="+2"), NOW) == OK
@@ -253,7 +250,7 @@ def test_master_off_withdraws_pending_confirmations() -> None:
     assert backend.asked == []
 
 
-def test_repeated_command_has_one_confirmation() -> None:
+def test_repeated_command_has_one_confirmation_of_sixteen() -> None:
     backend, gate = gated()
     key = check_gate(gate, command("/call", number="+1"))
     assert check_gate(gate, command("/call", number="+1")) == key
@@ -261,9 +258,6 @@ def test_repeated_command_has_one_confirmation() -> None:
     assert reply.status == 400
     assert len(gate.confirmations()) == 1
     assert check_gate(gate, command("/call", "", number="+1")) != check_gate(gate, command("/call", "", number="+1"))
-
-
-def test_overlays_are_bounded() -> None:
     backend, gate = gated()
     for number in range(16):
         check_gate(gate, command("/call", f"r{number}"))
@@ -291,9 +285,6 @@ def test_idle_timeout_precedes_the_next_command() -> None:
     assert isinstance(reply, CommandReply)
     assert reply.result["error_code"] == "bridge_disabled"
     assert (gate.is_armed, gate.next_deadline(), backend.asked) == (False, None, [])
-
-
-def test_shorter_interval_may_disarm_at_once() -> None:
     gate = gate_of(ScriptedBackend())
     gate.set_auto_disable_minutes(5, later(400))
     assert not gate.is_armed
@@ -342,24 +333,6 @@ def test_process_end_keeps_only_the_settings() -> None:
     gate.process_died()
 
 
-def test_failed_upload_is_logged() -> None:
-    gate = gate_of(ScriptedBackend(answers={"/screenshot": PICTURE}))
-    gate.execute(command("/screenshot"), NOW)
-    for _ in range(2):
-        gate.upload_failed("r1", CommandReply(500, {"error": "no token"}))
-    gate.on_uploaded("t", "svc-relay")
-    (entry,) = gate.log.entries()
-    assert (entry.status.value, entry.result_text, entry.thumbnail_token) == ("Failed", "no token", None)
-
-
-def test_command_that_cannot_be_shown_is_refused_and_logged() -> None:
-    backend, gate = gated()
-    reply = refused(gate, backend, command("/send_sms", to="+1 1", body="hello", cc="+1 900"))
-    assert reply.status == 400
-    (entry,) = gate.log.entries()
-    assert entry.status.value == "Failed"
-
-
 def test_every_command_is_logged() -> None:
     gate = gate_of(ScriptedBackend(answers={"/wait": DelayedReply(1.0, OK)}))
     for path in ALL_ROUTES:
@@ -370,9 +343,15 @@ def test_every_command_is_logged() -> None:
     assert {entry.method for entry in gate.log.entries() if entry.status.value == "Blocked"} == {
         path[1:] for path in ASKING
     }
+    backend, gate = gated()
+    reply = refused(gate, backend, command("/send_sms", to="+1 1", body="hello", cc="+1 900"))
+    assert reply.status == 400
+    (entry,) = gate.log.entries()
+    assert entry.status.value == "Failed"
+    assert len(set(ALL_ROUTES)) == len(ALL_ROUTES) == 34 + 1  # with the second spelling
 
 
-def test_a_screenshot_is_logged_with_its_token() -> None:
+def test_screenshots_are_logged_with_their_tokens() -> None:
     gate = gate_of(ScriptedBackend(answers={"/screenshot": PICTURE}))
     for request_id in ("r1", "r2"):
         assert gate.execute(command("/screenshot", request_id), NOW) == PICTURE
@@ -381,14 +360,18 @@ def test_a_screenshot_is_logged_with_its_token() -> None:
     gate.on_uploaded("t1", "svc-relay")
     gate.on_uploaded("t0", "svc-relay")
     assert [(each.activity_id, each.thumbnail_token) for each in gate.log.entries()] == [("r2", "t2"), ("r1", "t1")]
-
-
-def test_pending_uploads_are_limited() -> None:
     gate = gate_of(ScriptedBackend(answers={"/screenshot": PICTURE}))
     for number in range(MAX_UPLOADS + 1):
         gate.execute(command("/screenshot", f"r{number}"), NOW)
     gate.on_uploaded("t", "svc-relay")
     assert [each.activity_id for each in gate.log.entries() if each.thumbnail_token] == ["r1"]
+    gate = gate_of(ScriptedBackend(answers={"/screenshot": PICTURE}))
+    gate.execute(command("/screenshot"), NOW)
+    for _ in range(2):
+        gate.upload_failed("r1", CommandReply(500, {"error": "no token"}))
+    gate.on_uploaded("t", "svc-relay")
+    (entry,) = gate.log.entries()
+    assert (entry.status.value, entry.result_text, entry.thumbnail_token) == ("Failed", "no token", None)
 
 
 # --- status and the user's view -------------------------------------------------------------------------------------
@@ -406,7 +389,3 @@ def test_the_users_own_lists_are_used_even_when_empty() -> None:
 def test_a_backend_without_gates_has_the_same_reply_for_a_file() -> None:
     plain: PhoneBackend = ScriptedBackend()
     assert gate_of(ScriptedBackend()).on_uploaded("t", "s") == plain.on_uploaded("t", "s")
-
-
-def test_all_routes_are_here() -> None:
-    assert len(set(ALL_ROUTES)) == len(ALL_ROUTES) == 34 + 1  # with the second spelling

@@ -33,29 +33,22 @@ def test_the_table_is_the_specification() -> None:
     )
 
 
-def test_toggle_is_off_by_default() -> None:
+def test_toggle_is_off_by_default_and_without_accessibility() -> None:
     master = MasterToggle()
     assert (master.state, master.is_armed, master.next_deadline()) == (MasterState.OFF, False, None)
     assert not master.advance(NOW.at(1e9))
-
-
-def test_toggle_stays_off_without_accessibility() -> None:
-    master = MasterToggle()
     assert not master.turn_on(NOW, accessible=False)
     assert not master.is_armed
     assert master.next_deadline() is None
 
 
-def test_toggle_turns_off_after_the_interval() -> None:
+def test_toggle_turns_off_after_an_interval_without_commands() -> None:
     master = armed()
     assert master.next_deadline() == NOW.mono + DEFAULT
     assert not master.advance(NOW.at(NOW.mono + DEFAULT - 0.001))
     assert master.advance(NOW.at(NOW.mono + DEFAULT))
     assert master.state is MasterState.OFF
     assert not master.advance(NOW.at(NOW.mono + DEFAULT))
-
-
-def test_only_a_command_resets_the_timer() -> None:
     master = armed()
     master.command(NOW.at(500.0))
     assert master.turn_on(NOW.at(900.0), accessible=True)

@@ -17,10 +17,23 @@ def test_a_screenshot_needs_consent() -> None:
     assert gate.execute(command("/screenshot"), NOW) == OK
 
 
-def test_only_capture_consent_ends_with_the_session() -> None:
+def test_gates_use_the_system_permissions() -> None:
     consents = SystemPermissions(accessibility=True, screen_capture=True, overlay=True, notification_listener=True)
     consents.end_capture_session()
     assert consents == SystemPermissions(accessibility=True, overlay=True, notification_listener=True)
+    backend = ScriptedBackend()
+    system = SystemPermissions(accessibility=True, overlay=True)
+    gate = SafetyGate(backend, consents=system)
+    assert gate.set_master(True, NOW)
+    assert gate.execute(command("/tap"), NOW) == OK
+    system.accessibility = False
+    reply = gate.execute(command("/tap"), NOW)
+    assert isinstance(reply, CommandReply)
+    assert reply.status == 503
+    gate.set_capture_consent(True)
+    assert system.screen_capture
+    gate.process_died()
+    assert system == SystemPermissions(overlay=True)
 
 
 @pytest.mark.parametrize("how", ["user", "idle", "process"])
@@ -39,22 +52,6 @@ def test_every_way_of_turning_off_ends_capture_consent(how: str) -> None:
     reply = gate.execute(command("/screenshot"), now)
     assert isinstance(reply, CommandReply)
     assert (reply.status, backend.asked) == (500, [])
-
-
-def test_gates_use_the_system_permissions() -> None:
-    backend = ScriptedBackend()
-    system = SystemPermissions(accessibility=True, overlay=True)
-    gate = SafetyGate(backend, consents=system)
-    assert gate.set_master(True, NOW)
-    assert gate.execute(command("/tap"), NOW) == OK
-    system.accessibility = False
-    reply = gate.execute(command("/tap"), NOW)
-    assert isinstance(reply, CommandReply)
-    assert reply.status == 503
-    gate.set_capture_consent(True)
-    assert system.screen_capture
-    gate.process_died()
-    assert system == SystemPermissions(overlay=True)
 
 
 def test_overlay_permission_revoked_by_the_system() -> None:

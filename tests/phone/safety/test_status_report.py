@@ -36,7 +36,7 @@ def test_status() -> None:
     }
 
 
-def test_status_without_accessibility_omits_the_foreground_app() -> None:
+def test_status_without_accessibility() -> None:
     backend = ScriptedBackend(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
     gate = gate_of(backend)
     assert gate.status(NOW)["current_app"] == "com.a"
@@ -48,6 +48,12 @@ def test_status_without_accessibility_omits_the_foreground_app() -> None:
     assert backend.base_status["current_app"] == "com.a"  # the backend's own value is unchanged
     backend.base_status = {"current_app": 5, "device": {"name": "x"}, "bridge": None}
     assert gate.status(NOW)["device"] == {"name": "x"}
+    gate = gate_of(ScriptedBackend())
+    gate.set_accessibility(False)
+    status = gate.status(NOW)
+    assert status["bridge"]["master_enabled"] is False
+    gate.set_accessibility(True)
+    assert gate.execute(command("/screen"), NOW) == OK
 
 
 def test_status_of_a_store_build() -> None:
@@ -56,12 +62,3 @@ def test_status_of_a_store_build() -> None:
     status: Any = gate.status(NOW)
     for part in ("bridge", "safety", "unattended"):
         assert not any(status[part].values()), part
-
-
-def test_without_accessibility_the_master_reads_as_off() -> None:
-    gate = gate_of(ScriptedBackend())
-    gate.set_accessibility(False)
-    status: Any = gate.status(NOW)
-    assert status["bridge"]["master_enabled"] is False
-    gate.set_accessibility(True)
-    assert gate.execute(command("/screen"), NOW) == OK

@@ -43,6 +43,12 @@ def test_unattended_access_without_wake_is_left_to_the_backend() -> None:
     gate.set_master(True, NOW)
     gate.set_unattended(True)
     assert gate.execute(command("/tap", x=1, y=2), NOW) == OK
+    backend = ScriptedBackend(usable=False)
+    unattended = UnattendedAccess(backend.wake)
+    assert (unattended.wakes, unattended.make_ready(NOW), backend.woken) == (False, True, 0)
+    unattended.enabled = True
+    assert (unattended.wakes, unattended.make_ready(NOW), backend.woken) == (True, False, 1)
+    assert (UnattendedAccess(enabled=True).wakes, UnattendedAccess(enabled=True).make_ready(NOW)) == (False, True)
 
 
 def test_the_app_behind_a_dismissed_lock_is_checked() -> None:
@@ -51,12 +57,3 @@ def test_the_app_behind_a_dismissed_lock_is_checked() -> None:
     gate.set_unattended(True)
     assert refused(gate, backend, command("/tap", x=1, y=2)) == CommandReply(403, {"error": f"blocked package {BANK}"})
     assert backend.woken == 1
-
-
-def test_unattended_access_is_off_by_default() -> None:
-    backend = ScriptedBackend(usable=False)
-    unattended = UnattendedAccess(backend.wake)
-    assert (unattended.wakes, unattended.make_ready(NOW), backend.woken) == (False, True, 0)
-    unattended.enabled = True
-    assert (unattended.wakes, unattended.make_ready(NOW), backend.woken) == (True, False, 1)
-    assert (UnattendedAccess(enabled=True).wakes, UnattendedAccess(enabled=True).make_ready(NOW)) == (False, True)
