@@ -5,6 +5,7 @@ Events of a turn are forwarded as they arrive.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -31,71 +32,53 @@ from svc_proto.wire.urls import encode_segment
 if TYPE_CHECKING:
     from svc_proto.dashboard.openapi_types import ChatModelJson
 
-__all__ = ["PREFIX", "find_api_server", "routes"]
+__all__ = ["FORWARDED", "PREFIX", "find_api_server", "routes"]
 
 PREFIX = "/api/agent"
 STREAM = Headers(((b"content-type", b"text/event-stream"), PRIVATE, (b"x-accel-buffering", b"no")))
 PROBE_TIMEOUT = 75.0  # s, above the sum of the limits of `model_probe`
 LARGEST_TURN = 10_000_000  # bytes of a message with its pictures, wire api 2.5
+ID = re.compile(r"{\w+}")  # the one parameter of the API's path
+FORWARDED = (  # method, our path behind the prefix, the API's path
+    ("POST", "/sessions", "/api/sessions"),
+    ("PATCH", "/sessions/{id}", "/api/sessions/{id}"),
+    ("DELETE", "/sessions/{id}", "/api/sessions/{id}"),
+    ("GET", "/sessions/{id}/messages", "/api/sessions/{id}/messages"),
+    ("GET", "/runs/{id}", "/v1/runs/{run_id}"),
+    ("POST", "/runs/{id}/stop", "/v1/runs/{run_id}/stop"),
+    ("POST", "/runs/{id}/approval", "/v1/runs/{run_id}/approval"),
+    ("GET", "/mcp-servers", "/api/mcp-servers"),
+    ("POST", "/mcp-servers/reload", "/api/mcp-servers/reload"),
+    ("PATCH", "/model", "/api/config"),
+    ("GET", "/host", "/api/host"),
+    ("PATCH", "/host", "/api/host"),
+    ("POST", "/key/rotate", "/api/key/rotate"),
+    ("GET", "/approvals", "/api/approvals"),
+    ("DELETE", "/approvals", "/api/approvals"),
+    ("POST", "/changes/undo", "/api/changes/undo"),
+    *((method, "/memory", "/api/memory") for method in ("POST", "PATCH", "DELETE")),  # to undo a note
+)
 
 
 def routes(dashboard: ApiServerPort) -> list[Route]:
     """Return the routes below `PREFIX`, by which the page calls routes of the API server."""
     calls = _AgentProxy(dashboard)
-    one = "/api/sessions/{id}"
-    rows: list[tuple[str, str, str]] = [  # method, our path behind the prefix, the API's path
-        ("POST", "/sessions", "/api/sessions"),
-        ("PATCH", "/sessions/{id}", one),
-        ("DELETE", "/sessions/{id}", one),
-        ("GET", "/sessions/{id}/messages", f"{one}/messages"),
-        ("GET", "/runs/{id}", "/v1/runs/{id}"),
-        ("POST", "/runs/{id}/stop", "/v1/runs/{id}/stop"),
-        ("POST", "/runs/{id}/approval", "/v1/runs/{id}/approval"),
-        ("GET", "/mcp-servers", "/api/mcp-servers"),
-        ("POST", "/mcp-servers/reload", "/api/mcp-servers/reload"),
-        ("PATCH", "/model", "/api/config"),
-        ("GET", "/host", "/api/host"),
-        ("PATCH", "/host", "/api/host"),
-        ("POST", "/key/rotate", "/api/key/rotate"),
-        ("GET", "/approvals", "/api/approvals"),
-        ("DELETE", "/approvals", "/api/approvals"),
-        ("POST", "/changes/undo", "/api/changes/undo"),
-        *((method, "/memory", "/api/memory") for method in ("POST", "PATCH", "DELETE")),  # to undo a note
+    rows: list[tuple[str, str, Handler]] = [
+        ("GET", "/sessions/search", calls.search),
+        ("DELETE", "/sessions/{id}/messages", calls.truncate),
+        ("GET", "/sessions/{id}/pictures/{token}", calls.picture),
+        ("GET", "/sessions", calls.chats),
+        ("GET", "/changes", calls.changes),
+        ("POST", "/model/probe", calls.probe),
+        ("GET", "/model", calls.model),
+        *((method, ours, calls.passing(method, theirs)) for method, ours, theirs in FORWARDED),
     ]
-    turn = Route(
-        method="POST",
-        pattern=f"{PREFIX}/sessions/{{id}}/chat/stream",
-        access=DashboardAccess.OWNER,
-        handler=calls.turn,
-        body_limit=LARGEST_TURN,
-    )
+    access, turn = DashboardAccess.OWNER, f"{PREFIX}/sessions/{{id}}/chat/stream"
     return [
-        turn,
-        Route(method="GET", pattern=f"{PREFIX}/sessions/search", access=DashboardAccess.OWNER, handler=calls.search),
-        Route(
-            method="DELETE",
-            pattern=f"{PREFIX}/sessions/{{id}}/messages",
-            access=DashboardAccess.OWNER,
-            handler=calls.truncate,
-        ),
-        Route(
-            method="GET",
-            pattern=f"{PREFIX}/sessions/{{id}}/pictures/{{token}}",
-            access=DashboardAccess.OWNER,
-            handler=calls.picture,
-        ),
-        Route(method="GET", pattern=f"{PREFIX}/sessions", access=DashboardAccess.OWNER, handler=calls.chats),
-        Route(method="GET", pattern=f"{PREFIX}/changes", access=DashboardAccess.OWNER, handler=calls.changes),
-        Route(method="POST", pattern=f"{PREFIX}/model/probe", access=DashboardAccess.OWNER, handler=calls.probe),
-        Route(method="GET", pattern=f"{PREFIX}/model", access=DashboardAccess.OWNER, handler=calls.model),
+        Route(method="POST", pattern=turn, access=access, handler=calls.turn, body_limit=LARGEST_TURN),
         *(
-            Route(
-                method=method,
-                pattern=PREFIX + ours,
-                access=DashboardAccess.OWNER,
-                handler=calls.passing(method, theirs),
-            )
-            for method, ours, theirs in rows
+            Route(method=method, pattern=PREFIX + path, access=access, handler=handler)
+            for method, path, handler in rows
         ),
     ]
 
@@ -122,7 +105,7 @@ class _AgentProxy:
         """Return the handler that forwards a request with its body to this method and path of the API server."""
 
         def handler(request: Request) -> Flow[Response]:
-            target = path.replace("{id}", encode_segment(request.params.get("id", "")))
+            target = ID.sub(encode_segment(request.params.get("id", "")), path)
             return self._api().call(self._dashboard.engine, method, target, request.body)
 
         return handler

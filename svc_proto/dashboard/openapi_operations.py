@@ -4,237 +4,144 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from typing import Any
 
-from svc_proto.api.openapi import change_types
-from svc_proto.api.openapi import run_types as turns
-from svc_proto.dashboard import openapi_types
+from attrs import evolve
+
+from svc_proto.api.openapi.change_types import ChangesQueryJson
+from svc_proto.api.openapi.operations import API_DOC, HEAD, NO_MCP_SERVER
+from svc_proto.dashboard import openapi_types as types
 from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.agent_proxy import FORWARDED
 from svc_proto.dashboard.agent_proxy import PREFIX as AGENT
 from svc_proto.dashboard.phone_commands import COMMANDS
 from svc_proto.dashboard.phone_proxy import PREFIX as PHONE
 from svc_proto.dashboard.relay_proxy import PREFIXES
 from svc_proto.dashboard.sign_in import COOKIE
 from svc_proto.dashboard.static_files import path_of
-from svc_proto.openapi.document import COMMON, PICTURE, STREAM
+from svc_proto.openapi.document import COMMON, PICTURE
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
 from svc_proto.schema import api_types as api
 from svc_proto.schema import relay_types as relay
-from svc_proto.schema.chat_events import EVENTS
 
 __all__ = ["build_api_doc"]
 
 UPSTREAM_RESPONSES = {502: "The server behind the dashboard cannot be reached, or failed."}
-NO_MCP_SERVER = {404: "No MCP server of this name is configured."}
 NO_CHAT = {**UPSTREAM_RESPONSES, 404: "Chat is not available, or no object has this id."}
 NO_PHONE = {**UPSTREAM_RESPONSES, 404: "No reference phone runs on this host."}
-VALIDATED_RESPONSES = {**UPSTREAM_RESPONSES, 422: "The input is invalid."}
+INVALID = {422: "The input is invalid."}
+NO_PICTURE = {415: "The file is not a picture."}
+BAD_TICKET = {401: "The ticket is unknown, used or too old."}
+
+
+def _with_refusals(common: Mapping[int, str], docs: Mapping[str, OperationDoc]) -> dict[str, OperationDoc]:
+    """Return the descriptions of routes with the refusals that all of them have."""
+    return {label: evolve(doc, error_responses={**common, **doc.error_responses}) for label, doc in docs.items()}
+
+
+def _of_api(label: str, error_responses: Mapping[int, str] = NO_CHAT, **changes: Any) -> OperationDoc:
+    """Return the description of a route that forwards path and body of a request to the route `label` of the API.
+
+    `changes` are the differences, such as the query that the dashboard accepts.
+    """
+    differences: dict[str, Any] = {"query": None, "other_responses": {}, "details": "", **changes}
+    return evolve(API_DOC.by_label[label], error_responses=error_responses, **differences)
+
 
 RELAY = {
-    "GET /overview": OperationDoc(
-        "Return version, capabilities and load of the relay", relay.InfoJson, error_responses=UPSTREAM_RESPONSES
+    "GET /push": OperationDoc("Report that push messages are not supported", types.PushJson),
+    **_with_refusals(
+        UPSTREAM_RESPONSES,
+        {
+            "GET /overview": OperationDoc("Return version, capabilities and load of the relay", relay.InfoJson),
+            "GET /sessions": OperationDoc("List the paired devices", relay.DeviceSessionsJson),
+            "GET /phones": OperationDoc("List the phones that can be controlled", relay.PhonesJson),
+            "GET /media/{token}": OperationDoc("Return a picture by its token", PICTURE, error_responses=NO_PICTURE),
+        },
     ),
-    "GET /sessions": OperationDoc(
-        "List the paired devices", relay.DeviceSessionsJson, error_responses=UPSTREAM_RESPONSES
-    ),
-    "DELETE /sessions/{prefix}": OperationDoc(
-        "Revoke a session", relay.RevokedJson, error_responses=VALIDATED_RESPONSES
-    ),
-    "PATCH /sessions/{prefix}": OperationDoc(
-        "Change name, lifetime or grants of a session",
-        relay.SessionChangedJson,
-        body=relay.DeviceSessionChangeJson,
-        error_responses=VALIDATED_RESPONSES,
-    ),
-    "GET /audit": OperationDoc(
-        "List the newest events of the audit log",
-        relay.AuditEventsJson,
-        query=openapi_types.LimitQueryJson,
-        error_responses=VALIDATED_RESPONSES,
-    ),
-    "GET /bridge-activity": OperationDoc(
-        "List recent commands",
-        relay.ActivityJson,
-        query=openapi_types.LimitQueryJson,
-        error_responses=VALIDATED_RESPONSES,
-    ),
-    "GET /phones": OperationDoc(
-        "List the phones that can be controlled", relay.PhonesJson, error_responses=UPSTREAM_RESPONSES
-    ),
-    "POST /phones/{device}/{command}": OperationDoc(
-        "Send a command to a phone",
-        dict[str, object],
-        body=dict[str, object],
-        details=f"Commands: {', '.join(f'`{name}`' for name in COMMANDS)}, with the arguments and answers of the "
-        "relay's route. The commands pass the gates of the phone.",
-        error_responses={**VALIDATED_RESPONSES, 403: "The phone refuses.", 404: "No phone, or no such command."},
-    ),
-    "GET /notifications": OperationDoc(
-        "List recent notifications of phones",
-        relay.NotificationsJson,
-        query=openapi_types.LimitQueryJson,
-        error_responses=VALIDATED_RESPONSES,
-    ),
-    "GET /media": OperationDoc(
-        "List the registered files",
-        relay.MediaEntriesJson,
-        query=openapi_types.ExpiredQueryJson,
-        error_responses=VALIDATED_RESPONSES,
-    ),
-    "GET /media/{token}": OperationDoc(
-        "Return a picture by its token",
-        PICTURE,
-        error_responses={**UPSTREAM_RESPONSES, 415: "The file is not a picture."},
-    ),
-    "POST /media": OperationDoc(
-        "Register a picture of this host",
-        relay.MediaRegisteredJson,
-        body=openapi_types.PicturePathJson,
-        error_responses={**VALIDATED_RESPONSES, 415: "The file is not a picture."},
-    ),
-    "GET /push": OperationDoc("Report that push messages are not supported", openapi_types.PushJson),
-    "POST /pairing": OperationDoc(
-        "Create a pairing code and its invite",
-        relay.InviteJson,
-        body=openapi_types.InviteRequestJson,
-        error_responses=VALIDATED_RESPONSES,
+    **_with_refusals(
+        {**UPSTREAM_RESPONSES, **INVALID},
+        {
+            "DELETE /sessions/{prefix}": OperationDoc("Revoke a session", relay.RevokedJson),
+            "PATCH /sessions/{prefix}": OperationDoc(
+                "Change name, lifetime or grants of a session",
+                relay.SessionChangedJson,
+                body=relay.DeviceSessionChangeJson,
+            ),
+            "GET /audit": OperationDoc(
+                "List the newest events of the audit log", relay.AuditEventsJson, query=types.LimitQueryJson
+            ),
+            "GET /bridge-activity": OperationDoc(
+                "List recent commands", relay.ActivityJson, query=types.LimitQueryJson
+            ),
+            "POST /phones/{device}/{command}": OperationDoc(
+                "Send a command to a phone",
+                dict[str, object],
+                body=dict[str, object],
+                details=f"Commands: {', '.join(f'`{name}`' for name in COMMANDS)}, with the arguments and answers of "
+                "the relay's route. The commands pass the gates of the phone.",
+                error_responses={403: "The phone refuses.", 404: "No phone, or no such command."},
+            ),
+            "GET /notifications": OperationDoc(
+                "List recent notifications of phones", relay.NotificationsJson, query=types.LimitQueryJson
+            ),
+            "GET /media": OperationDoc(
+                "List the registered files", relay.MediaEntriesJson, query=types.ExpiredQueryJson
+            ),
+            "POST /media": OperationDoc(
+                "Register a picture of this host",
+                relay.MediaRegisteredJson,
+                body=types.PicturePathJson,
+                error_responses=NO_PICTURE,
+            ),
+            "POST /pairing": OperationDoc(
+                "Create a pairing code and its invite", relay.InviteJson, body=types.InviteRequestJson
+            ),
+        },
     ),
 }
 CHAT = {
-    "GET /sessions": OperationDoc(
-        "List chats", api.SessionPageJson, query=openapi_types.ArchivedQueryJson, error_responses=NO_CHAT
+    **{f"{method} {ours}": _of_api(f"{method} {theirs}") for method, ours, theirs in FORWARDED},
+    "GET /sessions": _of_api("GET /api/sessions", query=types.ArchivedQueryJson),
+    "GET /sessions/{id}/pictures/{token}": _of_api(
+        "GET /api/sessions/{id}/pictures/{token}", summary="Return a picture that is stored with a chat"
     ),
-    "POST /sessions": OperationDoc(
-        "Create a chat", api.SessionAnswerJson, 201, body=api.NewSessionJson, error_responses=NO_CHAT
-    ),
-    "PATCH /sessions/{id}": OperationDoc(
-        "Change a chat", api.SessionAnswerJson, body=api.SessionChangeJson, error_responses=NO_CHAT
-    ),
-    "DELETE /sessions/{id}": OperationDoc("Delete a chat", None, 204, error_responses=NO_CHAT),
-    "GET /sessions/{id}/messages": OperationDoc(
-        "List the messages of a chat", api.MessagesJson, error_responses=NO_CHAT
-    ),
-    "GET /sessions/{id}/pictures/{token}": OperationDoc(
-        "Return a picture that is stored with a chat", PICTURE, error_responses=NO_CHAT
-    ),
-    "DELETE /sessions/{id}/messages": OperationDoc(
-        "Remove a message of the user and all after it",
-        None,
-        204,
+    "DELETE /sessions/{id}/messages": _of_api(
+        "DELETE /api/sessions/{id}/messages",
+        summary="Remove a message of the user and all after it",
         query=api.TruncateQueryJson,
-        error_responses=NO_CHAT,
     ),
-    "GET /sessions/search": OperationDoc(
-        "Search messages", api.HitsJson, query=openapi_types.WordsQueryJson, error_responses=NO_CHAT
-    ),
-    "POST /sessions/{id}/chat/stream": OperationDoc(
-        "Send a message and stream the events of the turn",
-        {STREAM: str},
-        body=turns.TurnRequestJson,
-        error_responses=NO_CHAT,
-        events=EVENTS,
-        details="The data of each event starts with `session_id`, `run_id`, `seq` and `ts`.",
-    ),
+    "GET /sessions/search": _of_api("GET /api/sessions/search", query=types.WordsQueryJson),
+    "POST /sessions/{id}/chat/stream": _of_api("POST /api/sessions/{id}/chat/stream", details=HEAD.strip()),
     "GET /model": OperationDoc(
-        "Return the model that answers", openapi_types.ChatModelJson, error_responses=UPSTREAM_RESPONSES
+        "Return the model that answers", types.ChatModelJson, error_responses=UPSTREAM_RESPONSES
     ),
-    "GET /mcp-servers": OperationDoc(
-        "List the MCP servers that the agent uses", api.McpServersJson, error_responses=NO_CHAT
-    ),
-    "POST /mcp-servers/reload": OperationDoc(
-        "Reconnect to all MCP servers", api.McpServersJson, error_responses=NO_CHAT
-    ),
-    "GET /runs/{id}": OperationDoc("Return the state of a run", turns.RunJson, error_responses=NO_CHAT),
-    "POST /runs/{id}/stop": OperationDoc("Stop a run", turns.RunStoppingJson, error_responses=NO_CHAT),
-    "POST /runs/{id}/approval": OperationDoc(
-        "Answer an approval request of a run",
-        turns.ApprovalAnswerJson,
-        body=turns.ApprovalBodyJson,
-        error_responses=NO_CHAT,
-    ),
-    "PATCH /model": OperationDoc(
-        "Change the model of the agent", api.ConfigChangedJson, body=api.ConfigChangeJson, error_responses=NO_CHAT
-    ),
-    "POST /model/probe": OperationDoc(
-        "List the models of a server, and test one",
-        change_types.ModelProbedJson,
-        body=change_types.ModelProbeJson,
-        error_responses=NO_CHAT,
-    ),
-    "GET /host": OperationDoc("List the settings of the host", change_types.HostSettingsJson, error_responses=NO_CHAT),
-    "PATCH /host": OperationDoc(
-        "Change settings of the host",
-        change_types.HostSettingsJson,
-        body=change_types.HostChangeJson,
-        error_responses=NO_CHAT,
-    ),
-    "POST /key/rotate": OperationDoc("Replace the API key by a new one", api.KeyReloadedJson, error_responses=NO_CHAT),
-    "GET /approvals": OperationDoc(
-        "List the standing approvals", change_types.StandingApprovalsJson, error_responses=NO_CHAT
-    ),
-    "DELETE /approvals": OperationDoc(
-        "End a standing approval",
-        change_types.ApprovalEndedJson,
-        body=change_types.ApprovalEndJson,
-        error_responses=NO_CHAT,
-    ),
-    "GET /changes": OperationDoc(
-        "List what a principal changed at the agent",
-        change_types.ChangesJson,
-        query=change_types.ChangesQueryJson,
-        error_responses=NO_CHAT,
-    ),
-    "POST /changes/undo": OperationDoc(
-        "Undo what a principal changed at the agent",
-        change_types.UndoneChangesJson,
-        body=change_types.UndoChangesJson,
-        error_responses=NO_CHAT,
-    ),
-    "POST /memory": OperationDoc("Add a note", api.MemoryChangedJson, body=api.NoteJson, error_responses=NO_CHAT),
-    "PATCH /memory": OperationDoc(
-        "Replace a note", api.MemoryChangedJson, body=api.NoteChangeJson, error_responses=NO_CHAT
-    ),
-    "DELETE /memory": OperationDoc(
-        "Remove a note", api.MemoryChangedJson, body=api.NoteRemovalJson, error_responses=NO_CHAT
-    ),
+    "POST /model/probe": _of_api("POST /api/model/probe"),
+    "GET /changes": _of_api("GET /api/changes", query=ChangesQueryJson),
 }
-SCREEN = {
-    "GET /screen": OperationDoc(
-        "Return the screen of the phone",
-        openapi_types.PhoneScreenJson,
-        query=openapi_types.SeenQueryJson,
-        error_responses=NO_PHONE,
-    ),
-    "POST /touch": OperationDoc(
-        "Touch the screen", openapi_types.OkJson, body=openapi_types.TouchRequestJson, error_responses=NO_PHONE
-    ),
-    "POST /answer": OperationDoc(
-        "Answer a confirmation",
-        openapi_types.OkJson,
-        body=openapi_types.ConfirmationAnswerJson,
-        error_responses=NO_PHONE,
-    ),
-    "POST /toggle": OperationDoc(
-        "Switch Device Control", openapi_types.OkJson, body=openapi_types.ToggleJson, error_responses=NO_PHONE
-    ),
-    "POST /say": OperationDoc(
-        "Send a message to the agent", openapi_types.OkJson, body=openapi_types.SayRequestJson, error_responses=NO_PHONE
-    ),
-}
+SCREEN = _with_refusals(
+    NO_PHONE,
+    {
+        "GET /screen": OperationDoc("Return the screen of the phone", types.PhoneScreenJson, query=types.SeenQueryJson),
+        "POST /touch": OperationDoc("Touch the screen", types.OkJson, body=types.TouchRequestJson),
+        "POST /answer": OperationDoc("Answer a confirmation", types.OkJson, body=types.ConfirmationAnswerJson),
+        "POST /toggle": OperationDoc("Switch Device Control", types.OkJson, body=types.ToggleJson),
+        "POST /say": OperationDoc("Send a message to the agent", types.OkJson, body=types.SayRequestJson),
+    },
+)
 ANY = dict[str, object]
 PAGE = {"text/html": str}
 SIGN_IN = {
     "GET /api/status": OperationDoc(
         "Describe the dashboard to clients that look for one",
-        openapi_types.AppStatusJson,
+        types.AppStatusJson,
         error_responses={503: "The API server does not answer."},
     ),
-    "GET /api/auth/providers": OperationDoc(
-        "List the ways to sign in: none without a password", openapi_types.ProvidersJson
-    ),
+    "GET /api/auth/providers": OperationDoc("List the ways to sign in: none without a password", types.ProvidersJson),
     "POST /auth/password-login": OperationDoc(
         "Sign in, and receive the cookie of a session",
-        openapi_types.SignedInJson,
-        body=openapi_types.PasswordLoginJson,
+        types.SignedInJson,
+        body=types.PasswordLoginJson,
         error_responses={
             401: "The password is wrong.",
             404: "There is no such way to sign in, or no password is required.",
@@ -244,117 +151,105 @@ SIGN_IN = {
     "GET /login": OperationDoc(
         "Return the page on which a browser signs in",
         PAGE,
-        query=openapi_types.NextQueryJson,
+        query=types.NextQueryJson,
         other_responses={303: None},
     ),
     "POST /login": OperationDoc(
         "Sign in with the form of the page",
         None,
         303,
-        body={"application/x-www-form-urlencoded": openapi_types.SignInFormJson},
+        body={"application/x-www-form-urlencoded": types.SignInFormJson},
         error_responses={401: "The password is wrong.", 429: "Too many wrong passwords."},
     ),
-    "POST /auth/logout": OperationDoc("Sign out", openapi_types.OkJson),
-    "GET /api/auth/me": OperationDoc("Return the signed-in user", openapi_types.OwnerJson),
-    "POST /api/auth/ws-ticket": OperationDoc("Get a ticket for one WebSocket", openapi_types.TicketJson),
-    "GET /api/auth/sessions": OperationDoc("List the signed-in clients", openapi_types.SignInsJson),
+    "POST /auth/logout": OperationDoc("Sign out", types.OkJson),
+    "GET /api/auth/me": OperationDoc("Return the signed-in user", types.OwnerJson),
+    "POST /api/auth/ws-ticket": OperationDoc("Get a ticket for one WebSocket", types.TicketJson),
+    "GET /api/auth/sessions": OperationDoc("List the signed-in clients", types.SignInsJson),
     "DELETE /api/auth/sessions/{id}": OperationDoc(
-        "End the session of a client", openapi_types.OkJson, error_responses={404: "No client has this id."}
+        "End the session of a client", types.OkJson, error_responses={404: "No client has this id."}
     ),
 }
 APP = {
     "GET /api/ws": OperationDoc(
         "Open the WebSocket of the gateway",
-        query=openapi_types.TicketQueryJson,
+        query=types.TicketQueryJson,
         details="Messages are those of the API server's gateway.",
-        error_responses={401: "The ticket is unknown, used or too old.", **UPSTREAM_RESPONSES},
+        error_responses={**BAD_TICKET, **UPSTREAM_RESPONSES},
     ),
-    "GET /api/sessions": OperationDoc("List chats", ANY, query=api.SessionQueryJson, error_responses=NO_CHAT),
+    "GET /api/sessions": _of_api("GET /api/sessions", answer=ANY, query=api.SessionQueryJson),
     "GET /api/profiles/sessions": OperationDoc(
         "List the chats of all profiles", ANY, query=api.SessionQueryJson, error_responses=NO_CHAT
     ),
-    "GET /api/sessions/search": OperationDoc(
-        "Search messages", api.HitsJson, query=openapi_types.WordsQueryJson, error_responses=NO_CHAT
-    ),
+    "GET /api/sessions/search": _of_api("GET /api/sessions/search", query=types.WordsQueryJson),
     "POST /api/sessions/prune": OperationDoc(
-        "Delete old chats, or list them", ANY, body=openapi_types.PruneJson, error_responses=NO_CHAT
+        "Delete old chats, or list them", ANY, body=types.PruneJson, error_responses=NO_CHAT
     ),
-    "GET /api/sessions/{id}": OperationDoc("Return a chat", api.SessionAnswerJson, error_responses=NO_CHAT),
-    "PATCH /api/sessions/{id}": OperationDoc(
-        "Change a chat", api.SessionAnswerJson, body=api.SessionChangeJson, error_responses=NO_CHAT
-    ),
-    "DELETE /api/sessions/{id}": OperationDoc("Delete a chat", openapi_types.OkJson, error_responses=NO_CHAT),
-    "GET /api/sessions/{id}/messages": OperationDoc(
-        "List the messages of a chat, with their positions as `id`",
-        ANY,
+    "GET /api/sessions/{id}": _of_api("GET /api/sessions/{id}"),
+    "PATCH /api/sessions/{id}": _of_api("PATCH /api/sessions/{id}"),
+    "DELETE /api/sessions/{id}": _of_api("DELETE /api/sessions/{id}", answer=types.OkJson, status=200),
+    "GET /api/sessions/{id}/messages": _of_api(
+        "GET /api/sessions/{id}/messages",
+        summary="List the messages of a chat, with their positions as `id`",
+        answer=ANY,
         query=api.MessageQueryJson,
-        error_responses=NO_CHAT,
     ),
     "GET /api/sessions/{id}/export": OperationDoc("Return a chat with all messages", ANY, error_responses=NO_CHAT),
-    "GET /api/config": OperationDoc("Return the configuration", ANY, error_responses=UPSTREAM_RESPONSES),
     "GET /api/config/schema": OperationDoc("Return the settings that can be edited: none", ANY),
-    "GET /api/profiles": OperationDoc("List the profiles", ANY, error_responses=UPSTREAM_RESPONSES),
     "GET /api/profiles/active": OperationDoc("Return the active profile", ANY),
     "POST /api/profiles/active": OperationDoc(
         "Choose the active profile", ANY, body=ANY, error_responses={404: "There is no such profile."}
     ),
-    "GET /api/skills": OperationDoc("List the skills", ANY, error_responses=UPSTREAM_RESPONSES),
-    "GET /api/model/info": OperationDoc("Describe the model", ANY, error_responses=UPSTREAM_RESPONSES),
-    "GET /api/model/options": OperationDoc(
-        "List the models that can be chosen", api.ModelOptionsJson, error_responses=UPSTREAM_RESPONSES
-    ),
-    "POST /api/model/set": OperationDoc("Choose the model", ANY, body=ANY, error_responses=UPSTREAM_RESPONSES),
-    "GET /api/mcp/servers": OperationDoc(
-        "List the MCP servers that the agent uses", openapi_types.AppMcpServersJson, error_responses=UPSTREAM_RESPONSES
-    ),
-    "PUT /api/mcp/servers/{name}/enabled": OperationDoc(
-        "Set whether the agent uses an MCP server",
-        change_types.McpSwitchedJson,
-        body=change_types.McpSwitchJson,
-        error_responses={**UPSTREAM_RESPONSES, **NO_MCP_SERVER},
-    ),
-    "POST /api/mcp/servers/{name}/test": OperationDoc(
-        "Connect to an MCP server, and report its tools or its problem",
-        change_types.McpTestedJson,
-        error_responses={**UPSTREAM_RESPONSES, **NO_MCP_SERVER},
-    ),
     "GET /api/memory": OperationDoc("Describe the memory of the agent", ANY),
     "GET /api/dashboard/plugins": OperationDoc("List the plugins: none", list[ANY]),
-    "POST /api/audio/transcribe": OperationDoc(
-        "Return the text of a recording",
-        ANY,
-        body=openapi_types.DataUrlRecordingJson,
-        error_responses={**UPSTREAM_RESPONSES, 413: "The recording is too large."},
-    ),
-    "POST /api/audio/speak": OperationDoc("Return a text as sound", ANY, body=ANY, error_responses=UPSTREAM_RESPONSES),
     "GET /api/audio/speak-stream": OperationDoc(
         "Open a WebSocket that speaks a text while it grows",
-        query=openapi_types.TicketQueryJson,
+        query=types.TicketQueryJson,
         details='Messages of the client: `{"text"}`, then `{"done": true}`, or `{"stop": true}`. Of the server: '
         '`{"type": "start", "sample_rate", "channels"}`, 16-bit PCM as binary messages, and `{"type": "end"}`; or '
         '`{"type": "fallback"}` if it cannot speak.',
-        error_responses={401: "The ticket is unknown, used or too old."},
+        error_responses=BAD_TICKET,
     ),
     "GET /api/audio/elevenlabs/voices": OperationDoc("List the voices of a vendor: none", ANY),
+    **_with_refusals(
+        UPSTREAM_RESPONSES,
+        {
+            "GET /api/config": OperationDoc("Return the configuration", ANY),
+            "GET /api/profiles": OperationDoc("List the profiles", ANY),
+            "GET /api/skills": OperationDoc("List the skills", ANY),
+            "GET /api/model/info": OperationDoc("Describe the model", ANY),
+            "GET /api/model/options": _of_api("GET /api/model/options", {}),
+            "POST /api/model/set": OperationDoc("Choose the model", ANY, body=ANY),
+            "GET /api/mcp/servers": _of_api("GET /api/mcp-servers", {}, answer=types.AppMcpServersJson),
+            "PUT /api/mcp/servers/{name}/enabled": _of_api("PUT /api/mcp-servers/{name}/enabled", NO_MCP_SERVER),
+            "POST /api/mcp/servers/{name}/test": _of_api("POST /api/mcp-servers/{name}/test", NO_MCP_SERVER),
+            "POST /api/audio/transcribe": OperationDoc(
+                "Return the text of a recording",
+                ANY,
+                body=types.DataUrlRecordingJson,
+                error_responses={413: "The recording is too large."},
+            ),
+            "POST /api/audio/speak": OperationDoc("Return a text as sound", ANY, body=ANY),
+        },
+    ),
 }
 OWN = {
     "GET /allow": OperationDoc(
         "Return the page on which the owner decides about an agent",
         PAGE,
-        query=openapi_types.CodeQueryJson,
+        query=types.CodeQueryJson,
         error_responses=UPSTREAM_RESPONSES,
     ),
     "POST /allow": OperationDoc(
         "Send the decision of the owner",
         PAGE,
-        body={"application/x-www-form-urlencoded": openapi_types.ConsentAnswerFormJson},
+        body={"application/x-www-form-urlencoded": types.ConsentAnswerFormJson},
         error_responses=UPSTREAM_RESPONSES,
     ),
-    "GET /api/vitals": OperationDoc("Return measurements of the servers", openapi_types.ServerStatsJson),
-    "GET /api/health": OperationDoc("Return the health of this host", openapi_types.HostHealthJson),
+    "GET /api/vitals": OperationDoc("Return measurements of the servers", types.ServerStatsJson),
+    "GET /api/health": OperationDoc("Return the health of this host", types.HostHealthJson),
     "POST /api/qr": OperationDoc(
         "Draw a QR code",
-        openapi_types.QrRowsJson,
+        types.QrRowsJson,
         body={"text/plain": str},
         error_responses={422: "The body is not text, or it is too long for a QR code."},
     ),
@@ -415,7 +310,7 @@ def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
             "token": "token of the file",
             "name": "name of the MCP server",
         },
-        refusal=lambda path: ("Refusal", openapi_types.RefusalJson),
+        refusal=lambda path: ("Refusal", types.RefusalJson),
     )
 
 

@@ -60,7 +60,7 @@ def build_document(
 ) -> dict[str, object]:
     """Return the document. Raises `KeyError` for a route without documentation."""
     themes = {label: theme for theme, rows in manual.operations.items() for label in rows}
-    docs = {label: row for rows in manual.operations.values() for label, row in rows.items()}
+    docs = manual.by_label
     writer = _DocumentBuilder(manual)
     paths: dict[str, dict[str, object]] = {}
     for route in routes:

@@ -70,3 +70,8 @@ class ApiDoc:
     schemes: Mapping[str, Mapping[str, str]]
     path_parameters: Mapping[str, str]  # by name in the braces of paths
     refusal: Callable[[str], tuple[str, SchemaType]]
+
+    @property
+    def by_label(self) -> dict[str, OperationDoc]:
+        """Descriptions of all routes by label."""
+        return {label: doc for docs in self.operations.values() for label, doc in docs.items()}

@@ -38,7 +38,7 @@ def test_document_has_exactly_the_routes(prefix: str) -> None:
 def test_handlers_return_the_types_of_the_dashboard() -> None:
     manual = build_api_doc(FILES)
     found = answer_differences(Dashboard(DashboardConfig(), FILES).router.routes, manual)
-    docs = {label: doc for rows in manual.operations.values() for label, doc in rows.items()}
+    docs = manual.by_label
     own = [label for label in found if getattr(docs[label].answer, "__module__", "") == openapi_types.__name__]
     assert own == list(manual.operations["Reference phone"])
 

@@ -135,7 +135,7 @@ def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
 
     A type with only some of the documented members is accepted. Operations without JSON types are skipped.
     """
-    docs = {label: doc for rows in manual.operations.values() for label, doc in rows.items()}
+    docs = manual.by_label
     found = []
     for route in routes:
         doc = docs[route.label]
