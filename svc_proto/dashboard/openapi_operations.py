@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any, Required
 
 from attrs import evolve
 
-from svc_proto.api.openapi.change_types import ChangesQueryJson
-from svc_proto.api.openapi.operations import API_DOC, HEAD, NO_MCP_SERVER
+from svc_proto.api.openapi.operations import API_DOC, HEAD, NO_MCP_SERVER, SESSION_QUERY
 from svc_proto.dashboard import openapi_types as types
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.agent_proxy import FORWARDED
@@ -21,7 +20,6 @@ from svc_proto.dashboard.sign_in import COOKIE
 from svc_proto.dashboard.static_files import path_of
 from svc_proto.openapi.document import COMMON, PICTURE
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
-from svc_proto.schema import api_types as api
 from svc_proto.schema import relay_types as relay
 
 __all__ = ["build_api_doc"]
@@ -32,6 +30,9 @@ NO_PHONE = {**UPSTREAM_RESPONSES, 404: "No reference phone runs on this host."}
 INVALID = {422: "The input is invalid."}
 NO_PICTURE = {415: "The file is not a picture."}
 BAD_TICKET = {401: "The ticket is unknown, used or too old."}
+API = API_DOC.by_label
+ROWS = {"limit": int}
+TICKET = {"ticket": Required[str], "profile": str}  # the dashboard ignores the profile
 
 
 def _with_refusals(common: Mapping[int, str], docs: Mapping[str, OperationDoc]) -> dict[str, OperationDoc]:
@@ -44,8 +45,8 @@ def _of_api(label: str, error_responses: Mapping[int, str] = NO_CHAT, **changes:
 
     `changes` are the differences, such as the query that the dashboard accepts.
     """
-    differences: dict[str, Any] = {"query": None, "other_responses": {}, "details": "", **changes}
-    return evolve(API_DOC.by_label[label], error_responses=error_responses, **differences)
+    differences: dict[str, Any] = {"query": {}, "other_responses": {}, "details": "", **changes}
+    return evolve(API[label], error_responses=error_responses, **differences)
 
 
 RELAY = {
@@ -68,12 +69,8 @@ RELAY = {
                 relay.SessionChangedJson,
                 body=relay.DeviceSessionChangeJson,
             ),
-            "GET /audit": OperationDoc(
-                "List the newest events of the audit log", relay.AuditEventsJson, query=types.LimitQueryJson
-            ),
-            "GET /bridge-activity": OperationDoc(
-                "List recent commands", relay.ActivityJson, query=types.LimitQueryJson
-            ),
+            "GET /audit": OperationDoc("List the newest events of the audit log", relay.AuditEventsJson, query=ROWS),
+            "GET /bridge-activity": OperationDoc("List recent commands", relay.ActivityJson, query=ROWS),
             "POST /phones/{device}/{command}": OperationDoc(
                 "Send a command to a phone",
                 dict[str, object],
@@ -83,10 +80,10 @@ RELAY = {
                 error_responses={403: "The phone refuses.", 404: "No phone, or no such command."},
             ),
             "GET /notifications": OperationDoc(
-                "List recent notifications of phones", relay.NotificationsJson, query=types.LimitQueryJson
+                "List recent notifications of phones", relay.NotificationsJson, query=ROWS
             ),
             "GET /media": OperationDoc(
-                "List the registered files", relay.MediaEntriesJson, query=types.ExpiredQueryJson
+                "List the registered files", relay.MediaEntriesJson, query={"include_expired": bool}
             ),
             "POST /media": OperationDoc(
                 "Register a picture of this host",
@@ -102,27 +99,33 @@ RELAY = {
 }
 CHAT = {
     **{f"{method} {ours}": _of_api(f"{method} {theirs}") for method, ours, theirs in FORWARDED},
-    "GET /sessions": _of_api("GET /api/sessions", query=types.ArchivedQueryJson),
+    "GET /sessions": _of_api(
+        "GET /api/sessions", query={"archived": Annotated[str, "only: the archived chats; all others if absent"]}
+    ),
     "GET /sessions/{id}/pictures/{token}": _of_api(
         "GET /api/sessions/{id}/pictures/{token}", summary="Return a picture that is stored with a chat"
     ),
     "DELETE /sessions/{id}/messages": _of_api(
         "DELETE /api/sessions/{id}/messages",
         summary="Remove a message of the user and all after it",
-        query=api.TruncateQueryJson,
+        query=API["DELETE /api/sessions/{id}/messages"].query,
     ),
-    "GET /sessions/search": _of_api("GET /api/sessions/search", query=types.WordsQueryJson),
+    "GET /sessions/search": _of_api("GET /api/sessions/search", query={"q": str}),
     "POST /sessions/{id}/chat/stream": _of_api("POST /api/sessions/{id}/chat/stream", details=HEAD.strip()),
     "GET /model": OperationDoc(
         "Return the model that answers", types.ChatModelJson, error_responses=UPSTREAM_RESPONSES
     ),
     "POST /model/probe": _of_api("POST /api/model/probe"),
-    "GET /changes": _of_api("GET /api/changes", query=ChangesQueryJson),
+    "GET /changes": _of_api("GET /api/changes", query=API["GET /api/changes"].query),
 }
 SCREEN = _with_refusals(
     NO_PHONE,
     {
-        "GET /screen": OperationDoc("Return the screen of the phone", types.PhoneScreenJson, query=types.SeenQueryJson),
+        "GET /screen": OperationDoc(
+            "Return the screen of the phone",
+            types.PhoneScreenJson,
+            query={"seen": Annotated[str, "a tag; the answer is sent when the tag changes"]},
+        ),
         "POST /touch": OperationDoc("Touch the screen", types.OkJson, body=types.TouchRequestJson),
         "POST /answer": OperationDoc("Answer a confirmation", types.OkJson, body=types.ConfirmationAnswerJson),
         "POST /toggle": OperationDoc("Switch Device Control", types.OkJson, body=types.ToggleJson),
@@ -151,7 +154,7 @@ SIGN_IN = {
     "GET /login": OperationDoc(
         "Return the page on which a browser signs in",
         PAGE,
-        query=types.NextQueryJson,
+        query={"next": types.NextPath},
         other_responses={303: None},
     ),
     "POST /login": OperationDoc(
@@ -172,15 +175,15 @@ SIGN_IN = {
 APP = {
     "GET /api/ws": OperationDoc(
         "Open the WebSocket of the gateway",
-        query=types.TicketQueryJson,
+        query=TICKET,
         details="Messages are those of the API server's gateway.",
         error_responses={**BAD_TICKET, **UPSTREAM_RESPONSES},
     ),
-    "GET /api/sessions": _of_api("GET /api/sessions", answer=ANY, query=api.SessionQueryJson),
+    "GET /api/sessions": _of_api("GET /api/sessions", answer=ANY, query=SESSION_QUERY),
     "GET /api/profiles/sessions": OperationDoc(
-        "List the chats of all profiles", ANY, query=api.SessionQueryJson, error_responses=NO_CHAT
+        "List the chats of all profiles", ANY, query=SESSION_QUERY, error_responses=NO_CHAT
     ),
-    "GET /api/sessions/search": _of_api("GET /api/sessions/search", query=types.WordsQueryJson),
+    "GET /api/sessions/search": _of_api("GET /api/sessions/search", query={"q": str}),
     "POST /api/sessions/prune": OperationDoc(
         "Delete old chats, or list them", ANY, body=types.PruneJson, error_responses=NO_CHAT
     ),
@@ -191,7 +194,7 @@ APP = {
         "GET /api/sessions/{id}/messages",
         summary="List the messages of a chat, with their positions as `id`",
         answer=ANY,
-        query=api.MessageQueryJson,
+        query=API["GET /api/sessions/{id}/messages"].query,
     ),
     "GET /api/sessions/{id}/export": OperationDoc("Return a chat with all messages", ANY, error_responses=NO_CHAT),
     "GET /api/config/schema": OperationDoc("Return the settings that can be edited: none", ANY),
@@ -203,7 +206,7 @@ APP = {
     "GET /api/dashboard/plugins": OperationDoc("List the plugins: none", list[ANY]),
     "GET /api/audio/speak-stream": OperationDoc(
         "Open a WebSocket that speaks a text while it grows",
-        query=types.TicketQueryJson,
+        query=TICKET,
         details='Messages of the client: `{"text"}`, then `{"done": true}`, or `{"stop": true}`. Of the server: '
         '`{"type": "start", "sample_rate", "channels"}`, 16-bit PCM as binary messages, and `{"type": "end"}`; or '
         '`{"type": "fallback"}` if it cannot speak.',
@@ -236,7 +239,7 @@ OWN = {
     "GET /allow": OperationDoc(
         "Return the page on which the owner decides about an agent",
         PAGE,
-        query=types.CodeQueryJson,
+        query={"code": Annotated[str, "the code that the page of the agent shows"]},
         error_responses=UPSTREAM_RESPONSES,
     ),
     "POST /allow": OperationDoc(

@@ -2,11 +2,13 @@
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, NotRequired, Required, TypedDict
+from typing import Annotated, Literal, NotRequired, Required, TypeAlias, TypedDict
 
 from svc_proto.schema.api_types import McpServerRowJson
 from svc_proto.schema.json_schema import schema_keywords
 from svc_proto.schema.relay_types import MintRequestJson
+
+NextPath: TypeAlias = Annotated[str, "path of a page of the dashboard"]
 
 
 class ValidationProblemJson(TypedDict):
@@ -51,41 +53,11 @@ class InviteRequestJson(MintRequestJson, total=False):
     prefer: str | None
 
 
-class LimitQueryJson(TypedDict, total=False):
-    """Maximum number of rows."""
-
-    limit: int
-
-
-class ExpiredQueryJson(TypedDict, total=False):
-    """Filter of files."""
-
-    include_expired: bool
-
-
 class ChatModelJson(TypedDict):
     """Availability of chat, and the model that answers."""
 
     chat: bool
     model: Annotated[str | None, "null for the built-in agent"]
-
-
-class ArchivedQueryJson(TypedDict, total=False):
-    """Filter of the list of chats."""
-
-    archived: Annotated[str, "only: the archived chats; all others if absent"]
-
-
-class WordsQueryJson(TypedDict, total=False):
-    """Search words."""
-
-    q: str
-
-
-class SeenQueryJson(TypedDict, total=False):
-    """Tag of the screen that the page shows now."""
-
-    seen: Annotated[str, "a tag; the answer is sent when the tag changes"]
 
 
 class ServerStatsJson(TypedDict):
@@ -171,12 +143,6 @@ class OkJson(TypedDict):
     ok: Literal[True]
 
 
-class CodeQueryJson(TypedDict, total=False):
-    """Query of the page on which the owner decides about an agent that wants access."""
-
-    code: Annotated[str, "the code that the page of the agent shows"]
-
-
 class ConsentAnswerFormJson(TypedDict, total=False):
     """The owner's decision about the agent."""
 
@@ -227,15 +193,10 @@ class PasswordLoginJson(TypedDict, total=False):
     next: str
 
 
-class NextQueryJson(TypedDict, total=False):
-    """Page to show after the sign-in."""
-
-    next: Annotated[str, "path of a page of the dashboard"]
-
-
-class SignInFormJson(NextQueryJson):
+class SignInFormJson(TypedDict, total=False):
     """Form of the sign-in."""
 
+    next: NextPath
     password: Required[str]
 
 
@@ -262,13 +223,6 @@ class TicketJson(TypedDict):
 
     ticket: str
     ttl_seconds: int
-
-
-class TicketQueryJson(TypedDict, total=False):
-    """Query that opens a WebSocket: a ticket, and a profile, which the dashboard ignores."""
-
-    ticket: Required[str]
-    profile: str
 
 
 class SignInJson(TypedDict):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import cast
+from typing import Required, cast, get_origin
 
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.router import Route, RouteKind
 from svc_proto.openapi.operation_doc import ApiDoc, OperationDoc, SchemaType
-from svc_proto.schema.common_types import LivenessJson, ReadinessJson
-from svc_proto.schema.json_schema import JsonSchema, SchemaComponents, inline_schema_of, schema_of
+from svc_proto.schema.common_types import LivenessJson, ReadinessJson, RpcMessageJson
+from svc_proto.schema.json_schema import JsonSchema, SchemaComponents, schema_of
 from svc_proto.version import VERSION
 
-__all__ = ["COMMON", "JSON", "PICTURE", "STREAM", "build_document", "document_json"]
+__all__ = ["COMMON", "JSON", "MCP_OPERATIONS", "PICTURE", "STREAM", "build_document", "document_json"]
 
 JSON = "application/json"
 STREAM = "text/event-stream"
@@ -42,6 +42,19 @@ COMMON = {
     },
 }
 """The routes that each server has."""
+MCP_OPERATIONS = {
+    "POST /mcp": OperationDoc(
+        "Receive a message of the Model Context Protocol",
+        {JSON: RpcMessageJson, STREAM: str},
+        body=RpcMessageJson,
+        other_responses={202: None},
+        error_responses={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
+        details="Transport: Streamable HTTP, see docs/reference/mcp.md.",
+    ),
+    "GET /mcp": OperationDoc("Stream server messages that answer no request", {STREAM: str}),
+    "DELETE /mcp": OperationDoc("End the MCP session", None, 204),
+}
+"""The routes of an MCP server, which the API server and the relay are."""
 
 _BRACES = re.compile(r"{(\w+)}")
 _APART = re.compile(r"\W+")
@@ -118,15 +131,11 @@ class _DocumentBuilder:
             for name in _BRACES.findall(route.pattern)
         ]
 
-    def _members(self, kind: type | None, place: str) -> list[dict[str, object]]:
-        """Return the members of a class as parameters."""
-        if kind is None:
-            return []
-        whole = inline_schema_of(kind, self.parts)
-        required = cast("list[str]", whole.get("required", []))
+    def _members(self, kinds: Mapping[str, object], place: str) -> list[dict[str, object]]:
+        """Return the parameters with these types."""
         return [
-            {"name": name, "in": place, "required": name in required, "schema": schema}
-            for name, schema in cast("Mapping[str, object]", whole["properties"]).items()
+            {"name": name, "in": place, "required": get_origin(kind) is Required, "schema": schema_of(kind, self.parts)}
+            for name, kind in kinds.items()
         ]
 
     def _content(self, shape: SchemaType, events: Mapping[str, object]) -> dict[str, object]:

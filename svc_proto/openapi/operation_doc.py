@@ -24,7 +24,8 @@ class OperationDoc:
     """Documentation of one route.
 
     `answer` has the status `status`; `other_responses` has the handler's further responses, by status or as `2XX`.
-    `body` is the type of the request body; `query` and `headers` are classes whose members are the parameters.
+    `body` is the type of the request body. `query` and `headers` have the types of parameters by name; those of type
+    `Required` must be present.
     `error_responses` has the route's own refusals with their meaning; those of admission and protocol are common.
     `events`: data types of a stream's events, by name. `client_messages` and `server_messages`: messages of a
     WebSocket, by direction.
@@ -34,8 +35,8 @@ class OperationDoc:
     answer: SchemaType = None
     status: int = 200
     body: SchemaType = field(default=None, kw_only=True)
-    query: type | None = field(default=None, kw_only=True)
-    headers: type | None = field(default=None, kw_only=True)
+    query: Mapping[str, object] = field(factory=dict, kw_only=True)
+    headers: Mapping[str, object] = field(factory=dict, kw_only=True)
     other_responses: Mapping[int | str, SchemaType] = field(factory=dict, kw_only=True)
     error_responses: Mapping[int, str] = field(factory=dict, kw_only=True)
     details: str = field(default="", kw_only=True)

@@ -2,7 +2,7 @@
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Required, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from svc_proto.openapi.operation_doc import OperationDoc
 from svc_proto.schema.common_types import NonNegativeInt
@@ -13,7 +13,6 @@ __all__ = [
     "PROFILE",
     "PROFILE_OPERATIONS",
     "PROFILE_PARAMETERS",
-    "ChatImageActivityQueryJson",
 ]
 
 
@@ -121,19 +120,6 @@ class ImageActivityJson(TypedDict):
     activities: list[ImageCallJson]
 
 
-class ImageActivityQueryJson(TypedDict, total=False):
-    """The profile, and the time from which completed calls are listed."""
-
-    profile: Annotated[str, "`default`, the only profile"]
-    since: Annotated[float, "Unix seconds: leave out calls that were completed earlier"]
-
-
-class ChatImageActivityQueryJson(ImageActivityQueryJson):
-    """The chat, its profile, and the time from which completed calls are listed."""
-
-    session_id: Required[Annotated[str, "id of the chat"]]
-
-
 PROFILE = "/api/profiles/{profile}"
 NO_PROFILE = {404: "There is no such profile."}
 NO_STORE = {**NO_PROFILE, 503: "The notes cannot be read or written."}
@@ -141,7 +127,10 @@ CONTEXT = OperationDoc("Return what each prompt of the agent holds beside the ch
 IMAGE_ACTIVITY = OperationDoc(
     "List the calls of tools that take pictures, in the newest 500 messages of a chat",
     ImageActivityJson,
-    query=ImageActivityQueryJson,
+    query={
+        "profile": Annotated[str, "`default`, the only profile"],
+        "since": Annotated[float, "Unix seconds: leave out calls that were completed earlier"],
+    },
     error_responses={404: "There is no such chat or profile.", 503: "The node that runs the chat cannot be reached."},
 )
 PROFILE_OPERATIONS = {

@@ -316,40 +316,6 @@ class SessionChangeJson(TypedDict, total=False):
     archived: bool
 
 
-class SessionQueryJson(TypedDict, total=False):
-    """Filter and page of chats."""
-
-    limit: Annotated[int, "1 to 200; 50 if absent or not a number"]
-    offset: Annotated[int, "number of chats to skip"]
-    source: Annotated[str, "only chats of this source"]
-    include_children: Annotated[bool, "include the chats of sub-agents"]
-    include_archived: bool
-    archived: Annotated[str, "exclude, include or only; exclude if absent"]
-    min_messages: Annotated[int, "only chats with at least this many messages"]
-
-
-class MessageQueryJson(TypedDict, total=False):
-    """The page of messages to return."""
-
-    limit: int
-    offset: int
-    order: Annotated[str, "latest: count pages from the end"]
-
-
-class TruncateQueryJson(TypedDict):
-    """The first message to remove."""
-
-    from_row: Annotated[int, "`row_id` of a message of the user"]
-
-
-class SearchQueryJson(TypedDict):
-    """Search words and page."""
-
-    q: Annotated[str, "words to search for"]
-    limit: NotRequired[NonNegativeInt]
-    offset: NotRequired[NonNegativeInt]
-
-
 # --- management -----------------------------------------------------------------------------------------------------
 
 
@@ -397,12 +363,6 @@ class MemoryJson(TypedDict):
     entries: NotRequired[list[str]]
     entry_count: NotRequired[NonNegativeInt]
     usage: NotRequired[str]
-
-
-class MemoryQueryJson(TypedDict, total=False):
-    """The list of notes to return."""
-
-    target: Literal["all", "memory", "user"]
 
 
 class NoteJson(TypedDict):
@@ -489,18 +449,6 @@ class SkillJson(TypedDict):
     file_type: NotRequired[str]
 
 
-class SkillQueryJson(TypedDict, total=False):
-    """The file of a skill to return in place of the skill."""
-
-    file_path: Annotated[str, "a file of the skill"]
-
-
-class SkillsQueryJson(TypedDict, total=False):
-    """Filter of skills."""
-
-    category: str
-
-
 class NotImplementedHereJson(TypedDict):
     """An operation that is not supported, with the alternative."""
 
@@ -550,12 +498,6 @@ class AvailableModelsJson(TypedDict):
     provider: str
     models: list[AvailableModelJson]
     providers: list[ProviderJson]
-
-
-class AvailableQueryJson(TypedDict, total=False):
-    """The provider whose models are listed."""
-
-    provider: str
 
 
 class ModelOptionsJson(TypedDict):

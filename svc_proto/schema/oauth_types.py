@@ -7,7 +7,6 @@ from svc_proto.schema.common_types import NonNegativeInt
 from svc_proto.schema.relay_types import DurationSeconds
 
 __all__ = [
-    "AuthorizationQueryJson",
     "ClientMetadataJson",
     "OAuthRefusalJson",
     "ConsentAnswerJson",
@@ -77,19 +76,6 @@ class ClientMetadataJson(TypedDict):
     token_endpoint_auth_method: Literal["none"]
     grant_types: list[str]
     response_types: list[str]
-
-
-class AuthorizationQueryJson(TypedDict, total=False):
-    """Authorization request, RFC 6749 section 4.1.1 and RFC 7636."""
-
-    client_id: Required[str]
-    redirect_uri: Required[str]
-    response_type: Required[Literal["code"]]
-    code_challenge: Required[str]
-    code_challenge_method: Required[Literal["S256"]]
-    resource: str
-    scope: str
-    state: str
 
 
 class TokenRequestJson(TypedDict, total=False):

@@ -167,18 +167,6 @@ class AuditEventsJson(TypedDict):
     events: list[AuditEventJson]
 
 
-class AuditQueryJson(TypedDict, total=False):
-    """Maximum number of events."""
-
-    limit: Annotated[int, schema_keywords(minimum=1), "at most 1000; 100 if absent"]
-
-
-class ActivityQueryJson(TypedDict, total=False):
-    """Maximum number of commands."""
-
-    limit: Annotated[int, "at most 100; 100 if absent or not a number"]
-
-
 class ProfileJson(TypedDict):
     """A profile of the agent."""
 
@@ -296,13 +284,6 @@ class DeviceSessionsJson(TypedDict):
     next_cursor: NotRequired[Annotated[str, "for the next page; absent on the last one"]]
 
 
-class SessionPageQueryJson(TypedDict, total=False):
-    """A page of the sessions. Without parameters all are listed, but of more than 10,000 the first page."""
-
-    limit: Annotated[int, "1 to 200, default 200"]
-    cursor: Annotated[str, "`next_cursor` of the page before"]
-
-
 class RevokedJson(TypedDict):
     """The revoked session."""
 
@@ -373,14 +354,6 @@ class FormJson(TypedDict):
     file: Annotated[str, schema_keywords(contentMediaType="application/octet-stream")]
 
 
-class PathQueryJson(TypedDict):
-    """Path of a file on this host."""
-
-    path: Annotated[str, "an absolute path"]
-    content_type: NotRequired[str]
-    sensitive: NotRequired[Annotated[str, "1: mark the file as sensitive in the answer"]]
-
-
 class MediaEntryJson(TypedDict):
     """A registered file; its token fetches it until it expires."""
 
@@ -398,12 +371,6 @@ class MediaEntriesJson(TypedDict):
     """Registered files, newest first."""
 
     media: list[MediaEntryJson]
-
-
-class MediaQueryJson(TypedDict, total=False):
-    """Choice to include expired files."""
-
-    include_expired: Annotated[str, "1: include expired files"]
 
 
 class PasteJson(TypedDict, total=False):
@@ -443,12 +410,6 @@ class OwnerMessageSentJson(TypedDict, total=False):
     message_id: Required[str]
     queued: Literal[True]
     buffered: NonNegativeInt
-
-
-class OwnerRepliesQueryJson(TypedDict, total=False):
-    """Time to wait for a reply."""
-
-    timeout: Annotated[int, schema_keywords(minimum=0), "s, at most 30; 0 if absent"]
 
 
 class OwnerRepliesJson(TypedDict):
@@ -495,9 +456,3 @@ class NotificationsJson(TypedDict):
     ok: Literal[True]
     notifications: list[Mapping[str, object]]
     count: NonNegativeInt
-
-
-class NotificationQueryJson(TypedDict, total=False):
-    """Maximum number of notifications."""
-
-    limit: Annotated[int, schema_keywords(minimum=1), "at most 100; 20 if absent"]

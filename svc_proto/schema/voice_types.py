@@ -19,12 +19,6 @@ class VoiceRefusalJson(TypedDict):
     success: NotRequired[Literal[False]]
 
 
-class ProfileQueryJson(TypedDict, total=False):
-    """Profile of the settings; without one, the global settings."""
-
-    profile: str
-
-
 class TtsProviderJson(TypedDict):
     """Engine for text to speech."""
 

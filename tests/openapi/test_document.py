@@ -1,7 +1,7 @@
 """An OpenAPI document from a route table and the documentation of its operations, member by member."""
 
 from enum import Enum
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, Required, TypedDict
 
 import pytest
 from attrs import evolve
@@ -26,11 +26,6 @@ class Thing(TypedDict):
     id: str
 
 
-class Which(TypedDict):
-    page: int
-    like: NotRequired[Annotated[Thing, "one of these"]]
-
-
 Fields = TypedDict("Fields", {"X-Key": str}, total=False)
 
 
@@ -48,8 +43,8 @@ SAYS = {
             Thing,
             201,
             body={"multipart/form-data": Thing, "text/plain": str},
-            query=Which,
-            headers=Fields,
+            query={"page": Required[int], "like": Annotated[Thing, "one of these"]},
+            headers={"X-Key": str},
             other_responses={202: None, "2XX": {"image/*": bytes}},
             details="At once.",
         ),

@@ -14,7 +14,6 @@ __all__ = [
     "StandingApprovalsJson",
     "ChangeJson",
     "ChangesJson",
-    "ChangesQueryJson",
     "HostChangeJson",
     "HostSettingJson",
     "HostSettingName",
@@ -26,12 +25,6 @@ __all__ = [
     "UndoneChangesJson",
 ]
 __all__ += ["McpSwitchJson", "McpSwitchedJson", "McpTestedJson"]
-
-
-class ChangesQueryJson(TypedDict, total=False):
-    """The principal whose changes are listed; without one, those of all."""
-
-    principal: Annotated[str, "prefix of a session, name of its device, or both with a space between"]
 
 
 class ChangeJson(TypedDict):

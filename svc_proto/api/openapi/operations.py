@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import Annotated, Literal, Required
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.errors import MANAGEMENT
 from svc_proto.api.openapi import change_types
 from svc_proto.api.openapi import run_types as turns
-from svc_proto.openapi.document import COMMON, PICTURE, STREAM
+from svc_proto.openapi.document import COMMON, MCP_OPERATIONS, PICTURE, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, OperationTable, SchemaType
 from svc_proto.openapi.profile_operations import (
     CONTEXT,
@@ -20,7 +21,7 @@ from svc_proto.openapi.profile_operations import (
 )
 from svc_proto.schema import api_types as types
 from svc_proto.schema.chat_events import EVENTS
-from svc_proto.schema.common_types import RpcMessageJson
+from svc_proto.schema.common_types import NonNegativeInt, RpcMessageJson
 
 __all__ = ["API_DOC"]
 
@@ -38,6 +39,18 @@ TURN = {
 RUN = {429: "The limit of concurrent turns is reached.", 502: "The agent gave no answer.", 503: TURN[503]}
 HEAD = "The data of each event starts with `session_id`, `run_id`, `seq` and `ts`. "
 KEPT = "The turn continues when the client disconnects."
+IDEMPOTENCY_KEY = {
+    "Idempotency-Key": Annotated[str, "a repeated key gets the stored answer; of a stream it ends the first turn"]
+}
+SESSION_QUERY = {
+    "limit": Annotated[int, "1 to 200; 50 if absent or not a number"],
+    "offset": Annotated[int, "number of chats to skip"],
+    "source": Annotated[str, "only chats of this source"],
+    "include_children": Annotated[bool, "include the chats of sub-agents"],
+    "include_archived": bool,
+    "archived": Annotated[str, "exclude, include or only; exclude if absent"],
+    "min_messages": Annotated[int, "only chats with at least this many messages"],
+}
 
 OPERATIONS: OperationTable = {
     **COMMON,
@@ -52,7 +65,7 @@ OPERATIONS: OperationTable = {
         "GET /v1/capabilities": OperationDoc("Return the features of this server", types.CapabilitiesJson),
     },
     "Sessions": {
-        "GET /api/sessions": OperationDoc("List chats", types.SessionPageJson, query=types.SessionQueryJson),
+        "GET /api/sessions": OperationDoc("List chats", types.SessionPageJson, query=SESSION_QUERY),
         "POST /api/sessions": OperationDoc(
             "Create a chat",
             types.SessionAnswerJson,
@@ -60,7 +73,15 @@ OPERATIONS: OperationTable = {
             body=types.NewSessionJson,
             error_responses={409: "A session with this id exists."},
         ),
-        "GET /api/sessions/search": OperationDoc("Search messages", types.HitsJson, query=types.SearchQueryJson),
+        "GET /api/sessions/search": OperationDoc(
+            "Search messages",
+            types.HitsJson,
+            query={
+                "q": Required[Annotated[str, "words to search for"]],
+                "limit": NonNegativeInt,
+                "offset": NonNegativeInt,
+            },
+        ),
         "GET /api/sessions/{id}": OperationDoc(
             "Return a chat", types.SessionAnswerJson, error_responses=NO_SESSION_RESPONSES
         ),
@@ -73,14 +94,14 @@ OPERATIONS: OperationTable = {
         "GET /api/sessions/{id}/messages": OperationDoc(
             "List the messages of a chat",
             types.MessagesJson,
-            query=types.MessageQueryJson,
+            query={"limit": int, "offset": int, "order": Annotated[str, "latest: count pages from the end"]},
             error_responses=NO_SESSION_RESPONSES,
         ),
         "DELETE /api/sessions/{id}/messages": OperationDoc(
             "Remove a message of the user and all after it, after a turn under way was stopped",
             None,
             204,
-            query=types.TruncateQueryJson,
+            query={"from_row": Required[Annotated[int, "`row_id` of a message of the user"]]},
             error_responses={**NO_SESSION_RESPONSES, **NODE_UNREACHABLE_RESPONSES},
         ),
         "GET /api/sessions/{id}/pictures/{token}": OperationDoc(
@@ -118,7 +139,12 @@ OPERATIONS: OperationTable = {
             "Create a chat completion in the format of OpenAI",
             {"application/json": turns.CompletionJson, STREAM: str},
             body=turns.CompletionBodyJson,
-            headers=turns.CompletionHeadersJson,
+            headers={
+                **IDEMPOTENCY_KEY,
+                "X-Svc-Session-Id": Annotated[str, "id of the stored session to continue"],
+                "X-Svc-Session-Key": Annotated[str, "scope of the long-term memory"],
+                "X-Svc-Tool-Progress": Annotated[str, "1: include events of tools in the stream"],
+            },
             error_responses=RUN,
             events=turns.COMPLETION_EVENTS,
             details="With `stream` the answer is a stream of chunks, ending with `[DONE]`. The turn ends "
@@ -169,7 +195,7 @@ OPERATIONS: OperationTable = {
             "Create a response in the format of OpenAI",
             {"application/json": turns.ResponseJson, STREAM: str},
             body=turns.ResponseBodyJson,
-            headers=turns.ResponseHeadersJson,
+            headers=IDEMPOTENCY_KEY,
             error_responses={**RUN, 404: "No response has this id."},
             events=turns.RESPONSE_EVENTS,
             details="With `stream` the answer is a stream of events.",
@@ -181,18 +207,7 @@ OPERATIONS: OperationTable = {
             "Delete a stored response", turns.ResponseDeletedJson, error_responses=NO_RESPONSE_RESPONSES
         ),
     },
-    "MCP": {
-        "POST /mcp": OperationDoc(
-            "Receive a message of the Model Context Protocol",
-            {"application/json": RpcMessageJson, "text/event-stream": str},
-            body=RpcMessageJson,
-            other_responses={202: None},
-            error_responses={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
-            details="Transport: Streamable HTTP, see docs/reference/mcp.md.",
-        ),
-        "GET /mcp": OperationDoc("Stream server messages that answer no request", {"text/event-stream": str}),
-        "DELETE /mcp": OperationDoc("End the MCP session", None, 204),
-    },
+    "MCP": MCP_OPERATIONS,
     "Management": {
         "GET /api/config": OperationDoc("Return the configuration of the agent", types.ConfigJson),
         "PATCH /api/config": OperationDoc(
@@ -204,7 +219,7 @@ OPERATIONS: OperationTable = {
         "GET /api/memory": OperationDoc(
             "Return the notes of the agent",
             types.MemoryJson,
-            query=types.MemoryQueryJson,
+            query={"target": Literal["all", "memory", "user"]},
             error_responses={503: "The notes cannot be read."},
         ),
         **{
@@ -220,12 +235,16 @@ OPERATIONS: OperationTable = {
                 ("DELETE", "Remove a note", types.NoteRemovalJson),
             )
         },
-        "GET /api/skills": OperationDoc("List the skills of the agent", types.SkillsJson, query=types.SkillsQueryJson),
+        "GET /api/skills": OperationDoc("List the skills of the agent", types.SkillsJson, query={"category": str}),
         "GET /api/skills/{name}": OperationDoc(
-            "Return a skill or one of its files", types.SkillJson, query=types.SkillQueryJson
+            "Return a skill or one of its files",
+            types.SkillJson,
+            query={"file_path": Annotated[str, "a file of the skill"]},
         ),
         "GET /api/skills/toggle": OperationDoc(
-            "Return the skill named `toggle`", types.SkillJson, query=types.SkillQueryJson
+            "Return the skill named `toggle`",
+            types.SkillJson,
+            query={"file_path": Annotated[str, "a file of the skill"]},
         ),
         "PUT /api/skills/toggle": OperationDoc(
             "Refuse to switch a skill, which is not supported",
@@ -238,7 +257,7 @@ OPERATIONS: OperationTable = {
         f"GET {PROFILE}/context": CONTEXT,
         "GET /v1/toolsets": OperationDoc("List the toolsets of the agent", types.ToolsetsJson),
         "GET /api/available-models": OperationDoc(
-            "List the models of a provider", types.AvailableModelsJson, query=types.AvailableQueryJson
+            "List the models of a provider", types.AvailableModelsJson, query={"provider": str}
         ),
         "GET /api/model/options": OperationDoc("List the models that can be chosen", types.ModelOptionsJson),
         "GET /api/mcp-servers": OperationDoc("List the MCP servers that the agent uses", types.McpServersJson),
@@ -301,7 +320,11 @@ OPERATIONS: OperationTable = {
             },
         ),
         "GET /api/changes": OperationDoc(
-            "List what a principal changed at the agent", change_types.ChangesJson, query=change_types.ChangesQueryJson
+            "List what a principal changed at the agent",
+            change_types.ChangesJson,
+            query={
+                "principal": Annotated[str, "prefix of a session, name of its device, or both with a space between"]
+            },
         ),
         "POST /api/changes/undo": OperationDoc(
             "Undo what a principal changed at the agent",

@@ -185,17 +185,6 @@ COMPLETION_EVENTS: Mapping[str, object] = {
     **{f"{brand.event_prefix}tool.progress": CompletionToolJson for brand in BRANDS.values()},
 }
 
-CompletionHeadersJson = TypedDict(
-    "CompletionHeadersJson",
-    {
-        "Idempotency-Key": Annotated[str, "a repeated key gets the stored answer; of a stream it ends the first turn"],
-        "X-Svc-Session-Id": Annotated[str, "id of the stored session to continue"],
-        "X-Svc-Session-Key": Annotated[str, "scope of the long-term memory"],
-        "X-Svc-Tool-Progress": Annotated[str, "1: include events of tools in the stream"],
-    },
-    total=False,
-)
-
 # --- runs and responses ---------------------------------------------------------------------------------------------
 
 
@@ -299,13 +288,6 @@ class ResponseBodyJson(TypedDict, total=False):
     tools: list[dict[str, object]] | None
     tool_choice: str | dict[str, object] | None
     parallel_tool_calls: bool | None
-
-
-ResponseHeadersJson = TypedDict(
-    "ResponseHeadersJson",
-    {"Idempotency-Key": Annotated[str, "a repeated key gets the stored answer; of a stream it ends the first turn"]},
-    total=False,
-)
 
 
 class ResponseItemJson(TypedDict):

@@ -8,14 +8,14 @@ Phones parse numbers and booleans from text, so `12` and `"12"` are equivalent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, Required, get_type_hints
 
 from svc_proto.schema.device_control_arguments import ArgumentRule
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.schema.json_schema import schema_keywords
 from svc_proto.schema.relay_types import SelectorJson
 
-__all__ = ["ARGUMENTS", "QUERIES"]
+__all__ = ["ARGUMENTS", "QUERIES", "SELECTOR"]
 
 BooleanOrWord = bool | Literal["true", "false"]
 TYPES_BY_RULE: Mapping[str, Any] = {
@@ -31,27 +31,37 @@ TYPES_BY_RULE: Mapping[str, Any] = {
 QUERY_TYPES_BY_RULE: Mapping[str, Any] = {"whole": int, "flag": BooleanOrWord}
 
 
-def _arguments_type(path: str, rules: Sequence[ArgumentRule], kinds: Mapping[str, Any]) -> type:
+SELECTOR: Mapping[str, Any] = get_type_hints(SelectorJson, include_extras=True)
+"""The query parameters that name a phone."""
+
+
+def _arguments_type(path: str, rules: Sequence[ArgumentRule]) -> type:
     """Return a JSON type for `schema.json_schema`: a phone's selector and the arguments of the rules."""
-    hints = get_type_hints(SelectorJson, include_extras=True)
-    for each in rules:
-        there = each.required or kinds is QUERY_TYPES_BY_RULE  # else null counts as absent
-        hints |= {name: kinds[kind] if there else kinds[kind] | None for name, kind in each.types.items()}
     required = frozenset(name for each in rules if each.required for name in each.types)
+    kinds = {name: TYPES_BY_RULE[kind] for each in rules for name, kind in each.types.items()}
+    # Of an optional argument, null counts as absent.
+    hints = {**SELECTOR, **{name: kind if name in required else kind | None for name, kind in kinds.items()}}
     words = "; ".join(each.words for each in rules if each.words)
     name = path.title().replace("/", "").replace("_", "")
     return type(name, (), {"__annotations__": hints, "__required_keys__": required, "__doc__": words})
 
 
 ARGUMENTS = {
-    row.path: _arguments_type(row.path, row.rules, TYPES_BY_RULE)
+    row.path: _arguments_type(row.path, row.rules)
     for row in DEVICE_CONTROL.values()
     if row.rules and row.method == "POST"
 }
 """The bodies of POST; other routes take nothing but a selector."""
 
 QUERIES = {
-    row.path: _arguments_type(row.path, row.rules, QUERY_TYPES_BY_RULE)
+    row.path: {
+        **SELECTOR,
+        **{
+            name: Required[QUERY_TYPES_BY_RULE[kind]] if each.required else QUERY_TYPES_BY_RULE[kind]
+            for each in row.rules
+            for name, kind in each.types.items()
+        },
+    }
     for row in DEVICE_CONTROL.values()
     if row.rules and row.method == "GET"
 }

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import Annotated, Literal, Required
 
 from attrs import evolve
 
-from svc_proto.openapi.document import COMMON, JSON, STREAM
+from svc_proto.openapi.document import COMMON, JSON, MCP_OPERATIONS
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, SchemaType
 from svc_proto.openapi.profile_operations import (
     CONTEXT,
     IMAGE_ACTIVITY,
     PROFILE_OPERATIONS,
     PROFILE_PARAMETERS,
-    ChatImageActivityQueryJson,
 )
 from svc_proto.relay.access import BASIC_PATHS, GRANTS, RelayAccess
 from svc_proto.relay.oauth.issuer import MCP_PATH, METADATA
 from svc_proto.relay.openapi import message_types as messages
-from svc_proto.relay.openapi.device_control_types import ARGUMENTS, QUERIES
+from svc_proto.relay.openapi.device_control_types import ARGUMENTS, QUERIES, SELECTOR
 from svc_proto.schema import oauth_types as oauth
 from svc_proto.schema import relay_types as types
 from svc_proto.schema import voice_types as voice
 from svc_proto.schema.common_types import RpcMessageJson
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
+from svc_proto.schema.json_schema import schema_keywords
 
 __all__ = ["API_DOC"]
 
@@ -64,6 +65,15 @@ NO_ENGINE = {500: "No engine is available.", 503: "The limit of concurrent speec
 NO_API_ANSWER = {502: "The API server does not answer, or refuses."}
 NO_CONSENT_RESPONSES = {404: "No agent waits with this code."}
 NO_VOICE = {404: "Voice is switched off.", 503: "The limit of voice sessions is reached."}
+PROFILE_QUERY = {"profile": str}  # of the settings; without one, the global settings
+AUTHORIZATION_QUERY = {  # RFC 6749 section 4.1.1 and RFC 7636
+    "client_id": Required[str],
+    "redirect_uri": Required[str],
+    "response_type": Required[Literal["code"]],
+    "code_challenge": Required[str],
+    "code_challenge_method": Required[Literal["S256"]],
+    **dict.fromkeys(("resource", "scope", "state"), str),
+}
 
 OPERATIONS: dict[str, dict[str, OperationDoc]] = {
     **COMMON,
@@ -81,7 +91,7 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         "GET /audit": OperationDoc(
             "List the newest events of the audit log",
             types.AuditEventsJson,
-            query=types.AuditQueryJson,
+            query={"limit": Annotated[int, schema_keywords(minimum=1), "at most 1000; 100 if absent"]},
             error_responses={503: "The store cannot be read."},
         ),
     },
@@ -89,16 +99,20 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         "GET /bridge/status": OperationDoc(
             "Return the last status of a phone",
             types.PhoneStatusJson,
-            query=types.SelectorJson,
+            query=SELECTOR,
             error_responses={404: UNKNOWN, 409: SEVERAL, 503: "No phone has been connected."},
         ),
-        "GET /bridge/activity": OperationDoc("List recent commands", types.ActivityJson, query=types.ActivityQueryJson),
+        "GET /bridge/activity": OperationDoc(
+            "List recent commands",
+            types.ActivityJson,
+            query={"limit": Annotated[int, "at most 100; 100 if absent or not a number"]},
+        ),
         "GET /bridge/devices": OperationDoc("List the phones that can be controlled", types.PhonesJson),
         "POST /bridge/select-active": OperationDoc(
             "Select the phone that is used by default",
             types.SelectedPhoneJson,
             body=types.SelectorJson,
-            query=types.SelectorJson,
+            query=SELECTOR,
             error_responses={404: UNKNOWN, 409: SEVERAL},
         ),
     },
@@ -119,7 +133,12 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
     },
     "Sessions": {
         "GET /sessions": OperationDoc(
-            "List the paired devices", types.DeviceSessionsJson, query=types.SessionPageQueryJson
+            "List the paired devices",
+            types.DeviceSessionsJson,
+            query={
+                "limit": Annotated[int, "1 to 200, default 200"],
+                "cursor": Annotated[str, "`next_cursor` of the page before"],
+            },
         ),
         "DELETE /sessions/{token_prefix}": OperationDoc(
             "Revoke a session", types.RevokedJson, error_responses=ONE_SESSION
@@ -144,12 +163,18 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         "GET /media/by-path": OperationDoc(
             "Return a file of this host",
             FILE,
-            query=types.PathQueryJson,
+            query={
+                "path": Required[Annotated[str, "an absolute path"]],
+                "content_type": str,
+                "sensitive": Annotated[str, "1: mark the file as sensitive in the answer"],
+            },
             other_responses=PARTIAL_RESPONSES,
             error_responses=NO_FILE,
         ),
         "GET /media/inspect": OperationDoc(
-            "List the registered files", types.MediaEntriesJson, query=types.MediaQueryJson
+            "List the registered files",
+            types.MediaEntriesJson,
+            query={"include_expired": Annotated[str, "1: include expired files"]},
         ),
         "GET /media/inspect/{token}": OperationDoc(
             "Return a file by its token, for the operator",
@@ -170,7 +195,9 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
             error_responses={413: LARGE, 500: "The image could not be stored."},
         ),
         "GET /notifications/recent": OperationDoc(
-            "List recent notifications of the phones", types.NotificationsJson, query=types.NotificationQueryJson
+            "List recent notifications of the phones",
+            types.NotificationsJson,
+            query={"limit": Annotated[int, schema_keywords(minimum=1), "at most 100; 20 if absent"]},
         ),
     },
     "Messages to the owner": {
@@ -182,7 +209,9 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
             details="Subscribed phones receive it at once. Without one it waits in a queue of 100 messages.",
         ),
         "GET /phone/replies": OperationDoc(
-            "Fetch the owner's replies, each once", types.OwnerRepliesJson, query=types.OwnerRepliesQueryJson
+            "Fetch the owner's replies, each once",
+            types.OwnerRepliesJson,
+            query={"timeout": Annotated[int, schema_keywords(minimum=0), "s, at most 30; 0 if absent"]},
         ),
         "GET /phone/outbound": OperationDoc("List queued messages to the owner", types.OwnerOutboundJson),
         "DELETE /phone/outbound": OperationDoc("Drop queued messages to the owner", types.OwnerOutboundDroppedJson),
@@ -196,7 +225,7 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         "GET /context/injected": evolve(CONTEXT, error_responses=NO_API_ANSWER),
         "GET /chat/image-activity": evolve(
             IMAGE_ACTIVITY,
-            query=ChatImageActivityQueryJson,
+            query={**IMAGE_ACTIVITY.query, "session_id": Required[Annotated[str, "id of the chat"]]},
             error_responses={404: "There is no such chat or profile.", **NO_API_ANSWER},
         ),
     },
@@ -204,7 +233,7 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         f"{row.method} {row.path}": OperationDoc(
             row.summary,
             object,
-            query=QUERIES.get(row.path, types.SelectorJson) if row.method == "GET" else types.SelectorJson,
+            query=QUERIES.get(row.path, SELECTOR) if row.method == "GET" else SELECTOR,
             body=ARGUMENTS.get(row.path, types.SelectorJson) if row.method == "POST" else None,
             other_responses={"2XX": object},
             error_responses=CONTROL,
@@ -213,16 +242,7 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         for row in DEVICE_CONTROL.values()
     },
     "MCP": {
-        "POST /mcp": OperationDoc(
-            "Receive a message of the Model Context Protocol",
-            {JSON: RpcMessageJson, STREAM: str},
-            body=RpcMessageJson,
-            other_responses={202: None},
-            error_responses={406: "`Accept` must contain both types.", 415: "The message is not application/json."},
-            details="Transport: Streamable HTTP, see docs/reference/mcp.md.",
-        ),
-        "GET /mcp": OperationDoc("Stream server messages that answer no request", {STREAM: str}),
-        "DELETE /mcp": OperationDoc("End the MCP session", None, 204),
+        **MCP_OPERATIONS,
         "GET /mcp/questions/{code}": OperationDoc(
             "Return the request of a remote agent for access",
             oauth.ConsentQuestionJson,
@@ -250,7 +270,7 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
             "Register a client", oauth.ClientMetadataJson, 201, body=oauth.ClientRegistrationJson
         ),
         "GET /oauth/authorize": OperationDoc(
-            "Start an authorization in the browser", None, 303, query=oauth.AuthorizationQueryJson
+            "Start an authorization in the browser", None, 303, query=AUTHORIZATION_QUERY
         ),
         "GET /oauth/wait/{ticket}": OperationDoc(
             "Return the page that waits for the owner", PAGE, other_responses={303: None}
@@ -264,20 +284,20 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
     },
     "Voice": {
         "GET /voice/config": OperationDoc(
-            "Return the engines of basic voice", voice.VoiceConfigJson, query=voice.ProfileQueryJson
+            "Return the engines of basic voice", voice.VoiceConfigJson, query=PROFILE_QUERY
         ),
         "POST /voice/transcribe": OperationDoc(
             "Transcribe a recording",
             voice.TranscriptJson,
             body={FORM: voice.RecordingJson},
-            query=voice.ProfileQueryJson,
+            query=PROFILE_QUERY,
             error_responses={413: LARGE, **NO_ENGINE},
         ),
         "POST /voice/synthesize": OperationDoc(
             "Synthesize speech from text",
             {"audio/*": bytes},
             body=voice.SpeechJson,
-            query=voice.ProfileQueryJson,
+            query=PROFILE_QUERY,
             error_responses=NO_ENGINE,
         ),
     },
@@ -310,28 +330,28 @@ for _base, _name, _settings, _change, _new, _session in (
 ):
     _one = f"{_base}/providers/{{provider_id}}"
     OPERATIONS[_name] = {
-        f"GET {_base}/config": OperationDoc("Return the settings", _settings, query=voice.ProfileQueryJson),
+        f"GET {_base}/config": OperationDoc("Return the settings", _settings, query=PROFILE_QUERY),
         f"PATCH {_base}/config": OperationDoc(
             "Change settings",
             _settings,
             body=_change,
-            query=voice.ProfileQueryJson,
+            query=PROFILE_QUERY,
             error_responses={
                 403: "A profile requires the token of a session.",
                 404: "The configuration file cannot be changed.",
             },
         ),
         f"GET {_one}/options": OperationDoc(
-            "Return the options of a provider", voice.ProviderOptionsJson, query=voice.ProfileQueryJson
+            "Return the options of a provider", voice.ProviderOptionsJson, query=PROFILE_QUERY
         ),
         f"POST {_one}/validate": OperationDoc(
             "Validate a choice of options",
             voice.ChoiceCheckedJson,
             body=voice.ProviderChoiceJson,
-            query=voice.ProfileQueryJson,
+            query=PROFILE_QUERY,
         ),
         f"POST {_base}/session": OperationDoc(
-            "Create a voice session", _session, body=_new, query=voice.ProfileQueryJson, error_responses=NO_VOICE
+            "Create a voice session", _session, body=_new, query=PROFILE_QUERY, error_responses=NO_VOICE
         ),
         f"GET {_base}/{{session_id}}": OperationDoc(
             "Open the WebSocket of a voice session",
