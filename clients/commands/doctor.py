@@ -12,7 +12,7 @@ from clients.commands.desktop_options import relay_option, run_on_desktop
 from runtimes.cli.runtime_option import runtime_option
 
 if TYPE_CHECKING:
-    from svc_proto.cli.doctor import Finding
+    from svc_proto.cli.health_facts import Finding
 
 __all__ = ["main", "report"]
 

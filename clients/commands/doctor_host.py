@@ -10,8 +10,7 @@ from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from runtimes.cli.runtime_option import runtime_option
 
 if TYPE_CHECKING:
-    from svc_proto.cli.health_checks import HealthResult
-    from svc_proto.cli.health_facts import HostFacts
+    from svc_proto.cli.health_facts import HealthResult, HostFacts
 
 __all__ = ["main"]
 
@@ -46,7 +45,8 @@ def main(public_url: str | None, *, shows_all: bool, model: bool, as_json: bool,
     from runtimes.files.installed_version import installed_version
     from runtimes.host.compute import COMPUTE_FUNCTIONS
     from servers.host_report import collect_host_report
-    from svc_proto.cli.health_checks import Severity, run_health_checks
+    from svc_proto.cli.health_checks import run_health_checks
+    from svc_proto.cli.health_facts import ERROR
     from svc_proto.cli.health_gathering import HealthRequest, gather_facts
     from svc_proto.cli.pairing_candidates import public_candidate
 
@@ -62,7 +62,7 @@ def main(public_url: str | None, *, shows_all: bool, model: bool, as_json: bool,
     compute = {**COMPUTE_FUNCTIONS, "host.report": collect_host_report}
     facts = run_flow(lambda engine: gather_facts(engine, request), runtime, home=home, compute=compute)
     results = run_health_checks(facts)
-    failed = any(result.is_problem and result.check.severity is Severity.ERROR for result in results)
+    failed = any(result.is_problem and result.check.severity is ERROR for result in results)
     if as_json:
         checks = [result.members() for result in results]
         print_json({"ok": not failed, "home": facts.home, "checks": checks, "left_out": list(facts.left_out)})

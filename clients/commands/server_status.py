@@ -19,7 +19,7 @@ from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.cli.cluster_nodes import ServiceNodes
-    from svc_proto.cli.health_checks import HealthResult
+    from svc_proto.cli.health_facts import HealthResult
 
 __all__ = ["status"]
 

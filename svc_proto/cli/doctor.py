@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from svc_proto.cli.desktop_sessions import apply_pins, candidates_of, load_sessions
 from svc_proto.cli.durations import short_expiry
 from svc_proto.cli.error_text import cli_error_of
+from svc_proto.cli.health_facts import Finding
 from svc_proto.cli.session_store import StoredSession, is_damaged
 from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
@@ -19,21 +18,11 @@ from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_url import RelayUrl
 from svc_proto.service_clients.service_client import ServiceCallError
 
-__all__ = ["PROBE_TIMEOUT", "Finding", "run_checks", "finding_lines", "findings_json", "check_reachable"]
+__all__ = ["PROBE_TIMEOUT", "run_checks", "finding_lines", "findings_json", "check_reachable"]
 
 SOON = 3 * 86_400.0  # s before a session's end from which on it is reported
 PROBE_TIMEOUT = 4.0  # s, spec "Limits"
 SIGNS = {"ok": "✓", "warning": "!", "failure": "✗"}
-
-
-@frozen
-class Finding:
-    """Result of a check: `ok`, `warning` or `failure`; `remedy` is the action to take."""
-
-    subject: str
-    verdict: str
-    text: str
-    remedy: str = ""
 
 
 def run_checks(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:

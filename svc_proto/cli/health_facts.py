@@ -1,23 +1,34 @@
-"""Observations of a host that the registry of health checks judges."""
+"""Observations of a host, and the health checks that judge them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import field, frozen
 
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES
 
 if TYPE_CHECKING:  # short commands load this module without the engine
     from svc_proto.service_clients.host_addresses import HostAddresses
 
 __all__ = [
+    "ERROR",
+    "NOTE",
+    "WARNING",
+    "CheckRegistry",
+    "Finder",
+    "HealthCheck",
+    "HealthResult",
+    "Severity",
     "CertificateFacts",
     "DeviceFacts",
+    "Finding",
     "HostFacts",
     "ModelFacts",
-    "PublicFinding",
     "RouteFacts",
     "ServerFacts",
     "parse_device",
@@ -37,6 +48,11 @@ class ServerFacts:
     brand: str = "svc"
     taken: bool = False  # it does not run, and another program has its port
     wanted: bool = True  # the settings start it
+
+    @property
+    def is_local_only(self) -> bool:
+        """Report whether the server listens for this host alone."""
+        return self.host.lower() in LOCAL_HOSTS and self.host not in WILDCARD_ADDRESSES
 
 
 @frozen
@@ -58,8 +74,8 @@ class RouteFacts:
 
 
 @frozen
-class PublicFinding:
-    """A finding of the check of the public address, see `public_url_check`."""
+class Finding:
+    """Result of a check: `ok`, `warning` or `failure`; `remedy` is the action to take."""
 
     subject: str
     verdict: str
@@ -131,7 +147,7 @@ class HostFacts:
     routes: tuple[RouteFacts, ...] = ()
     left_out: tuple[str, ...] = ()
     has_outside_route: bool | None = False  # a public address, or a mesh VPN; None: unknown
-    public: tuple[PublicFinding, ...] = ()
+    public: tuple[Finding, ...] = ()
     certificates: tuple[CertificateFacts, ...] = ()
     model: ModelFacts = ModelFacts()
     disk_free: int | None = None  # bytes; None: unknown
@@ -153,3 +169,93 @@ class HostFacts:
     config_problems: tuple[str, ...] = ()
     missing_paths: tuple[str, ...] = ()  # settings that name a path which does not exist, with the path
     is_container: bool = False
+
+    def server(self, role: str) -> ServerFacts | None:
+        """Return the server of a role; None if it was not observed."""
+        return next((each for each in self.servers if each.role == role), None)
+
+    def public_server(self, role: str) -> ServerFacts | None:
+        """Return the server of a role if it runs and listens for the network, else None."""
+        server = self.server(role)
+        return None if server is None or not server.runs or server.is_local_only else server
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+Finder: TypeAlias = "Callable[[HostFacts], str | None]"
+"""A function that returns the text of a problem for the operator, or None if there is none."""
+
+
+class Severity(Enum):
+    """Severity of a check's result: an error, a warning, or a note, which is no problem by itself."""
+
+    ERROR = "error"  # something that the operator wants does not work, or is open
+    WARNING = "warning"  # it will not work soon, or works badly
+    NOTE = "note"  # no problem by itself
+
+
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+SIGNS = {ERROR: "✗", WARNING: "!", NOTE: "·"}
+
+
+@frozen(kw_only=True)
+class HealthCheck:
+    """A row of the registry; `looked_at` describes what `look` inspects."""
+
+    code: str
+    title: str
+    severity: Severity
+    looked_at: str
+    remedy: str
+    look: Finder
+
+
+@frozen
+class HealthResult:
+    """The result of a check: `text` is None if the check has found nothing."""
+
+    check: HealthCheck
+    text: str | None
+
+    @property
+    def is_problem(self) -> bool:
+        """Report whether the check has found something and its severity is not a note."""
+        return self.text is not None and self.check.severity is not Severity.NOTE
+
+    def lines(self) -> list[str]:
+        """Return two lines for people: the title with the text of the result, and the remedy."""
+        check = self.check
+        found = f"{SIGNS[check.severity]} {check.title}: {sanitize_line(self.text or '')}   [{check.code}]"
+        return [found, f"    {check.remedy}"]
+
+    def members(self) -> dict[str, object]:
+        """Return the result as JSON members, for programs."""
+        check = self.check
+        return {
+            "code": check.code,
+            "title": check.title,
+            "severity": check.severity.value,
+            "ok": not self.is_problem,
+            "found": self.text,
+            "looked_at": check.looked_at,
+            "remedy": None if self.text is None else check.remedy,
+        }
+
+
+class CheckRegistry:
+    """Checks in the order of their definition."""
+
+    def __init__(self) -> None:
+        self.checks: list[HealthCheck] = []
+
+    def add(self, severity: Severity, code: str, title: str, looked_at: str, remedy: str) -> Callable[[Finder], Finder]:
+        """Return a decorator that adds a finder as a check, and returns the finder."""
+
+        def register(look: Finder) -> Finder:
+            self.checks.append(
+                HealthCheck(code=code, title=title, severity=severity, looked_at=looked_at, remedy=remedy, look=look)
+            )
+            return look
+
+        return register

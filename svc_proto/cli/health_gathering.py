@@ -10,9 +10,9 @@ from attrs import evolve, frozen
 from svc_proto.cli.health_facts import (
     CertificateFacts,
     DeviceFacts,
+    Finding,
     HostFacts,
     ModelFacts,
-    PublicFinding,
     RouteFacts,
     ServerFacts,
     parse_device,
@@ -82,7 +82,7 @@ def gather_facts(engine: Engine, request: HealthRequest) -> Flow[HostFacts]:
     tested = list[RouteFacts]()
     for route in routes.routes if up else ():
         tested.append((yield from _test_route(engine, config, route, chats=chats)))
-    public = list[PublicFinding]()
+    public = list[Finding]()
     if request.public is not None:
         board = running.get("dashboard")
         check = PublicUrlCheck(
@@ -90,8 +90,7 @@ def gather_facts(engine: Engine, request: HealthRequest) -> Flow[HostFacts]:
             relay=local_relay(config) if up else None,
             dashboard_path="" if board is None else board.text("root_path"),
         )
-        found = yield from check_public_url(engine, check)
-        public = [PublicFinding(each.subject, each.verdict, each.text, each.remedy) for each in found]
+        public = yield from check_public_url(engine, check)
     model, date, source = yield from _model(engine, report.get_object("model"), tries=request.tries_model)
     return HostFacts(
         now=engine.now.wall,

@@ -10,8 +10,9 @@ from attrs import frozen
 
 from svc_proto.basics.entropy import new_code
 from svc_proto.cli.desktop_connection import DesktopIdentity, connect_desktop
-from svc_proto.cli.doctor import PROBE_TIMEOUT, Finding, check_reachable
+from svc_proto.cli.doctor import PROBE_TIMEOUT, check_reachable
 from svc_proto.cli.errors import CliError
+from svc_proto.cli.health_facts import Finding
 from svc_proto.cli.operator_requests import register, revoke
 from svc_proto.cli.pairing_candidates import HostCandidate
 from svc_proto.engine.core import Engine

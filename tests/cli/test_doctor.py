@@ -5,7 +5,8 @@ import json
 import pytest
 from attrs import evolve
 
-from svc_proto.cli.doctor import Finding, finding_lines, findings_json, run_checks
+from svc_proto.cli.doctor import finding_lines, findings_json, run_checks
+from svc_proto.cli.health_facts import Finding
 from svc_proto.cli.session_store import StoredSession, UpdateSession, apply_change, record_members
 from svc_proto.facts import Failure, FailureKind
 from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json

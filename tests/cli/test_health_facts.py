@@ -4,6 +4,7 @@ import pytest
 
 from svc_proto.cli.health_checks import run_health_checks
 from svc_proto.cli.health_facts import HostFacts, RouteFacts
+from tests.cli.test_health_checks import PLANTED, URL, WELL
 
 
 def test_unknown_observations_are_no_problem_and_secrets_are_not_shown() -> None:
@@ -23,3 +24,20 @@ def test_unknown_observations_are_no_problem_and_secrets_are_not_shown() -> None
 )
 def test_a_route_is_tested_from_another_machine(url: str, api_url: str, command: str) -> None:
     assert RouteFacts("lan", url, api_url=api_url).remote_test == command
+
+
+def test_texts_for_programs() -> None:
+    (result,) = [each for each in run_health_checks(PLANTED["model_unreachable"]) if each.text is not None]
+    found = f"the model's server at {URL} cannot be reached: connection refused"
+    assert result.members() == {
+        "code": "model_unreachable",
+        "title": "Model",
+        "severity": "error",
+        "ok": False,
+        "found": found,
+        "looked_at": "GET /models",
+        "remedy": result.check.remedy,
+    }
+    assert result.lines() == [f"✗ Model: {found}   [model_unreachable]", f"    {result.check.remedy}"]
+    good = run_health_checks(WELL)[0].members()
+    assert (good["ok"], good["found"], good["remedy"]) == (True, None, None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.cli.doctor import Finding
+from svc_proto.cli.health_facts import Finding
 from svc_proto.cli.pairing_candidates import public_candidate
 from svc_proto.cli.public_url_check import LOCAL_ROUTES, PublicUrlCheck, check_public_url
 from svc_proto.relay.access import RelayAccess

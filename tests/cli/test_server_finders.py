@@ -3,8 +3,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from svc_proto.cli.health_facts import RouteFacts
-from svc_proto.cli.health_finders import find_down, find_public
-from tests.cli.test_health_checks import WELL, addresses, certificate, found, public, server
+from tests.cli.test_health_checks import WELL, addresses, certificate, found, model, server
 
 
 def test_addresses_of_a_container_are_not_enough() -> None:
@@ -22,9 +21,16 @@ def test_a_certificate_is_not_compared_with_addresses() -> None:
     assert found(evolve(certificate(names=("home.example",)), routes=routes)) == set()
 
 
-def test_finders_for_roles_and_subjects() -> None:
-    alone = evolve(WELL, servers=(server("relay"), server("api", runs=False)))
-    assert find_down("api")(alone) == "the api does not run"
-    assert find_down("dashboard")(alone) is None
-    assert find_public("encryption")(public("encryption")) == "encryption: a text"
-    assert find_public("WebSocket")(public("encryption")) is None
+def test_a_dashboard_is_missed_only_beside_another_server() -> None:
+    assert found(evolve(WELL, servers=(server("relay"), server("dashboard", runs=False)))) == {"dashboard_down"}
+    servers = (server("relay", runs=False), server("dashboard", runs=False))
+    assert found(evolve(WELL, servers=servers, routes=(), devices=None)) == {"relay_down"}
+
+
+def test_a_model_may_be_listed_with_its_default_tag() -> None:
+    assert found(model(name="llama3.2", listed=("llama3.2:latest",))) == set()
+    assert found(model(name="llama3.2", listed=("llama3.2:8b",))) == {"model_name_unknown"}
+
+
+def test_the_configured_context_counts_before_that_of_the_server() -> None:
+    assert found(model(context=32_768, configured_context=8_192)) == {"model_context_small"}
