@@ -10,15 +10,17 @@ import json
 import weakref
 import zlib
 from collections import deque
+from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtimes.failures import HostError
-from runtimes.store.store_service import StoreError, outcome_of
+from runtimes.store.store_service import Store, StoreError, outcome_of
 from svc_proto.basics.audit_event import MAX_EVENTS, AuditEvent
 from svc_proto.basics.strict_json import loads_trusted
+from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import (
     AppendAuditEvent,
@@ -31,12 +33,6 @@ from svc_proto.store_requests import (
     LoadSessions,
     SaveSession,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from runtimes.store.store_service import Store
-    from svc_proto.commands import StoreRequest
 
 __all__ = ["MemoryStore"]
 

@@ -10,16 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtimes.store.migrations import migrate
 from runtimes.store.session_requests import SESSION_HANDLERS, SESSION_READS
 from runtimes.store.sql_executor import BEGIN, SqlExecutor, prepare_sqlite, store_failure
-from runtimes.store.store_service import StoreError, outcome_of
-
-if TYPE_CHECKING:
-    from runtimes.store.store_service import Store
-    from svc_proto.commands import StoreRequest
+from runtimes.store.store_service import Store, StoreError, outcome_of
+from svc_proto.commands import StoreRequest
 
 __all__ = ["SqliteStore"]
 LOCK_REMEDY = "; is another program using it, or is it on a file system without locks? SVC_HOME names another folder"

@@ -33,12 +33,12 @@ from svc_proto.agent.tools.memory_tools import memory_tools, skill_tools
 from svc_proto.agent.tools.owner_question import owner_question
 from svc_proto.agent.tools.phone_tools import phone_tools
 from svc_proto.basics.brand import SVC, Brand
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.phone_control import RelayPhoneControl
 
 if TYPE_CHECKING:
     from svc_proto.agent.mcp_servers import McpServers
-    from svc_proto.engine.core import Engine
 
 __all__ = ["AgentConfig", "AgentParts", "build_agent"]
 

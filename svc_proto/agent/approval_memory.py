@@ -6,7 +6,6 @@ An approval is stored as a pattern (`pattern_of`, `pattern_of_effect`), such as 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from svc_proto.agent.interface import AgentHost, ApprovalRequested, ToolCall
 from svc_proto.agent.tools.tool import Arguments, Tool
@@ -15,6 +14,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.plain_letters import has_look_alikes, show_look_alikes
 from svc_proto.commands import Level, WriteConfig
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Lock
@@ -22,9 +22,6 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.effects.command_effects import Effect
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import MAX_DEPTH, REDACTED, SECRET_KEYS, redact
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = [
     "ALLOWED",

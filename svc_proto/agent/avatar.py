@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import WriteConfig
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.machines.inbox import image_type
 from svc_proto.schema.json_object import JsonObject
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["Avatar", "parse_avatar", "read_avatar", "write_avatar"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from svc_proto.agent.builtin_commands import Plan, parse_command, parse_message
 from svc_proto.agent.interface import (
@@ -29,12 +28,10 @@ from svc_proto.agent.sentences import Sentence, SentenceIntent
 from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, content_text
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["GREETING", "BuiltinAgent"]
 

@@ -16,22 +16,20 @@ call fails at once, with a text for the model, and the turn goes on.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from svc_proto.agent.mcp_config import McpServerConfig
 from svc_proto.agent.tools.mcp_tools import parse_tool_result, tools_of
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolResult
 from svc_proto.basics.errors import ToolError
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.sync import Condition
 from svc_proto.machines.transitions import Table, step
 from svc_proto.service_clients.mcp_client import McpClient, McpError, McpTransport
 from svc_proto.service_clients.mcp_http_transport import HttpParameters, McpHttpTransport
 from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["MCP_SERVER_TABLE", "McpServer", "McpServerState", "McpServerTrigger"]
 

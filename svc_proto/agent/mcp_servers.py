@@ -10,11 +10,11 @@ from svc_proto.agent.mcp_config import OFF, parse_mcp_servers
 from svc_proto.agent.mcp_server import McpServer, McpServerState
 from svc_proto.agent.tools.mcp_tools import GROUP
 from svc_proto.agent.tools.tool import Tool, Toolset
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.mcp_http_transport import HttpParameters
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.schema.api_types import McpServerRowJson
 
 __all__ = ["McpServers"]

@@ -14,13 +14,13 @@ from attrs import frozen
 
 from svc_proto.agent.interface import MemoryChange
 from svc_proto.commands import Level, WriteConfig
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.schema.api_types import MemoryChangedJson, MemoryRefusedJson, NoteTarget
 
 __all__ = ["MAX_CHARS", "FILES", "AgentMemory", "MemoryChangeResult", "TARGETS", "file_content", "usage_of"]

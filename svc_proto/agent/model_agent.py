@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from attrs import evolve
 
@@ -50,15 +50,13 @@ from svc_proto.agent.tool_images import ToolImages
 from svc_proto.agent.tool_selection import SMALL_CONTEXT, KnownRows, ToolSelection
 from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
 from svc_proto.basics import lenient_json, strict_json
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, NotJsonObjectError, as_text, content_text
 from svc_proto.schema.model_profile import ModelProfile
 from svc_proto.service_clients.authority import BRIDGE
 from svc_proto.service_clients.model_probe import probe_context
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["PARAGRAPH_BREAK", "MAX_CONTEXT_BYTES", "ModelAgent", "parse_arguments"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil
-from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
@@ -19,6 +18,7 @@ from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
 from svc_proto.engine.completion_reader import CompletionReader, completion_response, decompress
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http_client import HttpResult, bearer_header, fetch
 from svc_proto.engine.lenient_reader import LenientReader
@@ -28,9 +28,6 @@ from svc_proto.schema.json_object import lenient_json_value
 from svc_proto.schema.model_profile import ModelProfile
 from svc_proto.service_clients.failure_text import model_server_name
 from svc_proto.service_clients.model_address import endpoint_url
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["DEFAULT_MODEL_LIMITS", "ModelCallFailure", "ModelCallLimits", "call_model"]
 

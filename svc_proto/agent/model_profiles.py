@@ -5,10 +5,9 @@ The profiles are in a state file. A profile older than `PROFILE_TTL` is replaced
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.commands import Level, WriteConfig
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Lock
@@ -20,9 +19,6 @@ from svc_proto.schema.model_profile import (
     encode_profiles,
     parse_profiles,
 )
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["PROFILE_TTL", "ModelProfiles"]
 

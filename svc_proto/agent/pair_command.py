@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from svc_proto.agent.interface import AgentHost, EphemeralText, TextDelta, Turn, TurnOutcome
 from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.commands import Compute
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.schema.json_object import JsonObject, content_text
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import JSON, ServiceCallError
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["PairCommand"]
 

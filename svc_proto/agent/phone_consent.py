@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from svc_proto.agent.private_data import CONTENT
 from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.basics.errors import ToolError
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.device_control import ControlRoute, RouteEffect, ScreenGesture
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
@@ -24,9 +25,6 @@ from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.effects.task_apps import effect_elsewhere
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["ALREADY_DENIED", "ConsentingPhoneControl", "StatusSource"]
 

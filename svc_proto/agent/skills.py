@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import frozen
 
 from svc_proto.commands import Compute, OpenFile, ReadFile, ReleaseFile
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.sandbox import is_within, normal_path
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.schema.api_types import SkillJson, SkillRowJson
 from svc_proto.schema.json_object import JsonObject, as_array, as_text
 

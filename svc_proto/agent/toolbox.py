@@ -45,6 +45,7 @@ from svc_proto.agent.turn_consent import TurnConsent
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import spell_markers
 from svc_proto.basics.errors import ToolError
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock, gather
 from svc_proto.schema.effects.command_effects import Effect
@@ -55,7 +56,6 @@ from svc_proto.schema.redact import summary
 from svc_proto.service_clients.authority import MANAGE, OWNER, Authority
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.schema.api_types import ToolsetJson
 
 __all__ = [

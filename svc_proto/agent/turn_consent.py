@@ -7,12 +7,13 @@ effects that need consent are refused without a question.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from attrs import define, field
 
 from svc_proto.agent.loop_guard import LoopGuard
 from svc_proto.agent.private_data import PrivateData
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock
 from svc_proto.schema.effects.command_effects import Effect, digits_of
@@ -20,9 +21,6 @@ from svc_proto.schema.effects.effect_kinds import EffectKind
 from svc_proto.schema.effects.effect_words import is_harmless
 from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["MAX_DENIALS", "CallConsent", "TurnConsent"]
 

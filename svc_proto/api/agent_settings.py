@@ -7,7 +7,6 @@ precedence over the file, except that a file's endpoint gets the file's key if t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from attrs import evolve, field, frozen
@@ -16,15 +15,13 @@ from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import Brand
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject, as_text
 from svc_proto.service_clients.model_probe import list_models
 from svc_proto.settings import http_address
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = [
     "FILE_SOURCE",

@@ -12,6 +12,7 @@ from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.basics.validate import single_line
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_env_file
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
@@ -24,7 +25,6 @@ from svc_proto.settings import ConfigError, SettingsSource
 
 if TYPE_CHECKING:
     from svc_proto.api.openapi.change_types import HostSettingJson, HostSettingName
-    from svc_proto.engine.core import Engine
 
 __all__ = ["HOST_SETTINGS", "HostSettings", "parse_host_change"]
 

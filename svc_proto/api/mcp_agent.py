@@ -6,8 +6,9 @@ There are no approval requests: a tool call that needs one is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from svc_proto.agent.interface import TextDelta, ToolCallStarted
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
@@ -22,6 +23,7 @@ from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused, ToolError
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import AnonymousType
 from svc_proto.mcp.server_features import Content, ProgressCallback, ResourceTemplate, ServerFeatures, ServerTool
@@ -29,11 +31,6 @@ from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.mcp.subscriptions import Resource
 from svc_proto.schema.json_object import content_text
 from svc_proto.service_clients.authority import OWNER, Authority
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from svc_proto.engine.core import Engine
 
 __all__ = ["agent_features", "agent_server"]
 

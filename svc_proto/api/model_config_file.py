@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from svc_proto.api.agent_settings import file_base_url, is_usable_base_url, origin_of, sends_key_to_main_host
 from svc_proto.api.config import ApiConfig
@@ -11,13 +10,11 @@ from svc_proto.api.errors import invalid_request
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import single_line, text
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import update_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock
 from svc_proto.schema.json_object import JsonObject
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["PROMPT", "ModelConfigFile", "parse_change", "parse_prompt"]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from attrs import frozen
 
 from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import bearer_header, fetch
 from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure
 from svc_proto.service_clients.model_address import MODELS, endpoint_url
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["ModelList"]
 

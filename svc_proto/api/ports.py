@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from svc_proto.commands import StoreRequest
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+
 if TYPE_CHECKING:
     from svc_proto.agent.agent_factory import AgentParts
     from svc_proto.agent.memory import MemoryChangeResult
@@ -15,9 +19,6 @@ if TYPE_CHECKING:
     from svc_proto.api.model_config_file import ModelConfigFile
     from svc_proto.api.model_list import ModelList
     from svc_proto.basics.brand import Brand
-    from svc_proto.commands import StoreRequest
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
     from svc_proto.engine.message import Request
     from svc_proto.service_clients.authority import Authority
 

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
     from svc_proto.cluster.redis_client import Reply
-    from svc_proto.engine.core import Engine
 
 __all__ = ["DROP", "LEASE", "RENEW", "RENEW_INTERVAL", "TAKEOVER_DELAY", "TAKE", "LeaseManager"]
 

@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from attrs import Factory, define, frozen
 
@@ -44,13 +44,11 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.cluster.message_signatures import MessageSigner, load_message_signer
 from svc_proto.cluster.redis_client import RedisClient, RedisHandler, Reply
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = [
     "HEARTBEAT_INTERVAL",

@@ -8,7 +8,7 @@ once. No command is repeated: the caller cannot detect whether it was executed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from svc_proto.cluster.redis_connection import (
     CONNECT_TIMEOUT,
@@ -21,13 +21,11 @@ from svc_proto.cluster.redis_connection import (
 )
 from svc_proto.cluster.sentinel import SentinelClient
 from svc_proto.commands import Connect, Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, sleep, wait
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import Argument, Push
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["CONNECT_TIMEOUT", "REPLY_TIMEOUT", "MAX_PAUSE", "PAUSE", "RedisHandler", "RedisClient", "Reply"]
 

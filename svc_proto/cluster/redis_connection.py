@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import CloseWrite, Connect, Level
 from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation, wait
 from svc_proto.facts import ChannelId, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.resp import Argument, Push, RespError, RespReader, encode_command
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = [
     "CONNECT_TIMEOUT",

@@ -11,17 +11,14 @@ message that names the address of the last answer changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from svc_proto.cluster.redis_connection import RedisConnection, Reply, connect_redis, hello_command
 from svc_proto.commands import Connect
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import Push
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["SentinelClient"]
 

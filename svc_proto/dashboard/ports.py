@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+
 if TYPE_CHECKING:
     from svc_proto.dashboard.access import DashboardAuthorizer
     from svc_proto.dashboard.config import DashboardConfig
     from svc_proto.dashboard.upstream import Upstream
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
     from svc_proto.engine.message import Request
 
 __all__ = ["ApiServerPort", "DashboardPort", "SignInPort"]

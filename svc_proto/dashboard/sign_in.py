@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
@@ -20,15 +19,13 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.commands import Level, WriteConfig
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.events import Headers
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["COOKIE", "FILE", "SESSION_TTL", "TICKET_TTL", "SignInRegistry", "SignInSession", "cookie_token"]
 

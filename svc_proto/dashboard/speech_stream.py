@@ -15,19 +15,16 @@ terminal-voice 4.6 and 4.7). A failure before the first sound is a `fallback`, a
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.sync import Condition
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient
-
-if TYPE_CHECKING:
-    from svc_proto.basics.errors import Refused
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.websocket import WebSocketConnection
 
 __all__ = ["SpeechStream"]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
@@ -23,7 +24,6 @@ from svc_proto.service_clients.service_client import ServiceCallError, ServiceCl
 
 if TYPE_CHECKING:
     from svc_proto.dashboard.openapi_types import HostCheckJson, HostHealthJson, ServerStatsJson
-    from svc_proto.engine.core import Engine
     from svc_proto.monitoring.health_monitor import HealthMonitor
 
 __all__ = ["StatsCollector", "health_route"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure
@@ -15,7 +16,6 @@ from svc_proto.wire.sse import encode_comment, encode_event, encode_retry
 
 if TYPE_CHECKING:
     from svc_proto.engine.body_streams import ResponseWriter
-    from svc_proto.engine.core import Engine
     from svc_proto.mcp.pending_request import OutgoingMessage
 
 __all__ = ["NotificationStore", "EventStore"]

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.engine.core import Engine
 from svc_proto.mcp.event_store import EventStore, NotificationStore
+from svc_proto.mcp.server_features import RequestHandlers
 from svc_proto.mcp.session import McpSession
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
-    from svc_proto.mcp.server_features import RequestHandlers
 
 __all__ = ["HttpSession", "HttpSessionRegistry"]
 

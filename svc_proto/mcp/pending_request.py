@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import GeneratorType
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
+from svc_proto.agent.tools.tool import Arguments
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Deferred, Flow, Task, sleep
-from svc_proto.mcp.server_features import ConfirmCallback, InputRequired, ProgressCallback, Result
+from svc_proto.mcp.server_features import (
+    ConfirmCallback,
+    Handler,
+    InputRequired,
+    ProgressCallback,
+    RequestHandlers,
+    Result,
+)
 from svc_proto.mcp.subscriptions import ListenRequest
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import (
@@ -33,11 +42,6 @@ from svc_proto.schema.mcp_messages import (
     RpcRequest,
     progress_token_of,
 )
-
-if TYPE_CHECKING:
-    from svc_proto.agent.tools.tool import Arguments
-    from svc_proto.engine.core import Engine
-    from svc_proto.mcp.server_features import Handler, RequestHandlers
 
 __all__ = [
     "META",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from svc_proto.agent.tools.phone_actions import PhoneActions
 from svc_proto.agent.tools.phone_result import body_of, text_of
@@ -14,17 +14,15 @@ from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import SVC
 from svc_proto.basics.errors import ToolError
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.inbox import image_type
 from svc_proto.mcp.server_features import DirectTool, Prompt, ServerFeatures, ServerTool, ToolContent
 from svc_proto.mcp.subscriptions import Resource
 from svc_proto.schema.device_control import RouteEffect
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
+from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 from svc_proto.version import VERSION
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
-    from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 
 __all__ = ["READ_ROUTES", "poll_for_changes", "phone_features", "watch_by_polling"]
 

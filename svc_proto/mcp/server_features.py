@@ -20,6 +20,7 @@ from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Deferred, Flow, wait
 from svc_proto.engine.sync import Lock
 from svc_proto.mcp.subscriptions import ListenRequest, Resource
@@ -28,7 +29,6 @@ from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.schema.mcp_messages import NOT_FOUND
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.mcp.pending_request import PendingRequest
 
 __all__ = [

@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum, auto
 from functools import partial
-from typing import TYPE_CHECKING
 
+from svc_proto.agent.tools.tool import Arguments
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
 from svc_proto.machines.transitions import Table
@@ -33,7 +34,7 @@ from svc_proto.mcp.pending_request import (
     error_message,
     modern_context,
 )
-from svc_proto.mcp.server_features import Result
+from svc_proto.mcp.server_features import Handler, RequestHandlers, Result
 from svc_proto.mcp.subscriptions import Subscriptions
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import (
@@ -55,11 +56,6 @@ from svc_proto.schema.mcp_messages import (
     parse_mcp_message,
     request_id,
 )
-
-if TYPE_CHECKING:
-    from svc_proto.agent.tools.tool import Arguments
-    from svc_proto.engine.core import Engine
-    from svc_proto.mcp.server_features import Handler, RequestHandlers
 
 __all__ = ["MCP_SESSION_TABLE", "McpSession", "McpSessionState", "McpSessionTrigger"]
 

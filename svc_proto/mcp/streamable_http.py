@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Deferred, Flow
 from svc_proto.engine.message import JSON_ALONE, Request, Response, StreamedResponse, empty_response
 from svc_proto.mcp.event_store import EventStore, NotificationStore
@@ -37,7 +38,6 @@ from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.engine.body_streams import ResponseWriter
-    from svc_proto.engine.core import Engine
 
 __all__ = ["McpHttpServer"]
 

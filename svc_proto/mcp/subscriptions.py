@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Deferred, Flow
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.schema.mcp_messages import TOO_MANY
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["ListenRequest", "Resource", "Subscriptions"]
 

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from svc_proto.basics.metrics import MetricFamily, MetricKind
 from svc_proto.commands import WriteConfig
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_json_state
 from svc_proto.engine.flow import Flow, Task, run_operation
 from svc_proto.engine.sync import Condition
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["HEALTH_FILE", "HealthCheckRun", "HealthMonitor"]
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.metrics import MetricFamily, counter, gauge
 from svc_proto.commands import Compute, Query
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import JsonResponse, Request, Response, json_response
 from svc_proto.engine.request_origin import is_local
@@ -30,7 +31,6 @@ from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.engine.admission import AdmissionControl
-    from svc_proto.engine.core import Engine
     from svc_proto.schema.common_types import LivenessJson, ReadinessJson
 
 __all__ = ["OPENMETRICS", "MonitoringRoutes"]

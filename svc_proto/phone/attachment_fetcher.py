@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from attrs import define
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Task
 from svc_proto.engine.http_client import HttpResult, buffered
 from svc_proto.facts import FailureKind
@@ -19,9 +19,6 @@ from svc_proto.phone.attachment import Attachment, MediaCache, find_markers
 from svc_proto.phone.preferences import Preferences
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["AttachmentFetcher"]
 

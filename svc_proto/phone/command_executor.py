@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply, PhoneCommand, UploadReply
 from svc_proto.phone.safety.confirmation import AwaitingConfirmation
@@ -30,7 +31,6 @@ from svc_proto.service_clients.service_client import ServiceCallError, ServiceFa
 from svc_proto.wire.multipart import Part
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.phone.safety.gate import SafetyGate
 
 __all__ = ["CommandExecutor"]

@@ -8,7 +8,6 @@ a pause that doubles from 1 to 30 s, plus up to a quarter. A wrong password ends
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from attrs import field, frozen
@@ -16,10 +15,13 @@ from attrs import field, frozen
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.commands import Level, Notify, Ready
+from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.http_client import HttpResult, fetch, websocket_upgrade
 from svc_proto.engine.sync import Condition
 from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.facts import Accepted, Failure
 from svc_proto.phone.gateway_chat import GatewayChat
 from svc_proto.phone.keyboard_control import (
     KEYBOARD,
@@ -30,11 +32,6 @@ from svc_proto.phone.keyboard_control import (
     TextInput,
     UserInput,
 )
-
-if TYPE_CHECKING:
-    from svc_proto.engine.channel import Channel
-    from svc_proto.engine.core import Engine
-    from svc_proto.facts import Accepted, Failure
 
 __all__ = ["DashboardPhone", "DashboardPhoneConfig"]
 

@@ -20,10 +20,10 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from svc_proto.engine.core import Engine
 from svc_proto.machines.transitions import Table, step
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.schema.envelope import Envelope
     from svc_proto.schema.json_object import JsonObject
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
+from svc_proto.engine.core import Engine
 from svc_proto.phone.keyboard_control import (
     HELP,
     ConfirmationAnswer,
@@ -23,7 +24,6 @@ from svc_proto.phone.keyboard_control import (
 from svc_proto.phone.safety.settings import ConfirmationPolicy, Switch
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.phone.attachment_fetcher import AttachmentFetcher
     from svc_proto.phone.command_executor import CommandExecutor
     from svc_proto.phone.safety.gate import SafetyGate

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.pcm import wav_head
 from svc_proto.commands import Compute
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, run_operation, wait
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
@@ -24,9 +25,6 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.wire.limits import MAX_TEXT
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["PhoneVoiceClient"]
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Compute, Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.schema.relay_types import ProfileJson
 
 __all__ = ["RESCAN_INTERVAL", "load_profiles", "profile_entry"]

@@ -10,6 +10,7 @@ from attrs import evolve, field
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import boolean, integer, integer_text, invalid, text
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta, parse_meta
@@ -20,7 +21,6 @@ from svc_proto.service_clients.advertised_address import advertised_host, lan_ad
 from svc_proto.service_clients.local_api import local_api_key
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.schema.relay_types import InviteJson
 
 __all__ = ["MintRequest", "key_for", "mint_invite", "parse_mint"]

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused, ToolError
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
+from svc_proto.machines.bridge_commands import CommandOutcome
 from svc_proto.machines.inbox import NotificationBuffer
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.phone_registry import ASKS_ITS_USER, split_selector
@@ -27,10 +29,6 @@ from svc_proto.relay.ports import PhonesPort
 from svc_proto.relay.routes.device_control import CommandPort, send_command
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse, query_text
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
-    from svc_proto.machines.bridge_commands import CommandOutcome
 
 __all__ = ["LocalPhoneControl", "mcp_server"]
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import Failure
+
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
     from svc_proto.engine.request_origin import TrustedProxies
-    from svc_proto.facts import Failure
     from svc_proto.machines.bridge_commands import BridgeCommands
     from svc_proto.machines.inbox import NotificationBuffer
     from svc_proto.machines.paired_session import PairedSession

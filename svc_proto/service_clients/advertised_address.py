@@ -6,8 +6,8 @@ An invite names the host's best address, `lan_address`, in place of a bind addre
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import ensure_secret
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
@@ -15,9 +15,6 @@ from svc_proto.machines.pairing_payload import encode_payload, pairing_url, sign
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.service_clients.host_addresses import find_host_addresses
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = [
     "advertised_host",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from attrs import define
 
 from svc_proto.basics import strict_json
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.response_readers import SILENCE_TIMEOUT, EventReader, event_stream
@@ -16,9 +16,6 @@ from svc_proto.schema.json_object import JsonObject, as_object
 from svc_proto.service_clients.service_client import JSON, Fields, ServiceCallError, ServiceClient, ServiceFault
 from svc_proto.wire.sse import ServerSentEvent
 from svc_proto.wire.urls import encode_segment
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["ApiClient"]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.http_client import HttpResult, fetch
 from svc_proto.engine.sync import Condition
@@ -28,9 +29,6 @@ from svc_proto.machines.candidate_selection import (
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_url import DERIVED_PROBE, RelayUrl
 from svc_proto.wire.urls import parse_url
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["CandidateProber", "is_usable", "parse_candidate"]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-if TYPE_CHECKING:  # the help of a command needs none of it
-    from svc_proto.facts import Failure
+from svc_proto.facts import Failure
 
 __all__ = ["failure_reason", "model_server_name"]
 

@@ -9,17 +9,14 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import Compute
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.schema.json_object import JsonObject, as_array
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["AddressKind", "HostAddress", "HostAddresses", "find_host_addresses", "parse_addresses"]
 

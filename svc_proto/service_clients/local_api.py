@@ -7,19 +7,16 @@ configuration file (wire core 2.7, wire api 9).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from attrs import field
 
 from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_env_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject, as_array, as_identity
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["LocalApi", "find_local_api", "local_api_key", "with_key", "yaml_variables"]
 

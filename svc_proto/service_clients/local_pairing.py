@@ -6,18 +6,14 @@ and can revoke it. The agent requests only the grant that it needs, and has the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.entropy import new_uuid
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.schema.oauth import SCOPE_READ
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_connection import connect_relay
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["DEVICE_NAME", "pair_locally", "refusal_of"]
 

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum, auto
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from attrs import define
 
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.strict_json import JsonError
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.lenient_reader import LenientReader
 from svc_proto.facts import OperationId
@@ -48,9 +49,6 @@ from svc_proto.schema.mcp_server_messages import (
     read_server_messages,
 )
 from svc_proto.version import VERSION
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = [
     "MCP_CLIENT_TABLE",

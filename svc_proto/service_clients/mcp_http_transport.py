@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from attrs import evolve, field, frozen
 
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.response_readers import EVENT_STREAM, SILENCE_TIMEOUT, EventReader, event_stream
@@ -28,9 +29,6 @@ from svc_proto.service_clients.mcp_client import MAX_MESSAGE, McpError
 from svc_proto.service_clients.mcp_read_quota import ReadQuota
 from svc_proto.service_clients.service_client import JSON, Fields, ServiceCallError, ServiceClient, error_message_in
 from svc_proto.wire.urls import redirect_within_origin
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["McpHttpTransport", "HttpParameters"]
 

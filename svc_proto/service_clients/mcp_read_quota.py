@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
+from svc_proto.engine.core import Engine
 
 __all__ = ["ReadQuota"]
 

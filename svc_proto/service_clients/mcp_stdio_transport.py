@@ -6,24 +6,22 @@ not exit, it gets SIGTERM, and then SIGKILL. A server that fails, or runs while 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from attrs import field, frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.commands import SignalName
+from svc_proto.engine.channel import Channel
 from svc_proto.engine.child_process import ChildProcess, spawn
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.line_buffer import LineBuffer
 from svc_proto.schema.mcp_messages import RequestId
 from svc_proto.service_clients.mcp_client import MAX_MESSAGE, McpError
 from svc_proto.service_clients.mcp_read_quota import ReadQuota
-
-if TYPE_CHECKING:
-    from svc_proto.engine.channel import Channel
-    from svc_proto.engine.core import Engine
 
 __all__ = ["StdioParameters", "McpStdioTransport"]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import MISSING_FILE_KINDS, read_env_file
+from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay_config import RelayConfig, parse_pair_scope, parse_pair_ttl
 from svc_proto.settings import ConfigError, SettingsSource
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
 
 __all__ = ["add_default_terms", "default_terms", "read_pairing_defaults"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 from urllib.parse import urlencode
 
 from attrs import field
@@ -17,6 +17,7 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level, ReadConfig, WriteConfig
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.request_origin import is_loopback_name
@@ -28,9 +29,6 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair_locally, refusal_of
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["FILE", "PhoneResponse", "PhoneControl", "RelayPhoneControl", "query_text"]
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from attrs import define
 
 from svc_proto.basics.entropy import new_code
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 from svc_proto.wire.multipart import Part
 from svc_proto.wire.urls import encode_segment
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["RelayClient"]
 

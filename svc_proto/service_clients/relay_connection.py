@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from attrs import field, frozen
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.sanitize import is_printable_ascii
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure, FailureKind
@@ -26,9 +27,6 @@ from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = [
     "RELAY_CONNECTION_TABLE",

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from attrs import define, field
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.client_channel import ResponseMode
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, bearer_header, fetch, websocket_upgrade
 from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
@@ -24,9 +25,6 @@ from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, json_value
 from svc_proto.service_clients.local_secret import secret_headers
 from svc_proto.wire.multipart import Part, encode_multipart
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["JSON", "Fields", "ServiceClient", "ServiceCallError", "ServiceFault", "error_message_in"]
 

@@ -6,13 +6,9 @@ The socket is closed when the grant with which it was opened expires (spec "Gran
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from svc_proto.engine.websocket import WebSocketConnection
-from svc_proto.voice.session import POLICY
-
-if TYPE_CHECKING:
-    from svc_proto.voice.session import VoiceSession
+from svc_proto.voice.session import POLICY, VoiceSession
 
 __all__ = ["MAX_MESSAGE", "PING_INTERVAL", "VoiceConnection"]
 

@@ -10,16 +10,13 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from svc_proto.basics.pcm import resample, wav_head
 from svc_proto.basics.strict_json import encoder
 from svc_proto.commands import AppendFile, Level, SweepFolder
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["KEEP_DAYS", "WavRecorder", "EventLog", "GrowingFile", "in_order", "log_name", "delete_old_logs"]
 

@@ -13,20 +13,17 @@ A file that cannot be read or parsed counts as empty.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from svc_proto.basics.validate import optional, text
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.settings import SettingsScope
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["DEFAULT", "ConfigProfile", "find_profile", "profile_of", "profile_path"]
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_env_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice_config import KEY_VARIABLES, URL_VARIABLES, ProviderEndpoint
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["ProviderKeys", "ProviderCredentials"]
 

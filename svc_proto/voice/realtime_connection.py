@@ -13,10 +13,10 @@ Every failure is a `ProviderError`, without the key or a whole response in its t
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, fetch, websocket_upgrade
 from svc_proto.engine.lenient_reader import LenientReader
@@ -27,9 +27,6 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.provider_interface import AudioDelta, ProviderError, ProviderEvent
 from svc_proto.voice.providers.realtime_dialects import RealtimeDialect
 from svc_proto.voice.realtime.actions import ProviderAction
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["RealtimeConnection", "connect_realtime"]
 

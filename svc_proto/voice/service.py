@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.voice.principal import Principal
@@ -12,9 +11,6 @@ from svc_proto.voice.providers.provider_factory import ProviderFactory
 from svc_proto.voice.settings import SettingsT
 from svc_proto.voice.settings_store import SettingsSection, SettingsStore
 from svc_proto.voice_config import VoiceConfig
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["VoiceServices"]
 

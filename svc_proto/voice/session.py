@@ -29,6 +29,7 @@ from svc_proto.basics.entropy import secrets_equal, sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import SAMPLE_WIDTH, levels
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Condition
 from svc_proto.machines.voice_session import (
@@ -42,16 +43,13 @@ from svc_proto.machines.voice_session import (
 from svc_proto.schema.envelope import parse_message
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.event_log import KEEP_DAYS, EventLog, in_order, log_name
-from svc_proto.voice.provider_interface import ProviderError
-from svc_proto.voice.settings import RealtimeSettings
+from svc_proto.voice.provider_interface import AudioChunk, ProviderError, RenderResult
+from svc_proto.voice.settings import OutputSettings, RealtimeSettings
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.voice.connection import VoiceConnection
     from svc_proto.voice.principal import Principal
-    from svc_proto.voice.provider_interface import AudioChunk, RenderResult
     from svc_proto.voice.session_manager import VoiceSessionManager
-    from svc_proto.voice.settings import OutputSettings
 
 __all__ = ["MAX_DELTA", "POLICY", "VoiceMode", "VoiceSession", "error_message_of"]
 

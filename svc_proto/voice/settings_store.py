@@ -7,12 +7,13 @@ The relay's own settings come from the environment, then its file, then defaults
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_yaml, update_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock
@@ -35,9 +36,6 @@ from svc_proto.voice.settings import (
     usable_values,
 )
 from svc_proto.voice_config import VoiceConfig
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["OUTPUT_SECTION", "REALTIME_SECTION", "SettingsSection", "SettingsStore", "checked_change", "merge_settings"]
 __all__ += ["resolve_settings", "profile_values", "split_shared_values"]

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from attrs import asdict, frozen
 
+from svc_proto.basics.brand import Brand
 from svc_proto.voice.agent.agent_session_manager import AgentSessionManager
 from svc_proto.voice.provider_interface import ProviderInfo
+from svc_proto.voice.provider_keys import ProviderKeys
 from svc_proto.voice.provider_options import ProviderCatalog, check_choice, provider_object
 from svc_proto.voice.provider_registry import LOCAL, PROVIDERS
 from svc_proto.voice.realtime.function_calls import tool_surface
@@ -26,9 +28,7 @@ from svc_proto.voice_config import (
 )
 
 if TYPE_CHECKING:
-    from svc_proto.basics.brand import Brand
     from svc_proto.schema import voice_types as types
-    from svc_proto.voice.provider_keys import ProviderKeys
 
 __all__ = [
     "AGENT_VIEW",

@@ -7,7 +7,6 @@ screen, or the act is refused.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
 from svc_proto.agent.tools.phone_result import body_of
 from svc_proto.agent.tools.phone_screen import (
@@ -23,9 +22,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.sync import gather
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.screen_node import ScreenNode
-
-if TYPE_CHECKING:
-    from svc_proto.service_clients.phone_control import PhoneControl
+from svc_proto.service_clients.phone_control import PhoneControl
 
 __all__ = ["SETTLE_LIMIT", "PhoneLooks"]
 

@@ -7,20 +7,16 @@ but a slot polls for free ones: at random intervals if turns wait at other nodes
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
 
 from svc_proto.api.cluster.local_session_ownership import OwnershipPort
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import RENEW_INTERVAL, TAKEOVER_DELAY
-from svc_proto.cluster.node import RETRY, cluster_unavailable_error
+from svc_proto.cluster.node import RETRY, Node, cluster_unavailable_error
 from svc_proto.cluster.semaphore import DistributedSemaphore
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure
 from svc_proto.machines.run_scheduler import MAX_QUEUED, too_many_requests
-
-if TYPE_CHECKING:
-    from svc_proto.cluster.node import Node
 
 __all__ = ["MAX_POLL_INTERVAL", "ClusterRunSlots"]
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 import binascii
 from codecs import getincrementaldecoder
 from hashlib import sha256
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from attrs import frozen
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import spool_file
+from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.schema.gateway_rpc import NOT_SUPPORTED
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
 
 __all__ = [
     "MAX_FILE",

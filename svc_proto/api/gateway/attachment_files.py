@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from svc_proto.api.errors import store_unavailable
 from svc_proto.commands import DeleteBlob, SweepFolder
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.live_session import PromptAttachment
-    from svc_proto.engine.core import Engine
 
 __all__ = ["SPOOL", "delete_files", "load_parts", "sweep_files"]
 

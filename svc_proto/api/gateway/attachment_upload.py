@@ -9,21 +9,18 @@ from __future__ import annotations
 import binascii
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
 from svc_proto.api.gateway.attachment_content import NO_BASE64, NO_DISK, TextReader, too_large
 from svc_proto.commands import CreateBlob, DeleteBlob, DiscardBlob, FinishBlob, WriteBlob
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure
 from svc_proto.schema.gateway_rpc import NOT_SUPPORTED, RpcCall
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["AttachmentUpload", "UploadCall", "UploadSpace"]
 

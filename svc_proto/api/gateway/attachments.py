@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from svc_proto.api.gateway.attachment_content import MAX_FILE, AttachmentContent, ContentParts, decode_base64, too_large
 from svc_proto.api.gateway.attachment_files import delete_files
 from svc_proto.api.gateway.attachment_upload import MAX_HEAD, NO_URL, UploadCall
-from svc_proto.api.gateway.live_session import PromptAttachment
+from svc_proto.api.gateway.live_session import LiveGateway, LiveSession, PromptAttachment
 from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Semaphore
@@ -24,7 +24,6 @@ from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 
 __all__ = ["methods"]
 

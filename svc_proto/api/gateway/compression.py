@@ -8,9 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.interface import NO_EXTRA, ApprovalRequested, TextDelta, TextRetracted, Turn
+from svc_proto.agent.interface import (
+    NO_EXTRA,
+    ApprovalRequested,
+    ModelEndpoint,
+    StoredPicture,
+    TextDelta,
+    TextRetracted,
+    ToolCall,
+    Turn,
+    TurnEvent,
+)
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import AddMessages, ListMessages, TruncateMessages
+from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 from svc_proto.api.gateway.prompts import MAX_ROWS, QUEUE_FULL, finish_turn
 from svc_proto.api.gateway.settings import chosen_model
 from svc_proto.api.runs.history import build_history
@@ -19,9 +30,7 @@ from svc_proto.schema.gateway_rpc import UPSTREAM, RpcCall
 from svc_proto.schema.json_rpc import RpcError
 
 if TYPE_CHECKING:
-    from svc_proto.agent.interface import ModelEndpoint, StoredPicture, ToolCall, TurnEvent
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 
 __all__ = ["compress", "methods"]
 

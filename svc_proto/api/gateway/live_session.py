@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import define, frozen
 
+from svc_proto.agent.interface import Agent
+from svc_proto.api.change_ledger import ChangeLedger
+from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.gateway.turn import LiveTurn
 from svc_proto.api.ports import ManagementPort
+from svc_proto.api.runs.run import Run
 from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.basics import strict_json
-from svc_proto.schema.gateway_rpc import event_line
+from svc_proto.basics.timers import Timer
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request
+from svc_proto.schema.gateway_rpc import RpcCall, event_line
 
 if TYPE_CHECKING:
-    from svc_proto.agent.interface import Agent
-    from svc_proto.api.change_ledger import ChangeLedger
-    from svc_proto.api.chat.records import ChatSession
     from svc_proto.api.gateway.connection import GatewayConnection
-    from svc_proto.api.runs.run import Run
-    from svc_proto.basics.timers import Timer
-    from svc_proto.engine.flow import Flow
-    from svc_proto.engine.message import Request
-    from svc_proto.schema.gateway_rpc import RpcCall
 
 __all__ = ["GatewayPort", "LiveGateway", "LiveSession", "PromptAttachment", "QueuedPrompt"]
 

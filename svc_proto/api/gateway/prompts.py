@@ -24,7 +24,6 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
-    from svc_proto.api.errors import check_not_stopping
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
 from svc_proto.api.gateway.live_session import LiveGateway
 

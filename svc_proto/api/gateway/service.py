@@ -6,7 +6,6 @@ A live session has the id of its stored chat session, and continues when its cli
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
 
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import GetChat
@@ -16,14 +15,12 @@ from svc_proto.api.gateway.attachment_files import delete_files, sweep_files
 from svc_proto.api.gateway.attachment_upload import AttachmentUpload, UploadCall, UploadSpace
 from svc_proto.api.gateway.connection import GatewayConnection, Method
 from svc_proto.api.gateway.live_session import GatewayPort, LiveSession
+from svc_proto.api.runs.run import Run
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.schema.gateway_rpc import INTERNAL, NO_SESSION, RpcCall
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
-
-if TYPE_CHECKING:
-    from svc_proto.api.runs.run import Run
 
 __all__ = ["ApiGateway"]
 

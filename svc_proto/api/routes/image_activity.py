@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.agent.tools.phone_tools import PICTURE_TOOLS
 from svc_proto.api.access import ApiAccess
+from svc_proto.api.chat.records import Message
 from svc_proto.api.chat.store_requests import ListMessages
 from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.errors import invalid_request, not_found, session_not_found
@@ -21,7 +22,6 @@ from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject, content_text
 
 if TYPE_CHECKING:
-    from svc_proto.api.chat.records import Message
     from svc_proto.openapi import profile_operations as types
 
 __all__ = ["routes"]

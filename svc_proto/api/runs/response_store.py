@@ -10,6 +10,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import text
 from svc_proto.commands import Level, WriteConfig
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Lock
@@ -17,7 +18,6 @@ from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
     from svc_proto.api.openapi.run_types import ResponseJson
-    from svc_proto.engine.core import Engine
 
 __all__ = ["FILE", "MAX_STORED", "MAX_TEXT", "ResponseStore"]
 

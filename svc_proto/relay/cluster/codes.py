@@ -8,7 +8,7 @@ keys. The metadata in Redis is signed, so that only a node can create a code.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from attrs import evolve
 
@@ -16,7 +16,8 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.cluster.node import cluster_unavailable_error
+from svc_proto.cluster.node import Node, cluster_unavailable_error
+from svc_proto.cluster.redis_client import Reply
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
@@ -29,10 +30,6 @@ from svc_proto.machines.pairing_codes import (
     parse_meta,
 )
 from svc_proto.schema.json_object import JsonObject
-
-if TYPE_CHECKING:
-    from svc_proto.cluster.node import Node
-    from svc_proto.cluster.redis_client import Reply
 
 __all__ = ["ClusterCodes"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
-from svc_proto.cluster.node import RETRY
+from svc_proto.cluster.node import RETRY, Node
 from svc_proto.commands import Level, Query, StoreRequest
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, run_operation, sleep
@@ -24,10 +24,6 @@ from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.schema.json_object import as_text
 from svc_proto.store_requests import SESSIONS_PAGE, DeleteSession, LoadSessionChanges, LoadSessionRevision, LoadSessions
-
-if TYPE_CHECKING:
-    from svc_proto.cluster.node import Node
-    from svc_proto.engine.core import Engine
 
 __all__ = ["CATCH_UP_TIMEOUT", "UNKNOWN", "ClusterSessions", "load_revision"]
 

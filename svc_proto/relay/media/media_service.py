@@ -14,6 +14,7 @@ from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import Compute, Level, OpenedFile, OpenFile, ReadFile, ReleaseFile, SweepFolder
 from svc_proto.engine.body_streams import FilePart
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.responses import http_date
@@ -28,7 +29,6 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag, requested_range
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.schema.relay_types import MediaEntryJson
 
 __all__ = ["MIB", "MediaService", "base64_bytes", "content_type_field", "display_name"]

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, OpenedFile, ReadFile
 from svc_proto.engine.body_streams import CHUNK_SIZE, ResponseWriter
 from svc_proto.engine.client_channel import ResponseMode
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.http_client import HttpResult, UploadBody, fetch
 from svc_proto.engine.response_readers import BodyReader, streamed
 from svc_proto.facts import Failure
 from svc_proto.settings import S3Bucket
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["ObjectStore"]
 

@@ -18,17 +18,15 @@ Refusals: 400 for an invalid body, 413 for a file that is too long, 500 for a di
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.commands import CreateBlob, DiscardBlob, FinishBlob, WriteBlob
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData, PartEnd
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["IncomingFile", "multipart_content_type", "receive_part"]
 

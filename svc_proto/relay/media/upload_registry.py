@@ -15,12 +15,12 @@ from attrs import define
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import DeleteBlob
+from svc_proto.engine.core import Engine
 from svc_proto.machines.media_registry import MediaEntry, MediaRegistry, base_name
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import S3Bucket
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.relay.media.object_store import ObjectStore
     from svc_proto.relay_config import RelayConfig
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from svc_proto.basics.entropy import secrets_equal, sha256_hex
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.timers import Timer
 from svc_proto.basics.validate import boolean, choice, invalid, optional, seconds, text
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
@@ -51,7 +52,6 @@ from svc_proto.schema.oauth import (
 from svc_proto.wire.urls import parse_query_list
 
 if TYPE_CHECKING:
-    from svc_proto.basics.timers import Timer
     from svc_proto.schema import oauth_types as types
 
 __all__ = ["AuthorizationServer"]

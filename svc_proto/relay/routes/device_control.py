@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Deferred, Flow, wait
 from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, too_large_refusal
 from svc_proto.engine.router import Route
@@ -24,9 +25,6 @@ from svc_proto.relay.cluster.local_coordinator import PhoneRoute
 from svc_proto.relay.ports import RelayPort
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL, check_arguments
 from svc_proto.schema.json_object import json_object
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["routes", "send_command"]
 

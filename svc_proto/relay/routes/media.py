@@ -14,11 +14,13 @@ from svc_proto.basics.content_types import content_type_of
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse, json_response, parse_json
 from svc_proto.engine.router import HandlerResult, Route
 from svc_proto.facts import Failure
 from svc_proto.machines.media_registry import MediaEntry
+from svc_proto.machines.paired_session import PairedSession
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.media.media_service import (
     MIB,
@@ -35,8 +37,6 @@ from svc_proto.wire.multipart import PartBegin
 from svc_proto.wire.urls import parse_query_path
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
-    from svc_proto.machines.paired_session import PairedSession
     from svc_proto.schema.relay_types import MediaEntriesJson, MediaRegisteredJson, MediaTokenJson
 
 __all__ = ["JSON_LIMIT", "routes"]

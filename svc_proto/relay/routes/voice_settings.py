@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attrs import evolve, frozen
 
+from svc_proto.basics.brand import Brand
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import JsonResponse, Request, json_response
@@ -36,7 +37,6 @@ from svc_proto.voice.settings_views import (
 )
 
 if TYPE_CHECKING:
-    from svc_proto.basics.brand import Brand
     from svc_proto.schema import voice_types as types
 
 __all__ = ["routes"]

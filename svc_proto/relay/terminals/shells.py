@@ -5,21 +5,17 @@ tmux has a socket of its own for each service home, and a configuration of its o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.commands import Compute, Level, TerminalSize, WriteFile
 from svc_proto.engine.child_process import INHERITED, run_command
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import shield
 from svc_proto.facts import Failure
 from svc_proto.machines.terminal import replay_text, tmux_name
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import as_text
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["ShellLauncher"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
@@ -18,14 +18,12 @@ from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.line_buffer import MAX_LINE, LineBuffer
+from svc_proto.machines.paired_session import PairedSession
 from svc_proto.relay.access import withheld_from
 from svc_proto.relay.terminals.terminal_channel import TerminalClient, TerminalPort
 from svc_proto.relay_config import WEBAPI_URL
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
-
-if TYPE_CHECKING:
-    from svc_proto.machines.paired_session import PairedSession
 
 __all__ = ["TuiChannelHandler", "TuiClient", "TuiPort"]
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Protocol
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import bearer_header as bearer_fields
 from svc_proto.engine.http_client import fetch
@@ -41,7 +42,6 @@ from svc_proto.voice.settings_store import OUTPUT_SECTION, REALTIME_SECTION
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.machines.pairing_api_keys import PairingApiKeys
 
 __all__ = ["CACHE_SECONDS", "MAX_CACHED", "MAX_PROBES", "SOCKETS", "ApiBearerVerifier", "VoiceAuthorizer"]

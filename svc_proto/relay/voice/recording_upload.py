@@ -6,18 +6,14 @@ content type of the part decides if the bytes are of no known format of `MEDIA_T
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.content_types import SNIFFED, detect_format
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.relay.media.upload_body import IncomingFile, multipart_content_type, receive_part
 from svc_proto.voice.provider_interface import Recording
 from svc_proto.wire.multipart import PartBegin
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["MAX_UPLOAD", "MULTIPART_EXTRA", "receive_recording", "suffix_of"]
 

@@ -30,13 +30,13 @@ from svc_proto.machines.paired_session import PairedSession, parse_device, recog
 from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta, merge_terms, parse_requested_terms
 from svc_proto.machines.transitions import Table, step
 from svc_proto.relay.ports import PairedSessionsPort
+from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
+from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
 from svc_proto.relay.websocket.deviating_messages import read_deviating_message
 from svc_proto.relay.websocket.message_dispatch import DispatchPort, dispatch
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 
 if TYPE_CHECKING:
-    from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
-    from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
     from svc_proto.schema.relay_types import ProfileJson
 
 __all__ = ["AUTH_TIMEOUT", "CLIENT_TABLE", "ClientConnection", "ClientState", "ClientTrigger"]

@@ -8,15 +8,12 @@ all other channels such a message is ignored.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from svc_proto.basics.strict_json import JsonError
+from svc_proto.engine.core import Engine
 from svc_proto.engine.lenient_reader import LenientReader
 from svc_proto.schema.envelope import Envelope, to_envelope
 from svc_proto.schema.json_object import JsonObject, as_object
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["read_deviating_message"]
 

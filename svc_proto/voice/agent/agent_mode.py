@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.moment import Moment
 from svc_proto.basics.pcm import wav_head, whole_samples
 from svc_proto.basics.validate import integer, optional, text
 from svc_proto.commands import DeleteBlob
@@ -34,7 +35,6 @@ from svc_proto.voice.speak_request import parse_audio, parse_text
 from svc_proto.voice.speech_text import clean_for_speech
 
 if TYPE_CHECKING:
-    from svc_proto.basics.moment import Moment
     from svc_proto.voice.service import VoiceServices
 
 __all__ = ["AgentMode", "AgentSetup", "RenderedMode", "interface_of", "transcribe"]

@@ -9,11 +9,11 @@ A cancelled reader does not stop the run on the server; `stop` does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field
 
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.response_readers import SILENCE_TIMEOUT
 from svc_proto.machines.confirmations import Confirmation
@@ -31,9 +31,6 @@ from svc_proto.voice.realtime.run_events import (
     VoiceRunEvent,
 )
 from svc_proto.wire.sse import ServerSentEvent
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["ApiRun", "map_run_event", "fetch_history", "spoken_error", "stop_run"]
 

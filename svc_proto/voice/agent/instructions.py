@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
@@ -17,7 +18,6 @@ from svc_proto.schema.json_object import JsonObject, content_text
 from svc_proto.voice.profiles import find_profile
 
 if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
     from svc_proto.voice.service import VoiceServices
 
 __all__ = [

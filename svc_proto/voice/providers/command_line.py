@@ -13,20 +13,17 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from svc_proto.commands import DeleteBlob
 from svc_proto.engine.child_process import run_command
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file, spool_file
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.provider_interface import ProviderError, Recording, SpeechFile, SpeechRequest
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["MAX_SOUND", "MAX_WORDS", "RUN_TIMEOUT", "CommandLineProvider", "CommandTemplate"]
 

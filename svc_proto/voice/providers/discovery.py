@@ -6,11 +6,11 @@ Of a list in another form than documented, the valid part is used; entries witho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from attrs import field, frozen
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import fetch
 from svc_proto.facts import Failure
@@ -19,9 +19,6 @@ from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice.provider_keys import ProviderCredentials
 from svc_proto.voice.providers.errors import response_error
 from svc_proto.voice.providers.http_apis import SPEECH_APIS
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["DiscoveryResult", "ProviderVoice", "discover_elevenlabs", "discover_xai"]
 

@@ -7,13 +7,14 @@ vendors and are defined here.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from attrs import evolve
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.resampler import Resampler
 from svc_proto.engine.client_channel import ResponseMode
+from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, fetch
@@ -33,9 +34,6 @@ from svc_proto.voice.provider_keys import ProviderCredentials
 from svc_proto.voice.providers.errors import response_error, truncated_error
 from svc_proto.voice.providers.http_apis import RATE, SpeechApi
 from svc_proto.wire.multipart import Part, encode_multipart
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["HttpSpeechProvider"]
 

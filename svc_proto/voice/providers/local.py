@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -17,6 +16,7 @@ from svc_proto.basics.pcm import wav_head
 from svc_proto.basics.resampler import Resampler
 from svc_proto.commands import Compute
 from svc_proto.engine.child_process import ChildProcess, CommandResult, run_command, spawn
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Condition, Semaphore
 from svc_proto.facts import Failure, FailureKind
@@ -32,9 +32,6 @@ from svc_proto.voice.provider_interface import (
 )
 from svc_proto.voice.providers.http_apis import clamped_number_option, options_text
 from svc_proto.voice.providers.wav_stream import NotWavError, WavStream
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["INSTALL", "MAX_LISTENERS", "MAX_WAITING", "MODEL", "LocalSpeechPrograms", "LocalProvider"]
 

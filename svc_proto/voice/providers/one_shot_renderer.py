@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.provider_interface import (
     AudioChunk,
@@ -23,9 +23,6 @@ from svc_proto.voice.providers.http_apis import instructions_of
 from svc_proto.voice.providers.realtime_dialects import RealtimeDialect
 from svc_proto.voice.realtime.actions import Respond, SendUserText
 from svc_proto.voice.realtime_connection import connect_realtime
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["OneShotRenderer"]
 

@@ -9,10 +9,11 @@ Both spellings of the wire are accepted: `openai` and `openai_tts`, `grok` and `
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.provider_interface import ProviderError, RealtimeOptions, Renderer
+from svc_proto.voice.provider_keys import ProviderKeys
 from svc_proto.voice.provider_registry import LOCAL, canonical_id
 from svc_proto.voice.providers.discovery import DiscoveryResult, discover_elevenlabs, discover_xai
 from svc_proto.voice.providers.http_apis import SPEECH_APIS
@@ -22,10 +23,6 @@ from svc_proto.voice.providers.one_shot_renderer import OneShotRenderer
 from svc_proto.voice.providers.realtime_dialects import OpenAiDialect, RealtimeDialect, XaiDialect
 from svc_proto.voice.providers.stub import StubRenderer
 from svc_proto.voice_config import ELEVENLABS_ENDPOINT, OPENAI_REALTIME_ENDPOINT, XAI_ENDPOINT, XAI_REALTIME_ENDPOINT
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
-    from svc_proto.voice.provider_keys import ProviderKeys
 
 __all__ = ["ProviderFactory"]
 

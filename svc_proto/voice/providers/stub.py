@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Iterator
 from functools import lru_cache
 from math import gcd, pi, sin
-from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.provider_interface import AudioChunk, AudioSink, ProviderError, RenderResult, SpeechRequest
 from svc_proto.voice.settings import MAX_RATE, MIN_RATE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["MODEL", "VOICE", "StubRenderer", "tone"]
 
