@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import frozen
 
 from clients.phone.emulator.device import EmulatedDevice
-from tests.conformance.task_steps import SeenScreen, Step
-
-__all__ = ["Goal", "Task", "both", "count_is", "drawn", "said", "sent", "shows", "switch_is", "tasks_of", "text_is"]
+from tests.conformance.task_steps import SeenScreen, Step, open_app, tap
 
 Goal: TypeAlias = Callable[[EmulatedDevice, str], bool]  # of the phone and the answer
+TaskRow: TypeAlias = tuple[str, Sequence[Step], Goal]
 
 
 @frozen(kw_only=True)
@@ -81,6 +80,11 @@ def drawn(*line: int) -> Goal:
     return lambda device, answer: any(each.kind == "drag" and each.points == points for each in device.gestures)
 
 
-def tasks_of(shape: str, rows: Iterable[tuple[str, Sequence[Step], Goal]], answer: str = "Done.") -> Iterator[Task]:
+def row(prompt: str, goal: Goal, package: str, *steps: Step | str) -> TaskRow:
+    """Return the row of a task: its prompt, the steps in an app, of which a text stands for a tap, and its goal."""
+    return prompt, [open_app(package), *(tap(step) if isinstance(step, str) else step for step in steps)], goal
+
+
+def tasks_of(shape: str, *rows: TaskRow, answer: str = "Done.") -> Iterator[Task]:
     for prompt, steps, goal in rows:
         yield Task(name="", shape=shape, prompt=prompt, steps=steps, goal=goal, answer=answer)

@@ -14,23 +14,6 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-__all__ = [
-    "Act",
-    "SeenScreen",
-    "Step",
-    "bar",
-    "call",
-    "drag",
-    "hold",
-    "key",
-    "look",
-    "more",
-    "open_app",
-    "scroll",
-    "tap",
-    "type_text",
-]
-
 HEAD = re.compile(r"^screen (\d+) (\S+) ", re.MULTILINE)
 Act: TypeAlias = tuple[str, Mapping[str, Any]]
 LOOK: Act = ("phone_screen", {})
@@ -144,10 +127,8 @@ def bar(text: str, percent: int) -> Step:
 
 
 def scroll(until: str) -> Step:
-    """Return a step that scrolls down until a text is shown."""
     return call("phone_scroll", direction="down", until=until)
 
 
 def drag(*points: int) -> Step:
-    """Return a step that drags between two points."""
     return call("phone_drag", **dict(zip(("start_x", "start_y", "end_x", "end_y"), points, strict=True)))
