@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -12,8 +13,6 @@ from attrs import frozen
 
 from tests.conformance.doctor_host import MODEL, NAME, DoctorHost, HostSetup, settings_with
 from tests.runtimes.certificates import make_certificate
-
-__all__ = ["FAULTS", "HTTPS", "PROXIED", "PlantedFault", "nginx"]
 
 DAY = 86_400.0  # s
 HTTPS = f"https://{NAME}/"
@@ -55,11 +54,9 @@ UNTRUSTED = HostSetup(
     commands=(reach_by_name(),),
     settings={name: text for name, text in BEHIND.items() if name != "RELAY_TRUST_PROXY_HEADERS"},
 )
-WEAK = HostSetup(
-    settings=settings_with(
-        API_SERVER_KEY="aaaaaaaaaaaaaaaaaaaaaaaa", SVC_DASHBOARD_HOST="0.0.0.0", SVC_DASHBOARD_PASSWORD="aaaaaaaa"
-    )
-)
+SAME = {"API_SERVER_KEY": "a" * 24, "SVC_DASHBOARD_PASSWORD": "a" * 8}
+WEAK = HostSetup(settings=settings_with(SVC_DASHBOARD_HOST="0.0.0.0", **SAME))
+PLAIN = settings_with(SVC_PUBLIC_URL=f"http://{NAME}:8767", RELAY_LOCAL_TRUST="secret")
 PARTS = HostSetup(servers=("servers.relay", "servers.api"), settings=settings_with(API_SERVER_HOST="0.0.0.0"))
 
 
@@ -68,10 +65,10 @@ class PlantedFault:
     """A fault: how it is planted and removed, and the codes that must be reported, all of them and no others."""
 
     name: str
-    codes: tuple[str, ...]
-    setup: HostSetup = LAN
+    codes: str  # separated by blanks
     inject: Callable[[DoctorHost], object] = lambda host: None
     undo: Callable[[DoctorHost], object] = lambda host: None
+    setup: HostSetup = LAN
 
 
 def nginx(host: DoctorHost, *, upgrade: str = UPGRADE, name: str = NAME) -> None:
@@ -96,6 +93,10 @@ def _set(**changes: str | None) -> Callable[[DoctorHost], None]:
         host.write_settings({name: value for name, value in settings.items() if value is not None})
 
     return inject
+
+
+def _model(name: str, **changes: str | None) -> Callable[[DoctorHost], None]:
+    return _set(SVC_MODEL_BASE_URL=MODEL.format(name), **changes)
 
 
 def _certificate(days: float, *, other_key: bool = False) -> Callable[[DoctorHost], None]:
@@ -128,12 +129,26 @@ def _remove(name: str) -> Callable[[DoctorHost], None]:
     return lambda host: (host.home / name).unlink()
 
 
+def _shell(command: str) -> Callable[[DoctorHost], object]:
+    return lambda host: host.shell(command)
+
+
+def _set_up(**settings: str) -> HostSetup:
+    return HostSetup(settings=settings_with(**settings))
+
+
+def _small_disk(size: str) -> HostSetup:
+    return HostSetup(commands=(f"mount -t tmpfs -o size={size},mode=700 none $FOLDER/svc",))
+
+
 def _other_version(host: DoctorHost) -> None:
     path = host.home / "run" / "api.json"
     (host.folder / "api.json").write_bytes(path.read_bytes())
-    path.write_text(
-        path.read_text().replace('"version": "1.', '"version": "0.').replace('"version":"1.', '"version":"0.')
-    )
+    path.write_text(re.sub(r'"version": ?"1\.', '"version": "0.', path.read_text()))
+
+
+def _own_version(host: DoctorHost) -> None:
+    (host.home / "run/api.json").write_bytes((host.folder / "api.json").read_bytes())
 
 
 def _phone(*options: str, ttl: str = "7d") -> Callable[[DoctorHost], None]:
@@ -155,125 +170,92 @@ def _end_phones(host: DoctorHost) -> None:
 
 
 FAULTS: tuple[PlantedFault, ...] = (
-    PlantedFault("a model without an address", ("model_url_missing",), LAN, _set(SVC_MODEL_BASE_URL=None)),
-    PlantedFault("a dead model", ("model_unreachable",), LAN, _set(SVC_MODEL_BASE_URL="http://127.0.0.1:9/v1")),
-    PlantedFault(
-        "a model that needs a key", ("model_key_refused",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("locked"))
-    ),
-    PlantedFault("a broken model server", ("model_odd_answer",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("odd"))),
-    PlantedFault(
-        "a model server of two, no name",
-        ("model_name_missing",),
-        LAN,
-        _set(SVC_MODEL_BASE_URL=MODEL.format("two"), SVC_MODEL=None),
-    ),
-    PlantedFault("a misspelt model", ("model_name_unknown",), LAN, _set(SVC_MODEL="lama3.2")),
-    PlantedFault(
-        "a model without tools", ("model_without_tools",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("no-tools"))
-    ),
-    PlantedFault("a small context", ("model_context_small",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("small"))),
-    PlantedFault("a context that is not there", ("model_context_false",), LAN, _set(SVC_MODEL_CONTEXT="200000")),
-    PlantedFault("a clock that differs", ("clock_off",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("late"))),
-    PlantedFault("a clock that went back", ("clock_behind",), LAN, _age("notes", -1.0), _remove("notes")),
-    PlantedFault("other names", ("brand_differs",), LAN, _set(SVC_BRAND="hermes")),
-    PlantedFault(
-        "a broken .env", ("env_unreadable",), LAN, lambda host: host.write_settings(host.setup.settings, "A='\n")
-    ),
-    PlantedFault("a misspelt variable", ("env_unknown",), LAN, _set(RELAY_HSOT="0.0.0.0")),
+    PlantedFault("a model without an address", "model_url_missing", _set(SVC_MODEL_BASE_URL=None)),
+    PlantedFault("a dead model", "model_unreachable", _set(SVC_MODEL_BASE_URL="http://127.0.0.1:9/v1")),
+    PlantedFault("a model that needs a key", "model_key_refused", _model("locked")),
+    PlantedFault("a broken model server", "model_odd_answer", _model("odd")),
+    PlantedFault("a model server of two, no name", "model_name_missing", _model("two", SVC_MODEL=None)),
+    PlantedFault("a misspelt model", "model_name_unknown", _set(SVC_MODEL="lama3.2")),
+    PlantedFault("a model without tools", "model_without_tools", _model("no-tools")),
+    PlantedFault("a small context", "model_context_small", _model("small")),
+    PlantedFault("a context that is not there", "model_context_false", _set(SVC_MODEL_CONTEXT="200000")),
+    PlantedFault("a clock that differs", "clock_off", _model("late")),
+    PlantedFault("a clock that went back", "clock_behind", _age("notes", -1.0), _remove("notes")),
+    PlantedFault("other names", "brand_differs", _set(SVC_BRAND="hermes")),
+    PlantedFault("a broken .env", "env_unreadable", lambda host: host.write_settings(host.setup.settings, "A='\n")),
+    PlantedFault("a misspelt variable", "env_unknown", _set(RELAY_HSOT="0.0.0.0")),
     PlantedFault(
         "a wrong config.yaml",
-        ("config_wrong",),
-        LAN,
+        "config_wrong",
         lambda host: (host.home / "config.yaml").write_text("tts: 5\n"),
         _remove("config.yaml"),
     ),
-    PlantedFault("a shell that is not there", ("path_missing",), LAN, _set(RELAY_TERMINAL_SHELL="/nope/sh")),
+    PlantedFault("a shell that is not there", "path_missing", _set(RELAY_TERMINAL_SHELL="/nope/sh")),
     PlantedFault(
         "secrets for all users",
-        ("home_readable",),
-        LAN,
-        lambda host: host.shell("chmod 755 $FOLDER/svc; chmod 644 $FOLDER/svc/.env"),
-        lambda host: host.shell("chmod 700 $FOLDER/svc"),
+        "home_readable",
+        _shell("chmod 755 $FOLDER/svc; chmod 644 $FOLDER/svc/.env"),
+        _shell("chmod 700 $FOLDER/svc"),
     ),
-    PlantedFault("no backup for 40 days", ("backup_missing",), LAN, _age("notes", 40.0), _remove("notes")),
-    PlantedFault(
-        "a backup of 40 days", ("backup_old",), LAN, _age("run/last-backup", 40.0), _remove("run/last-backup")
-    ),
-    PlantedFault("an expired certificate", ("certificate_expired",), LAN, _certificate(-2.0)),
-    PlantedFault("a certificate that expires", ("certificate_expires",), LAN, _certificate(5.0)),
-    PlantedFault("the key of another certificate", ("certificate_unusable",), LAN, _certificate(20.0, other_key=True)),
-    PlantedFault(
-        "another version runs",
-        ("version_differs",),
-        LAN,
-        _other_version,
-        lambda host: (host.home / "run/api.json").write_bytes((host.folder / "api.json").read_bytes()),
-    ),
+    PlantedFault("no backup for 40 days", "backup_missing", _age("notes", 40.0), _remove("notes")),
+    PlantedFault("a backup of 40 days", "backup_old", _age("run/last-backup", 40.0), _remove("run/last-backup")),
+    PlantedFault("an expired certificate", "certificate_expired", _certificate(-2.0)),
+    PlantedFault("a certificate that expires", "certificate_expires", _certificate(5.0)),
+    PlantedFault("the key of another certificate", "certificate_unusable", _certificate(20.0, other_key=True)),
+    PlantedFault("another version runs", "version_differs", _other_version, _own_version),
     PlantedFault(
         "a home that became read-only",
-        ("home_not_writable",),
-        LAN,
-        lambda host: host.shell("mount --bind $FOLDER/svc $FOLDER/svc; mount -o remount,bind,ro $FOLDER/svc"),
-        lambda host: host.shell("umount $FOLDER/svc"),
+        "home_not_writable",
+        _shell("mount --bind $FOLDER/svc $FOLDER/svc; mount -o remount,bind,ro $FOLDER/svc"),
+        _shell("umount $FOLDER/svc"),
     ),
-    PlantedFault(
-        "an address without a server", ("public_unreachable",), LAN, _set(SVC_PUBLIC_URL="https://192.0.2.99:1/")
-    ),
-    PlantedFault("a phone with the store's app", ("phone_store_build",), LAN, _phone("--store-build"), _end_phones),
-    PlantedFault("a session that ends", ("session_expires",), LAN, _phone(ttl="1d"), _end_phones),
-    PlantedFault("weak credentials", ("key_weak", "password_weak"), WEAK),
-    PlantedFault("no network", ("no_address",), HostSetup(interfaces=())),
-    PlantedFault("a VPN alone", ("poor_address",), HostSetup(interfaces=(("tun0", "10.5.0.2/24"),), gateway="")),
+    PlantedFault("an address without a server", "public_unreachable", _set(SVC_PUBLIC_URL="https://192.0.2.99:1/")),
+    PlantedFault("a phone with the store's app", "phone_store_build", _phone("--store-build"), _end_phones),
+    PlantedFault("a session that ends", "session_expires", _phone(ttl="1d"), _end_phones),
+    PlantedFault("weak credentials", "key_weak password_weak", setup=WEAK),
+    PlantedFault("no network", "no_address", setup=HostSetup(interfaces=())),
+    PlantedFault("a VPN alone", "poor_address", setup=HostSetup(interfaces=(("tun0", "10.5.0.2/24"),), gateway="")),
     PlantedFault(
         "servers for this host alone",
-        ("relay_local_only",),
-        HostSetup(settings=settings_with(RELAY_HOST="127.0.0.1", API_SERVER_HOST="127.0.0.1")),
+        "relay_local_only",
+        setup=_set_up(RELAY_HOST="127.0.0.1", API_SERVER_HOST="127.0.0.1"),
     ),
-    PlantedFault(
-        "an API for this host alone",
-        ("api_local_only",),
-        HostSetup(settings=settings_with(API_SERVER_HOST="127.0.0.1")),
-    ),
-    PlantedFault("a silent API", ("server_silent", "route_dead"), PARTS, lambda host: host.end_last(signal.SIGSTOP)),
-    PlantedFault("a dead API", ("api_down",), PARTS, lambda host: host.end_last()),
-    PlantedFault("a dead relay", ("relay_down",), HostSetup(servers=("servers.api",))),
+    PlantedFault("an API for this host alone", "api_local_only", setup=_set_up(API_SERVER_HOST="127.0.0.1")),
+    PlantedFault("a silent API", "server_silent route_dead", lambda host: host.end_last(signal.SIGSTOP), setup=PARTS),
+    PlantedFault("a dead API", "api_down", lambda host: host.end_last(), setup=PARTS),
+    PlantedFault("a dead relay", "relay_down", setup=HostSetup(servers=("servers.api",))),
     PlantedFault(
         "a port in use",
-        ("port_taken",),
-        HostSetup(servers=("servers.relay",)),
+        "port_taken",
         lambda host: host.start("http.server", "8642", until="Serving"),
+        setup=HostSetup(servers=("servers.relay",)),
     ),
     PlantedFault(
         "a broken database",
-        ("relay_down", "database_broken"),
-        HostSetup(servers=()),
+        "relay_down database_broken",
         lambda host: (host.home / "svc.db").write_bytes(b"no database" * 100),
+        setup=HostSetup(servers=()),
     ),
+    PlantedFault("a full disk", "disk_full", setup=_small_disk("20m")),
+    PlantedFault("a disk that is nearly full", "disk_low", setup=_small_disk("200m")),
     PlantedFault(
-        "a full disk", ("disk_full",), HostSetup(commands=("mount -t tmpfs -o size=20m,mode=700 none $FOLDER/svc",))
-    ),
-    PlantedFault(
-        "a disk that is nearly full",
-        ("disk_low",),
-        HostSetup(commands=("mount -t tmpfs -o size=200m,mode=700 none $FOLDER/svc",)),
-    ),
-    PlantedFault(
-        "a proxy without WebSockets", ("public_websocket",), PROXIED, lambda host: nginx(host, upgrade=""), _stop_nginx
+        "a proxy without WebSockets",
+        "public_websocket",
+        lambda host: nginx(host, upgrade=""),
+        _stop_nginx,
+        setup=PROXIED,
     ),
     PlantedFault(
         "a certificate of another name",
-        ("public_unreachable",),
-        PROXIED,
+        "public_unreachable",
         lambda host: nginx(host, name="other.example"),
         _stop_nginx,
+        setup=PROXIED,
     ),
-    PlantedFault("a proxy that is not trusted", ("proxy_not_trusted",), UNTRUSTED, nginx),
+    PlantedFault("a proxy that is not trusted", "proxy_not_trusted", nginx, setup=UNTRUSTED),
     PlantedFault(
         "a public address in plain text, of the relay alone",
-        ("public_plain", "public_unreachable"),
-        HostSetup(
-            commands=(reach_by_name(),),
-            settings=settings_with(SVC_PUBLIC_URL=f"http://{NAME}:8767", RELAY_LOCAL_TRUST="secret"),
-        ),
+        "public_plain public_unreachable",
+        setup=HostSetup(commands=(reach_by_name(),), settings=PLAIN),
     ),
 )

@@ -9,8 +9,6 @@ from attrs import frozen
 from tests.conformance.doctor_faults import BEHIND, LAN, PROXIED, nginx, reach_by_name
 from tests.conformance.doctor_host import DoctorHost, HostSetup, settings_with
 
-__all__ = ["HEALTHY", "HealthyHost"]
-
 OTHER = {"RELAY_PORT": "8768", "API_SERVER_PORT": "8643", "SVC_DASHBOARD_PORT": "9120"}
 POSTGRESQL = (
     "mkdir $FOLDER/pg; chown 65534 $FOLDER/pg; chmod 711 $FOLDER $FOLDER/..; cd $FOLDER/pg;"
@@ -47,10 +45,7 @@ HEALTHY: tuple[HealthyHost, ...] = (
     HealthyHost("LAN", LAN),
     HealthyHost(
         "VPN with the default route",
-        HostSetup(
-            interfaces=(("tun0", "10.5.0.2/24"), ("wlan0", "192.168.1.20/24")),
-            gateway="10.5.0.1",
-        ),
+        HostSetup(interfaces=(("tun0", "10.5.0.2/24"), ("wlan0", "192.168.1.20/24")), gateway="10.5.0.1"),
     ),
     HealthyHost("container with a public address", CONTAINER, nginx),
     HealthyHost("behind a proxy", PROXIED, nginx),
@@ -67,16 +62,14 @@ HEALTHY: tuple[HealthyHost, ...] = (
     HealthyHost(
         "Latin-1 locale",
         HostSetup(
-            commands=(LATIN_1,),
-            env={"LOCPATH": "{folder}/locales", "LC_ALL": "en_US.ISO-8859-1", "PYTHONUTF8": "0"},
+            commands=(LATIN_1,), env={"LOCPATH": "{folder}/locales", "LC_ALL": "en_US.ISO-8859-1", "PYTHONUTF8": "0"}
         ),
     ),
     HealthyHost("read-only disk, writable home", HostSetup(commands=(READ_ONLY,))),
     HealthyHost(
         "PostgreSQL",
         HostSetup(
-            commands=(POSTGRESQL,),
-            settings=settings_with(SVC_DATABASE_URL="postgresql://svc@127.0.0.1/postgres"),
+            commands=(POSTGRESQL,), settings=settings_with(SVC_DATABASE_URL="postgresql://svc@127.0.0.1/postgres")
         ),
     ),
     HealthyHost("relay alone", HostSetup(servers=("servers.relay",), settings={})),

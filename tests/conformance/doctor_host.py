@@ -119,13 +119,9 @@ class DoctorHost:
         path = self.folder / f"{words[0]}.{len(self._programs)}.log"
         until = until or READY.get(words[0], "To pair a phone")
         with path.open("wb") as log:
+            given = {**self._env(), **(env or {})}
             program = subprocess.Popen(
-                self.python(*words),
-                cwd=ROOT,
-                env={**self._env(), **(env or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                self.python(*words), cwd=ROOT, env=given, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         self._programs.append(program)
         end = time.monotonic() + WITHIN
@@ -190,18 +186,8 @@ def hosts(base: Path) -> Iterator[HostFactory]:
             raise Unavailable(f"{program} is not installed")
     factory = HostFactory(base)
     try:
-        probe = [
-            "unshare",
-            "-n" if os.geteuid() == 0 else "-rn",
-            "-m",
-            "ip",
-            "link",
-            "add",
-            "name",
-            "wlan0",
-            "type",
-            "veth",
-        ]
+        namespace = "-n" if os.geteuid() == 0 else "-rn"
+        probe = ["unshare", namespace, "-m", "ip", "link", "add", "name", "wlan0", "type", "veth"]
         if subprocess.run(probe, capture_output=True, check=False).returncode != 0:
             raise Unavailable("this host permits no network namespaces")
         yield factory

@@ -19,7 +19,7 @@ def doctor() -> Result:
             host = factory.host(fault.setup)
             fault.inject(host)
             report = host.doctor()
-            wanted = frozenset(fault.codes)
+            wanted = frozenset(fault.codes.split())
             seen = "" if report.codes == wanted else f"{sorted(report.codes)}, not {sorted(wanted)}: {report.output}"
             result.note(fault.name, seen or None)
             fault.undo(host)
