@@ -147,14 +147,8 @@ REQUESTS: tuple[AppRequest, ...] = (
     *(
         AppRequest("GET", path, None)
         for path in (
-            "/api/cron/jobs",
-            "/api/env",
-            "/api/mcp/catalog",
-            "/api/providers/custom-endpoints",
-            "/api/learning/graph",
-            "/api/messaging/platforms",
-            "/api/skills/hub/search",
-            "/api/ops/backups",
+            *("/api/cron/jobs", "/api/env", "/api/mcp/catalog", "/api/providers/custom-endpoints"),
+            *("/api/learning/graph", "/api/messaging/platforms", "/api/skills/hub/search", "/api/ops/backups"),
             "/api/files/download",
         )
     ),
@@ -212,13 +206,6 @@ CALLS: tuple[AppCall, ...] = (
     AppCall("command.dispatch", {**LIVE, "name": "phone", "arg": "ping"}, lambda answer: answer["type"] == "send"),
     *(
         AppCall(method, LIVE, None)
-        for method in (
-            "cron.manage",
-            "message.react",
-            "subagent.steer",
-            "profiles.create",
-            "pet.thumb",
-            "pet.select",
-        )
+        for method in ("cron.manage", "message.react", "subagent.steer", "profiles.create", "pet.thumb", "pet.select")
     ),
 )

@@ -44,9 +44,7 @@ WAV = bytes.fromhex(  # one sample of silence
 SCHEMA_2020 = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
-    "$defs": {
-        "address": {"type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}},
-    },
+    "$defs": {"address": {"type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
     "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}},
     "additionalProperties": False,
 }
@@ -107,8 +105,11 @@ def _find(uri: str) -> Resource | None:
     named = re.fullmatch("test://template/([^/]+)/data", uri)
     if named is None:
         return None
-    read = partial(_read, f"Data of {named[1]}.")
-    return Resource(uri=uri, name=named[1], description="Data.", media_type="text/plain", read=read)
+    return _listed(uri, named[1], "text/plain", f"Data of {named[1]}.")
+
+
+def _listed(uri: str, name: str, kind: str, found: str | bytes) -> Resource:
+    return Resource(uri=uri, name=name, description="A resource.", media_type=kind, read=partial(_read, found))
 
 
 def _read(found: str | bytes) -> Flow[str | bytes]:
@@ -121,6 +122,7 @@ def _never(tell: Callable[[], None]) -> Callable[[], None]:
     return lambda: None
 
 
+DATA = "test://template/{id}/data"
 OFFER = ServerFeatures(
     name="conformance-shop",
     title="Shop",
@@ -128,37 +130,12 @@ OFFER = ServerFeatures(
     instructions="Test.",
     tools=(*(_tool(name, answer) for name, answer in ANSWERS.items()), _following()),
     templates=(
-        ResourceTemplate(
-            uri="test://template/{id}/data",
-            name="template",
-            description="Data by its id.",
-            media_type="text/plain",
-            find=_find,
-        ),
+        ResourceTemplate(uri=DATA, name="template", description="Data by its id.", media_type="text/plain", find=_find),
     ),
     resources=(
-        Resource(
-            uri="test://static-text",
-            name="text",
-            description="A text.",
-            media_type="text/plain",
-            read=partial(_read, "This is the content of the static text resource."),
-        ),
-        Resource(
-            uri="test://static-binary",
-            name="binary",
-            description="A picture.",
-            media_type="image/png",
-            read=partial(_read, PNG),
-        ),
-        Resource(
-            uri="test://watched-resource",
-            name="watched",
-            description="A text that could change.",
-            media_type="text/plain",
-            read=partial(_read, "watched"),
-            watch=_never,
-        ),
+        _listed("test://static-text", "text", "text/plain", "This is the content of the static text resource."),
+        _listed("test://static-binary", "binary", "image/png", PNG),
+        evolve(_listed("test://watched-resource", "watched", "text/plain", "watched"), watch=_never),
     ),
     prompts=(
         Prompt(name="test_simple_prompt", description="A text.", text="This is a simple prompt for testing."),
