@@ -16,10 +16,7 @@ from svc_proto.engine.page_messages import MESSAGES, TRANSLATIONS
 
 CORE = Path(svc_proto.__file__).parent
 PAGES = (
-    "dashboard/sign_in_page.py",
-    "dashboard/oauth_consent_page.py",
-    "relay/oauth/pages.py",
-    "openapi/viewer_page.py",
+    *("dashboard/sign_in_page.py", "dashboard/oauth_consent_page.py", "relay/oauth/pages.py", "openapi/viewer_page.py"),
 )
 COMPUTED = {"SCOPE_LABELS[scope]": {*SCOPE_LABELS.values()}, "text": {*DAYS.values()}}
 ERRORS = {

@@ -153,19 +153,8 @@ def test_case_does_not_matter_in_a_host() -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        "localhost:8642",
-        "127.0.0.1",
-        "[::1]:8642",
-        "10.0.2.2:8642",
-        "svc",
-        "my_api:1",
-        "pi.local",
-        "PI.LOCAL.",
-        "a.localhost:1",
-        "nas.lan",
-        "nas.home.arpa",
-        "nas.internal",
-        "box.example:8642",
+        *("localhost:8642", "127.0.0.1", "[::1]:8642", "10.0.2.2:8642", "svc", "my_api:1", "pi.local", "PI.LOCAL."),
+        *("a.localhost:1", "nas.lan", "nas.home.arpa", "nas.internal", "box.example:8642"),
     ],
 )
 def test_names_of_this_network(host: str) -> None:

@@ -113,13 +113,9 @@ def test_names(parameters: bytes, name: str, filename: str | None) -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"",
-        b"content-type: text/plain",
-        b'content-disposition: attachment; name="a"',
-        b"content-disposition: form-data",
-        b"content-disposition: form-data; filename=x",
-        b'content-disposition: form-data; name="a',
-        b'content-disposition: form-data; name="a" b',
+        *(b"", b"content-type: text/plain", b'content-disposition: attachment; name="a"'),
+        *(b"content-disposition: form-data", b"content-disposition: form-data; filename=x"),
+        *(b'content-disposition: form-data; name="a', b'content-disposition: form-data; name="a" b'),
         b'content-disposition: form-data; name="a"; name="b"',
         b'content-disposition: form-data; name="a"\r\ncontent-disposition: form-data; name="b"',
         b'content-disposition: form-data; name="a"\r\n folded: x',
@@ -175,12 +171,7 @@ def test_good_content_types(content_type: str | bytes) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"xyz",
-        b"--xyz",
-        b"--xyz-",
-        b"--xyz\r\n",
-        b"--xyz\r\ncontent-",
+        *(b"", b"xyz", b"--xyz", b"--xyz-", b"--xyz\r\n", b"--xyz\r\ncontent-"),
         b"--xyz\r\ncontent-disposition: form-data; name=a\r\n\r\ndata\r\n--xyz",
     ],
 )

@@ -75,19 +75,12 @@ def test_the_window_of_the_server_is_named_only_if_offered(offer: bytes, answer:
 @pytest.mark.parametrize(
     "offer",
     [
-        b"",
-        b"permessage-bzip2",
-        b"permessage-deflate; x=1",
-        b"permessage-deflate; server_max_window_bits",
-        b"permessage-deflate; server_max_window_bits=7",
-        b"permessage-deflate; server_max_window_bits=16",
-        b"permessage-deflate; server_max_window_bits=010",
-        b"permessage-deflate; server_max_window_bits=\xb2",
-        b"permessage-deflate; client_max_window_bits=",
-        b"permessage-deflate; client_max_window_bits=x",
+        *(b"", b"permessage-bzip2", b"permessage-deflate; x=1", b"permessage-deflate; server_max_window_bits"),
+        *(b"permessage-deflate; server_max_window_bits=7", b"permessage-deflate; server_max_window_bits=16"),
+        *(b"permessage-deflate; server_max_window_bits=010", b"permessage-deflate; server_max_window_bits=\xb2"),
+        *(b"permessage-deflate; client_max_window_bits=", b"permessage-deflate; client_max_window_bits=x"),
         b"permessage-deflate; server_no_context_takeover=1",
-        b"permessage-deflate; client_no_context_takeover; client_no_context_takeover",
-        b"permessage-deflate;",
+        *(b"permessage-deflate; client_no_context_takeover; client_no_context_takeover", b"permessage-deflate;"),
     ],
 )
 def test_offers_that_are_declined(offer: bytes) -> None:
