@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from svc_proto.wire.backpressure import Backpressure
 
 
@@ -20,21 +17,3 @@ def test_pauses_once_above_high_and_resumes_once_at_low() -> None:
     assert (credit.blocked, credit.unsent) == (False, 40)
     assert not credit.mark_sent(40)
     assert credit.unsent == 0
-
-
-@given(st.lists(st.integers(0, 50), max_size=40))
-def test_pause_and_resume_alternate(writes: list[int]) -> None:
-    credit = Backpressure(high=60, low=20)
-    paused = False
-    for size in writes:
-        if credit.add_unsent(size):
-            assert not paused
-            paused = True
-        assert credit.blocked == paused
-        if credit.mark_sent(min(credit.unsent, 25)):
-            assert paused
-            paused = False
-        assert credit.blocked == paused
-    if credit.mark_sent(credit.unsent):
-        paused = False
-    assert not paused

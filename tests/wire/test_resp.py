@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import inf, isnan
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.resp import MAX_DEPTH, MAX_LINE, Push, RespError, RespReader, encode_command, encode_reply
@@ -48,7 +46,7 @@ VALUES: list[tuple[bytes, object]] = [
 
 
 @pytest.mark.parametrize(("data", "value"), VALUES, ids=[repr(data)[:40] for data, _ in VALUES])
-def test_values_whole_byte_by_byte_and_with_trailing_data(data: bytes, value: object) -> None:
+def test_values_whole_byte_by_byte_with_trailing_data_and_written_again(data: bytes, value: object) -> None:
     reader = RespReader()
     assert reader.feed(data) == [value]
     assert reader.is_idle
@@ -62,6 +60,8 @@ def test_values_whole_byte_by_byte_and_with_trailing_data(data: bytes, value: ob
     assert ahead.feed(data[-1:]) == [value]
     (only,) = RespReader().feed(data)
     assert type(only) is type(value)
+    if data[:1] != b"(":  # a server sends no integer of more than 64 bits
+        assert RespReader().feed(encode_reply(value)) == [value]
 
 
 def test_nan_is_read() -> None:
@@ -73,37 +73,14 @@ def test_nan_is_read() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"\r\n",
-        b"?1\r\n",
+        *(b"\r\n", b"?1\r\n"),
         b"PING\r\n",  # an inline command
-        b":\r\n",
-        b":1.5\r\n",
-        b": 1\r\n",
-        b":12345678901234567890\r\n",
-        b"(\r\n",
-        b"(1x\r\n",
-        b",\r\n",
-        b",1_0\r\n",
-        b",0x1p3\r\n",
-        b"#1\r\n",
-        b"_x\r\n",
-        b"$\r\n",
-        b"$-2\r\n",
-        b"$+1\r\n",
+        *(b":\r\n", b":1.5\r\n", b": 1\r\n", b":12345678901234567890\r\n", b"(\r\n", b"(1x\r\n", b",\r\n", b",1_0\r\n"),
+        *(b",0x1p3\r\n", b"#1\r\n", b"_x\r\n", b"$\r\n", b"$-2\r\n", b"$+1\r\n"),
         b"$?\r\n",  # a streamed string
-        b"*?\r\n",
-        b"%-1\r\n",
-        b"~-1\r\n",
-        b"$1\r\nab\r\n",
-        b"$1\r\na\rb",
-        b"=2\r\nab\r\n",
-        b"=4\r\ntxt,\r\n",
-        b"%1\r\n*0\r\n:1\r\n",
-        b"%1\r\n%0\r\n:1\r\n",
-        b"*1\r\n>1\r\n:1\r\n",
-        b"*" + b"1" * 21 + b"\r\n",
-        b"*1\r\n" * (MAX_DEPTH + 1),
-        b"|1\r\n" * (MAX_DEPTH + 1),
+        *(b"*?\r\n", b"%-1\r\n", b"~-1\r\n", b"$1\r\nab\r\n", b"$1\r\na\rb", b"=2\r\nab\r\n", b"=4\r\ntxt,\r\n"),
+        *(b"%1\r\n*0\r\n:1\r\n", b"%1\r\n%0\r\n:1\r\n", b"*1\r\n>1\r\n:1\r\n", b"*" + b"1" * 21 + b"\r\n"),
+        *(b"*1\r\n" * (MAX_DEPTH + 1), b"|1\r\n" * (MAX_DEPTH + 1)),
     ],
 )
 def test_invalid_resp_is_a_remote_error(data: bytes) -> None:
@@ -128,10 +105,7 @@ def test_the_depth_of_collections_is_limited() -> None:
 def test_the_size_of_a_value_is_limited() -> None:
     assert RespReader(max_value=100).feed(b"$80\r\n" + b"x" * 80 + b"\r\n") == [b"x" * 80]
     for data in (
-        b"$101\r\n",
-        b"$90\r\n" + b"x" * 90 + b"\r\n",
-        b"*9\r\n" + b":1\r\n" * 8,
-        b"+" + b"x" * 100,
+        *(b"$101\r\n", b"$90\r\n" + b"x" * 90 + b"\r\n", b"*9\r\n" + b":1\r\n" * 8, b"+" + b"x" * 100),
         b"+" + b"x" * 101 + b"\r\n",
     ):
         with pytest.raises(RemoteProtocolError, match="too long"):
@@ -170,47 +144,3 @@ def test_values_as_a_server_sends_them(value: object, text: bytes) -> None:
 def test_unsupported_values_are_local_errors(value: object) -> None:
     with pytest.raises(LocalProtocolError):
         encode_reply(value)
-
-
-def as_read(value: object) -> object:
-    """Return the value that is read after `value` was written: bytes for a string, a list for a tuple."""
-    match value:
-        case str():
-            return value.encode()
-        case Push():
-            return Push(map(as_read, value))
-        case list() | tuple():
-            return list(map(as_read, value))
-        case dict():
-            return {as_read(key): as_read(each) for key, each in value.items()}
-        case _:
-            return value
-
-
-SIMPLE = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**63 - 1)
-    | st.floats(allow_nan=False)
-    | st.binary(max_size=40)
-    | st.text("abc ?-$", max_size=20)
-    | st.builds(RespError, st.sampled_from(["ERR", "WRONGTYPE"]), st.text("abc ", max_size=9))
-)
-NESTED = st.recursive(
-    SIMPLE,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.binary(max_size=4), inner, max_size=3),
-    max_leaves=12,
-)
-WRITTEN = NESTED | st.lists(NESTED, max_size=3).map(Push)
-
-
-@given(st.lists(WRITTEN, max_size=4), st.data())
-def test_encoded_values_round_trip(values: list[object], data: st.DataObject) -> None:
-    text = b"".join(map(encode_reply, values))
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
-    reader = RespReader()
-    found: list[object] = []
-    for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
-        found += reader.feed(text[start:end])
-    assert found == [as_read(value) for value in values]
-    assert reader.is_idle
