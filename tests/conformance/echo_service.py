@@ -43,11 +43,8 @@ GREETING = "/version"
 TEXT = (b"content-type", b"text/plain; charset=utf-8")
 STREAM = Headers([(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")])
 EVENTS = (
-    b": a comment\n\nid: 1\nevent: greet\ndata: hello\n\n",
-    b"id: 2\r\ndata: line one\r\ndata: line two\r\n\r\n",
-    "data: café\n\n".encode(),
-    b"retry: 250\ndata:\n\n",
-    b"id: 3\ndata: last\n\n",
+    *(b": a comment\n\nid: 1\nevent: greet\ndata: hello\n\n", b"id: 2\r\ndata: line one\r\ndata: line two\r\n\r\n"),
+    *("data: café\n\n".encode(), b"retry: 250\ndata:\n\n", b"id: 3\ndata: last\n\n"),
 )
 
 

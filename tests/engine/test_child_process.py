@@ -62,11 +62,6 @@ def commanded(said: bytes = b"") -> tuple[ToyPlaybook, list[Any]]:
     return book, owner.told
 
 
-def test_a_command_receives_its_input_and_eof() -> None:
-    book, _ = commanded(b"in")
-    book >> Done(TICKETED, Spawned(7)) << [Send(ONE, b"in"), CloseWrite(ONE)]
-
-
 def test_the_life_of_a_child() -> None:
     book, child, output = running()
     book.act(lambda: child.write(b"in")) << [Send(ONE, b"in")]
@@ -76,10 +71,7 @@ def test_the_life_of_a_child() -> None:
     book >> ReadClosed(ONE) << []
     book >> Closed(ONE, exit=3) << []
     assert output.told == [b"out", 3]
-
-
-def test_standard_error_is_a_separate_channel() -> None:
-    errors = Output()
+    errors = Output()  # standard error is a separate channel
     book, _, output = running(errors)
     book >> Received(THREE, b"oops") << []
     book >> Closed(THREE) << []
@@ -93,6 +85,11 @@ def test_terminate_signals_and_then_kills() -> None:
     book.after(1.0) << [Signal(ONE, SignalName.KILL), Abort(ONE)]
     book >> Closed(ONE, exit=-9) << []
     assert output.told == []
+    book, child, _ = running()
+    child.terminate()
+    book >> Closed(ONE, exit=-1) << []  # in time: it is not killed
+    book.after(5.0) << []
+    book.act(child.terminate) << []
 
 
 def test_unread_input_is_counted_without_a_deadline() -> None:
@@ -106,14 +103,6 @@ def test_unread_input_is_counted_without_a_deadline() -> None:
     book.after(3600.0)
     assert of_the_child(book) == []
     assert output.told == [b"still listened to"]
-
-
-def test_a_child_that_exits_in_time_is_not_killed() -> None:
-    book, child, _ = running()
-    child.terminate()
-    book >> Closed(ONE, exit=-1) << []
-    book.after(5.0) << []
-    book.act(child.terminate) << []
 
 
 def test_detach_aborts_the_channel_silently() -> None:
@@ -142,33 +131,24 @@ def test_stopping_detaches_running_children() -> None:
     book >> Closed(THREE) << []
     book >> Closed(ONE) << []
     assert (output.told, errors.told) == ([None], [None])
-
-
-def test_stopping_keeps_the_patience_of_terminate() -> None:
     book, child, _ = running()
-    child.terminate(SignalName.TERMINATE, patience=2.0)
+    child.terminate(SignalName.TERMINATE, patience=2.0)  # which stopping keeps
     book >> Stopping(9.0)
     assert Abort(ONE) not in book.drain_commands()
     book.after(2.0)
     assert of_the_child(book) == [Signal(ONE, SignalName.KILL), Abort(ONE)]
 
 
-def test_a_failed_spawn_is_the_result_of_a_command() -> None:
-    book, told = commanded()
-    book >> Failed(TICKETED, Failure(FailureKind.NOT_FOUND)) << []
-    assert told == [Failure(FailureKind.NOT_FOUND)]
-
-
 def test_run_command_collects_output_and_exit_status() -> None:
-    book, told = commanded()
-    book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
+    book, told = commanded(b"in")
+    book >> Done(TICKETED, Spawned(5)) << [Send(ONE, b"in"), CloseWrite(ONE)]
     book >> Received(ONE, b"a") << []
     book >> Received(ONE, b"b") << []
     book >> Closed(ONE, exit=0) << []
     assert told == [CommandResult(0, b"ab")]
-
-
-def test_a_command_that_does_not_end() -> None:
+    book, told = commanded()
+    book >> Failed(TICKETED, Failure(FailureKind.NOT_FOUND)) << []
+    assert told == [Failure(FailureKind.NOT_FOUND)]
     book, told = commanded()
     book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
     book.after(5.0) << [Signal(ONE, SignalName.KILL), Abort(ONE)]

@@ -54,24 +54,26 @@ def test_refused_by_route_policy_and_handler(book: ToyPlaybook) -> None:
     book.get(b"/echo") << [book.says(405, b"method_not_allowed: this path takes POST", b"allow: POST")]
     book.get(b"/private") << [book.says(401, b"unauthorized: no client may", b"www-authenticate: Bearer")]
     book.get(b"/teapot") << [book.says(418, b"teapot: short and stout")]
+    book >> Received(CH, get(b"/teapot")[:10]) << []
+    book >> Received(CH, get(b"/teapot")[10:]) << [book.says(418, b"teapot: short and stout")]
     book.get(b"/blame") << [book.says(422, b"bad_request: the parts do not fit")]
     book.get(b"/item/%zz") << [book.says(400, b"bad_request: the path has a malformed escape")]
+    book.get(b"/ws") << [book.says(400, b"upgrade_required: this path speaks WebSocket")]
+    book >> Received(CH, (HANDSHAKE % b"/ws").replace(b"Version: 13", b"Version: 8"))
+    book << [SendMatcher(CH, startswith=b"HTTP/1.1 426", contains=b"sec-websocket-version: 13")]
+    book >> Received(CH, HANDSHAKE % b"/hello") << [book.says(200, b"hello")]  # an upgrade is ignored on other routes
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_too_large_by_content_length_is_refused_before_the_body(book: ToyPlaybook) -> None:
-    answer = book.says(413, b"body_too_large: the body may have at most 10 bytes")
-    book >> Received(CH, post(b"/small", b"", length=11)) << [answer]
+def test_a_body_over_the_limit_is_refused_by_its_length_or_when_it_comes(book: ToyPlaybook) -> None:
+    text = b"body_too_large: the body may have at most 10 bytes"
+    book >> Received(CH, post(b"/small", b"", length=11)) << [book.says(413, text)]
     book >> Received(CH, b"x" * 11) << []
     book.get(b"/hello") << [book.says(200, b"hello")]
     book >> Received(CH, post(b"/small", b"x" * 10)) << [book.says(200, b"x" * 10)]
-
-
-def test_a_chunked_body_over_the_limit_is_refused(book: ToyPlaybook) -> None:
     head = b"POST /small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-    answer = book.says(413, b"body_too_large: the body may have at most 10 bytes", CLOSE)
     book >> Received(CH, head + b"6\r\nabcdef\r\n") << []
-    book >> Received(CH, b"6\r\nabcdef\r\n") << [answer, CloseWrite(CH)]
+    book >> Received(CH, b"6\r\nabcdef\r\n") << [book.says(413, text, CLOSE), CloseWrite(CH)]
 
 
 @pytest.mark.parametrize("path", [b"/nowhere", b"/hello", b"/stream", b"/slow"])
@@ -129,13 +131,10 @@ def test_unexpected_bodies_are_discarded() -> None:
     book >> Received(CH, b"1\r\nx\r\n0\r\n\r\n") << [answer, CloseWrite(CH)]
 
 
-def test_expect_continue(book: ToyPlaybook) -> None:
+def test_expect_continue_is_answered_or_refused_for_good(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/echo", b"", b"Expect: 100-continue", length=2))
     book << [Send(CH, b"HTTP/1.1 100 Continue\r\n\r\n")]
     book >> Received(CH, b"ab") << [book.says(200, b"ab")]
-
-
-def test_expect_continue_refused_is_final(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/small", b"", b"Expect: 100-continue", length=12))
     book << [book.says(413, b"body_too_large: the body may have at most 10 bytes", CLOSE), CloseWrite(CH)]
 
@@ -150,25 +149,20 @@ def test_a_flow_answers_after_its_operations(book: ToyPlaybook) -> None:
     assert reading.handle == 7
     book.answer(reading, b"12345") << [book.says(200, b"12345")]
     assert book.toy.cleaned == ["file"]
-
-
-def test_a_failed_operation_is_an_answer(book: ToyPlaybook) -> None:
+    book.fail(book.get(b"/file").order(OpenFile), FailureKind.DENIED) << [book.says(502, b"denied")]
     opening = book.get(b"/file").order(OpenFile)
-    book.fail(opening, FailureKind.DENIED) << [book.says(502, b"denied")]
+    book >> Done(opening.op, "nonsense") << [book.says(502, b"internal")]  # an answer of the wrong type is a failure
+    book >> Done(opening.op, "again") << []
+    book >> Failed(opening.op, Failure(FailureKind.DENIED)) << []
+    assert [log.event for log in book.logs] == ["answer without a waiting operation"] * 2
 
 
-def test_a_deferred_response_is_sent_when_resolved() -> None:
-    book, later = open_book(), Deferred()
+def test_a_deferred_response_is_sent_when_resolved(book: ToyPlaybook) -> None:
+    later = Deferred()
     book.toy.answer = lambda request: later
     book.get(b"/answer") << []
     book.act(lambda: later.resolve(plain(b"given"))) << [book.says(200, b"given")]
     assert not later.resolve(plain(b"again"))
-
-
-def test_a_handler_of_a_split_request_may_refuse() -> None:
-    book, request = open_book(), get(b"/teapot")
-    book >> Received(CH, request[:10]) << []
-    book >> Received(CH, request[10:]) << [book.says(418, b"teapot: short and stout")]
 
 
 def test_a_flow_that_refuses_and_one_with_a_bug(book: ToyPlaybook) -> None:
@@ -180,20 +174,18 @@ def test_a_flow_that_refuses_and_one_with_a_bug(book: ToyPlaybook) -> None:
     assert "secret" not in repr(book.logs)
 
 
-@pytest.mark.parametrize("path", [b"/boom", b"/access-bug", b"/header"])
+@pytest.mark.parametrize("path", [b"/boom", b"/access-bug", b"/header", b"/header-later"])
 def test_a_bug_in_a_handler_closes_the_connection_and_nothing_else(book: ToyPlaybook, path: bytes) -> None:
     book.logs.bugs = True
-    book.get(path) << [book.says(500, b"internal_error: internal error, reference bug-1", CLOSE), CloseWrite(CH)]
+    book.get(path)
+    if path.endswith(b"later"):
+        book << []
+        book.after(20.0)
+    book << [book.says(500, b"internal_error: internal error, reference bug-1", CLOSE), CloseWrite(CH)]
     assert "secret" not in repr(book.logs)
     assert book.logs[-1].fields["reference"] == "bug-1"
     book >> Closed(CH) << []
     book.engine.handle(Received(CH, get(b"/hello")), book.now)
-
-
-def test_a_malformed_answer_of_a_flow(book: ToyPlaybook) -> None:
-    book.logs.bugs = True
-    book.get(b"/header-later") << []
-    book.after(20.0) << [book.says(500, b"internal_error: internal error, reference bug-1", CLOSE), CloseWrite(CH)]
 
 
 def test_a_bug_in_the_refusal_itself(book: ToyPlaybook) -> None:
@@ -237,28 +229,3 @@ def test_a_flow_that_ends_the_process_is_stopped_by_that(book: ToyPlaybook) -> N
     assert book.logs == []
     book >> Received(CH, get(b"/hello")) << []
     assert book.core.next_deadline() is None
-
-
-# --- upgrades ---
-
-
-def test_an_upgrade_on_an_ordinary_route_is_ignored(book: ToyPlaybook) -> None:
-    book >> Received(CH, HANDSHAKE % b"/hello") << [book.says(200, b"hello")]
-    book.get(b"/hello") << [book.says(200, b"hello")]
-
-
-def test_an_ordinary_get_on_a_websocket_route(book: ToyPlaybook) -> None:
-    book.get(b"/ws") << [book.says(400, b"upgrade_required: this path speaks WebSocket")]
-
-
-def test_a_wrong_websocket_version(book: ToyPlaybook) -> None:
-    book >> Received(CH, (HANDSHAKE % b"/ws").replace(b"Version: 13", b"Version: 8"))
-    book << [SendMatcher(CH, startswith=b"HTTP/1.1 426", contains=b"sec-websocket-version: 13")]
-
-
-def test_answers_of_the_wrong_type_are_failures(book: ToyPlaybook) -> None:
-    opening = book.get(b"/file").order(OpenFile)
-    book >> Done(opening.op, "nonsense") << [book.says(502, b"internal")]
-    book >> Done(opening.op, "again") << []
-    book >> Failed(opening.op, Failure(FailureKind.DENIED)) << []
-    assert [log.event for log in book.logs] == ["answer without a waiting operation"] * 2

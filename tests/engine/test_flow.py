@@ -92,13 +92,10 @@ def test_a_late_answer_is_given_back() -> None:
     book.after(2.0) << [Cancel(ONE)]
     book >> Done(ONE, 7) << [DiscardBlob(7)]
     book >> Done(ONE, 7) << []
-
-
-def test_a_late_answer_with_nothing_to_give_back() -> None:
-    book, owner = owned()
-    owner.spawn(run_operation(owner.engine, Compute(owner.engine.new_op(), "x"), within=2.0))
-    book.after(2.0) << [Cancel(ONE)]
-    book >> Done(ONE, 7) << []
+    nothing = Compute(owner.engine.new_op(), "x")  # there is nothing to give back
+    book.act(lambda: owner.spawn(run_operation(owner.engine, nothing, within=2.0))) << [nothing]
+    book.after(2.0) << [Cancel(nothing.op)]
+    book >> Done(nothing.op, 7) << []
 
 
 def test_cancelling_twice_and_when_done() -> None:
@@ -110,7 +107,7 @@ def test_cancelling_twice_and_when_done() -> None:
     assert owner.told == []
 
 
-def test_a_bug_in_a_finally_block_is_contained() -> None:
+def test_bugs_in_a_finally_block_and_in_on_done_are_contained() -> None:
     book, owner = owned()
 
     def flow() -> Flow[None]:
@@ -119,21 +116,16 @@ def test_a_bug_in_a_finally_block_is_contained() -> None:
         finally:
             raise RuntimeError("a secret")
 
-    owner.spawn(flow())
-    owner.cancel()
-    book.after(0.0) << []
-    assert owner.told == []
-
-
-def test_a_bug_in_on_done_is_contained() -> None:
-    _, owner = owned()
-    ticket = owner.engine.new_op()
-
     def angry(result: object) -> None:
         raise RuntimeError("a secret")
 
+    owner.spawn(flow())
+    owner.cancel()
+    ticket = owner.engine.new_op()
     owner.spawn(wait(ticket, 1e9), on_done=angry)
     assert owner.engine.resume(ticket, None)
+    book.after(0.0) << []
+    assert owner.told == []
 
 
 def test_errors_without_an_owner_are_logged() -> None:

@@ -61,16 +61,12 @@ def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped(book: Http2Playbook)
     assert book.others == []
 
 
-def test_messages_are_delivered_whole(book: Http2Playbook) -> None:
+def test_messages_are_delivered_whole_until_the_stream_ends(book: Http2Playbook) -> None:
     book.open(ONE)
     book.toy.handler.open_socket.receive_fragments(1, lambda part, is_last: None)
     book.client.send(TextMessage(ONE, "a" * 100_000))
     book.talk()
     assert book.toy.handler.told == [("open",), ("text", "a" * 100_000)]
-
-
-def test_a_socket_whose_stream_ends(book: Http2Playbook) -> None:
-    book.open(ONE)
     book.client.reset_stream(ONE)
     book.talk()
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)
@@ -106,7 +102,6 @@ def test_an_unread_socket_with_pings() -> None:
 def test_input_of_a_cut_stream_is_ignored(book: Http2Playbook) -> None:
     book.open(ONE)
     socket = book.toy.handler.open_socket
-    book.toy.handler.raises = {}
     texts: list[str] = []
 
     def once(text: str) -> None:

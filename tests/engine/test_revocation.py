@@ -30,20 +30,15 @@ class Note:
         self.with_it()
 
 
-def test_revocation_reaches_all_revocables_of_a_credential() -> None:
+@pytest.mark.parametrize("alone", [True, False], ids=["the first clears the table", "each on its own"])
+def test_revocation_reaches_all_revocables_of_a_credential(alone: bool) -> None:
     engine, mine, more, yours = open_book().engine, Note(), Note(), Note()
     engine.revocables.update({mine: "me", more: "me", yours: "you"})
+    if alone:
+        mine.with_it = engine.revocables.clear
     engine.revoke_credential("me", GONE)
     engine.revoke_credential("absent", GONE)
     assert (mine.told, more.told, yours.told) == ([GONE], [GONE], [])
-
-
-def test_a_revoked_revocable_may_remove_others() -> None:
-    engine, mine, more = open_book().engine, Note(), Note()
-    engine.revocables.update({mine: "me", more: "me"})
-    mine.with_it = engine.revocables.clear
-    engine.revoke_credential("me", GONE)
-    assert (mine.told, more.told) == ([GONE], [GONE])
 
 
 # --- the credential is revoked ---------------------------------------------------------------------------------------
@@ -74,14 +69,11 @@ def test_revocation_refuses_a_request_before_its_body() -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_a_handler_that_waits_is_cancelled() -> None:
+def test_handlers_that_wait_or_read_are_cancelled() -> None:
     book = held_book()
     book.get(b"/park") << []
     end(book) << refused(book)
     assert book.toy.cleaned == ["park"]
-
-
-def test_a_handler_that_reads_is_cancelled() -> None:
     book = held_book()
     book.toy.answer = gather
     book >> Received(CH, post(b"/stream", b"ab", length=4)) << []
@@ -135,27 +127,19 @@ def test_revocation_leaves_answered_requests_alone() -> None:
 # --- the policy is checked again -------------------------------------------------------------------------------------
 
 
-def test_the_policy_is_checked_again_after_a_slow_body(book: ToyPlaybook) -> None:
-    book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
+@pytest.mark.parametrize("path", [b"/echo", b"/stream"])
+def test_the_policy_is_checked_again_after_a_slow_body(book: ToyPlaybook, path: bytes) -> None:
+    book.toy.answer = gather
+    book >> Received(CH, post(path, b"ab", length=4)) << []
     book.toy.barred = True
     book.after(1) << []
     book >> Received(CH, b"cd") << [book.says(403, b"barred: no more")]
     assert book.toy.seen == []
 
 
-def test_the_policy_is_checked_again_at_the_end_of_a_streamed_body(book: ToyPlaybook) -> None:
-    book.toy.answer = gather
-    book >> Received(CH, post(b"/stream", b"ab", length=4)) << []
-    book.toy.barred = True
-    book >> Received(CH, b"cd") << [book.says(403, b"barred: no more")]
-
-
-def test_a_request_read_at_once_is_checked_once(book: ToyPlaybook) -> None:
+def test_a_request_read_at_once_and_an_asynchronous_policy_are_checked_once(book: ToyPlaybook) -> None:
     book >> Received(CH, post(b"/echo", b"ab")) << [book.says(200, b"ab")]
     assert book.toy.asked == 1
-
-
-def test_an_asynchronous_policy_is_checked_once(book: ToyPlaybook) -> None:
     book.toy.known = True
     book >> Received(CH, post(b"/slow", b"ab", length=4)) << []
     book.after(1) << []

@@ -20,16 +20,9 @@ def route(method: str, pattern: str) -> Route:
 
 TABLE = Router(
     [
-        route("GET", "/a"),
-        route("POST", "/a"),
-        route("GET", "/a/{x}"),
-        route("DELETE", "/a/{x}"),
-        route("GET", "/a/me"),
-        route("GET", "/{x}/b/{y}"),
-        route("GET", "/c/{x}/{y}"),
-        route("PUT", "/c/{x}/{y}"),
-        route("HEAD", "/h"),
-        route("GET", "/h"),
+        *(route("GET", "/a"), route("POST", "/a"), route("GET", "/a/{x}"), route("DELETE", "/a/{x}")),
+        *(route("GET", "/a/me"), route("GET", "/{x}/b/{y}"), route("GET", "/c/{x}/{y}"), route("PUT", "/c/{x}/{y}")),
+        *(route("HEAD", "/h"), route("GET", "/h")),
     ]
 )
 

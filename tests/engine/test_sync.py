@@ -42,12 +42,9 @@ def test_results_come_in_the_order_given() -> None:
     assert caller.results == [["a", "b", "c"]]
 
 
-def test_nothing_to_wait_for() -> None:
+def test_gather_of_flows_that_never_wait_or_wait_very_long() -> None:
     assert running(lambda engine: gather(engine, []))[1].results == [[]]
     assert running(lambda engine: gather(engine, [at_once(1)]))[1].results == [[1]]
-
-
-def test_gather_waits_without_a_deadline() -> None:
     book, caller = running(lambda engine: gather(engine, [after(engine, 1e6, "a")]))
     book.after(1e6) << []
     assert caller.results == [["a"]]
@@ -84,7 +81,7 @@ def test_cancelling_gather_cancels_its_flows() -> None:
 
 
 class Visitors:
-    """Flows that each hold a lock for two seconds; `seen` lists their entries and exits in order."""
+    """Three flows that each hold one lock for two seconds; `seen` lists their entries and exits in order."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -99,30 +96,21 @@ class Visitors:
             place.release()
         return name
 
-
-def test_cancelled_waiters_do_not_acquire_the_lock() -> None:
-    visitors = Visitors()
-
-    def flow(engine: Engine) -> Flow[object]:
+    def all_at_once(self, engine: Engine) -> Flow[object]:
         place = Lock(engine)
-        return (yield from gather(engine, [visitors.visit(engine, place, name) for name in "abc"]))
-
-    _, caller = running(flow)
-    caller.task.cancel()
-    assert visitors.seen == ["a in"]
+        return (yield from gather(engine, [self.visit(engine, place, name) for name in "abc"]))
 
 
-def test_a_lock_admits_one_flow_at_a_time() -> None:
+def test_a_lock_admits_one_flow_at_a_time_and_no_cancelled_one() -> None:
     visitors = Visitors()
-
-    def flow(engine: Engine) -> Flow[object]:
-        place = Lock(engine)
-        return (yield from gather(engine, [visitors.visit(engine, place, name) for name in "abc"]))
-
-    book, caller = running(flow)
+    book, caller = running(visitors.all_at_once)
     book.after(6.0) << []
     assert caller.results == [["a", "b", "c"]]
     assert visitors.seen == ["a in", "a out", "b in", "b out", "c in", "c out"]
+    visitors = Visitors()
+    _, caller = running(visitors.all_at_once)
+    caller.task.cancel()
+    assert visitors.seen == ["a in"]
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
@@ -209,10 +197,6 @@ def test_a_condition_wakes_all_waiters() -> None:
     assert caller.results == [[TIMED_OUT, None]]
 
 
-def test_a_shielded_flow_that_never_waits_has_its_result_at_once() -> None:
-    assert running(lambda engine: shield(engine, at_once("done"), within=9.0))[1].results == ["done"]
-
-
 @pytest.mark.parametrize("leaves", [False, True])
 def test_a_shielded_flow_continues(leaves: bool) -> None:
     done: list[object] = []
@@ -225,3 +209,4 @@ def test_a_shielded_flow_continues(leaves: bool) -> None:
     book, caller = running(lambda engine: shield(engine, work(engine), within=2.0 if leaves else 9.0))
     book.after(3.0) << []
     assert (done, caller.results) == (["work"], [TIMED_OUT if leaves else "done"])
+    assert running(lambda engine: shield(engine, at_once("done"), within=9.0))[1].results == ["done"]

@@ -19,16 +19,12 @@ def book_of() -> Playbook:
 def test_certificates_are_read_again() -> None:
     book = book_of()
     book >> Reloading() << [ReloadTls(FIRST)]
-    book >> Done(FIRST, TlsReloaded(("sha256/a",))) << []
-    assert book.logs == [NEW]
-    book >> Reloading() << [ReloadTls(SECOND)]
-
-
-def test_without_certificates_nothing_is_logged() -> None:
-    book = book_of()
-    book >> Reloading() << [ReloadTls(FIRST)]
-    book >> Done(FIRST, TlsReloaded(())) << []
+    book >> Done(FIRST, TlsReloaded(())) << []  # there are none
     assert book.logs == []
+    book >> Reloading() << [ReloadTls(SECOND)]
+    book >> Done(SECOND, TlsReloaded(("sha256/a",))) << []
+    assert book.logs == [NEW]
+    book >> Reloading() << [ReloadTls(OperationId(3))]
 
 
 def test_unusable_certificates_are_logged() -> None:

@@ -71,21 +71,15 @@ def test_events_that_a_client_must_not_send() -> None:
     bare = BareServer()
     us = bare.us
     early: tuple[Event, ...] = (
-        RequestHead(ONE, "GET", "/"),
-        RequestHead(ONE, "GET", "/\xfc", HOST),
-        RequestHead(ONE, "G T", "/", HOST),
-        RequestHead(StreamId(2), "GET", "/", HOST),
-        RequestEnd(ONE),
+        *(RequestHead(ONE, "GET", "/"), RequestHead(ONE, "GET", "/\xfc", HOST), RequestHead(ONE, "G T", "/", HOST)),
+        *(RequestHead(StreamId(2), "GET", "/", HOST), RequestEnd(ONE)),
     )
     for event in early:
         with pytest.raises(LocalProtocolError):
             us.send(event)
     send_events(us, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     late: tuple[Event, ...] = (
-        RequestEnd(ONE),
-        RequestData(ONE, b""),
-        ResponseEnd(ONE),
-        RequestHead(ONE, "GET", "/", HOST),
+        *(RequestEnd(ONE), RequestData(ONE, b""), ResponseEnd(ONE), RequestHead(ONE, "GET", "/", HOST)),
     )
     for event in late:
         with pytest.raises(LocalProtocolError):
