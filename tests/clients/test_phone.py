@@ -106,27 +106,6 @@ def test_bad_options(failing: Failing, arguments: list[str], said: str) -> None:
     assert "secret" not in line
 
 
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        phone.main.main(["--help"])
-    assert caught.value.code == 0
-    text = capsys.readouterr().out
-    assert "Examples:" in text
-    for option in (
-        "--print-token",
-        "--pair-qr",
-        "--fetch",
-        "--ask",
-        "--allow",
-        "--deny",
-        "--master",
-        "--unattended",
-        "--block",
-        "--view",
-    ):
-        assert option in text
-
-
 # --- routes and attachments ---------------------------------------------------------------------------------------
 
 

@@ -48,9 +48,7 @@ RELAY_ACCESS: Mapping[str, str] = {
     "VOICE_REALTIME_SOCKET": "no no no yes no no",
 }
 RELAY_ROUTES: Mapping[str, str] = {
-    "SOCKET": """
-        GET /ws, GET /
-    """,
+    "SOCKET": "GET /ws, GET /",
     "PUBLIC": """
         GET /health, GET /healthz, GET /readyz, GET /.well-known/oauth-protected-resource,
         GET /.well-known/oauth-protected-resource/mcp, GET /.well-known/oauth-authorization-server,
@@ -64,46 +62,30 @@ RELAY_ROUTES: Mapping[str, str] = {
         GET /media/inspect/{token}, GET /mcp/questions/{code}, POST /mcp/questions/{code}, POST /phone/message,
         GET /phone/replies, GET /phone/outbound, DELETE /phone/outbound
     """,
-    "MONITOR": """
-        GET /metrics
-    """,
+    "MONITOR": "GET /metrics",
     "LOOPBACK_OR_BEARER": """
         GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /openapi.json,
         GET /docs, GET /relay/info
     """,
-    "FILES": """
-        POST /media/upload, GET /media/by-path, POST /clipboard/inbox
-    """,
+    "FILES": "POST /media/upload, GET /media/by-path, POST /clipboard/inbox",
     "MANAGE": """
         GET /api/profiles/{profile}/config, GET /api/profiles/{profile}/skills, GET /api/profiles/{profile}/soul,
         PUT /api/profiles/{profile}/soul, GET /api/profiles/{profile}/memory,
         PUT /api/profiles/{profile}/memory/{filename}, GET /api/profiles/{profile}/avatar, GET /context/injected,
         GET /chat/image-activity
     """,
-    "BEARER": """
-        GET /media/{token}
-    """,
-    "LOCAL_OR_NOTIFICATIONS": """
-        GET /notifications/recent, GET /phone/threads
-    """,
+    "BEARER": "GET /media/{token}",
+    "LOCAL_OR_NOTIFICATIONS": "GET /notifications/recent, GET /phone/threads",
     "BRIDGE": ", ".join(f"{method} {path}" for method, path in DEVICE_CONTROL),
-    "AGENT": """
-        POST /mcp, GET /mcp, DELETE /mcp
-    """,
-    "VOICE_CONFIG": """
-        GET /voice/config
-    """,
-    "VOICE_STT": """
-        POST /voice/transcribe
-    """,
+    "AGENT": "POST /mcp, GET /mcp, DELETE /mcp",
+    "VOICE_CONFIG": "GET /voice/config",
+    "VOICE_STT": "POST /voice/transcribe",
     "VOICE_TTS": """
         POST /voice/synthesize, GET /voice/output/config, PATCH /voice/output/config,
         GET /voice/output/providers/{provider_id}/options, POST /voice/output/providers/{provider_id}/validate,
         POST /voice/output/session
     """,
-    "VOICE_OUTPUT_SOCKET": """
-        GET /voice/output/{session_id}
-    """,
+    "VOICE_OUTPUT_SOCKET": "GET /voice/output/{session_id}",
     "VOICE_REALTIME": """
         GET /voice/realtime/config, PATCH /voice/realtime/config,
         GET /voice/realtime/providers/{provider_id}/options,
@@ -112,9 +94,7 @@ RELAY_ROUTES: Mapping[str, str] = {
         GET /voice/realtime-agent/providers/{provider_id}/options,
         POST /voice/realtime-agent/providers/{provider_id}/validate, POST /voice/realtime-agent/session
     """,
-    "VOICE_REALTIME_SOCKET": """
-        GET /voice/realtime/{session_id}, GET /voice/realtime-agent/{session_id}
-    """,
+    "VOICE_REALTIME_SOCKET": "GET /voice/realtime/{session_id}, GET /voice/realtime-agent/{session_id}",
 }
 # Channels of the WebSocket, with the grant or right of the session; no other credential opens a channel.
 CHANNELS: Mapping[str, str] = {
@@ -140,9 +120,7 @@ API_ACCESS: Mapping[str, str] = {
     "OWNER": "yes no no no",
 }
 API_ROUTES: Mapping[str, str] = {
-    "PUBLIC": """
-        GET /health, GET /v1/health, GET /healthz, GET /readyz
-    """,
+    "PUBLIC": "GET /health, GET /v1/health, GET /healthz, GET /readyz",
     "KEY": """
         GET /health/detailed, GET /v1/models, GET /v1/models/{id}, GET /v1/capabilities, GET /api/sessions,
         POST /api/sessions, GET /api/sessions/search, GET /api/sessions/{id}, PATCH /api/sessions/{id},
@@ -169,15 +147,9 @@ API_ROUTES: Mapping[str, str] = {
         POST /api/key/reload, GET /api/changes, POST /api/changes/undo, GET /api/approvals, DELETE /api/approvals,
         POST /api/model/probe
     """,
-    "OWNER": """
-        GET /api/ws
-    """,
-    "MONITOR": """
-        GET /metrics
-    """,
-    "LOCAL_OR_KEY": """
-        GET /openapi.json, GET /docs
-    """,
+    "OWNER": "GET /api/ws",
+    "MONITOR": "GET /metrics",
+    "LOCAL_OR_KEY": "GET /openapi.json, GET /docs",
 }
 
 # --- tools, settings, approvals -------------------------------------------------------------------------------------
