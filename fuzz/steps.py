@@ -1,48 +1,49 @@
 """Steps of a script: one class for each kind, with its targets and amounts.
 
-An index mostly selects one of the present targets, modulo their number. A choice selects a variant or a second target;
-an amount is a number of seconds or bytes, or a level.
+The type of a number says what it is. An index mostly selects one of the present targets, modulo their number. A choice
+selects a variant or a second target; an amount is a number of seconds or bytes, or a level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import ClassVar, Self, TypeAlias, dataclass_transform
 
-from attrs import field, fields, frozen
+from attrs import frozen
 
-StepT = TypeVar("StepT", bound="Step")
-INDEX, CHOICE, AMOUNT = "index", "choice", "amount"
+Index: TypeAlias = int
+Choice: TypeAlias = int
+Amount: TypeAlias = float
+INDEX, CHOICE, AMOUNT = "Index", "Choice", "Amount"
 STEP_KINDS: dict[str, type[Step]] = {}  # by name
 
 
-def index() -> Any:
-    """Define a field with the index of a step, which mostly selects one of the present targets."""
-    return field(default=0, metadata={"slot": INDEX})
+@dataclass_transform(frozen_default=True)
+class _FrozenValue:
+    def __init_subclass__(cls) -> None:
+        frozen(cls, slots=False)  # changes the class itself
 
 
-def choice() -> Any:
-    """Define a field that selects a variant or a second target."""
-    return field(default=0, metadata={"slot": CHOICE})
-
-
-def amount() -> Any:
-    """Define a field with a number of seconds or bytes, or with a level."""
-    return field(default=0.0, metadata={"slot": AMOUNT})
-
-
-@frozen
-class Step:
+class Step(_FrozenValue):
     """Action at `at` seconds from the start; `fuzz.simulation.narration` puts its numbers into the docstring."""
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # in scripts
     at: float
+
+    def __init_subclass__(cls, name: str = "") -> None:
+        super().__init_subclass__()
+        if name:
+            cls.name = name
+            STEP_KINDS[name] = cls
 
     @classmethod
     def of(cls, at: float, index: int = 0, choice: int = 0, amount: float = 0.0) -> Self:
         """Return a step with the numbers for which this kind has a field."""
         given = {INDEX: index, CHOICE: choice, AMOUNT: amount}
         return cls(at, **{name: given[slot] for name, slot in slots(cls).items()})
+
+    def changed(self, **values: float) -> Self:
+        """Return a copy of the step with other values of some fields."""
+        return type(self)(**{**vars(self), **values})
 
     def value(self, slot: str) -> float:
         """Return the number in a slot, 0 where this kind has no field for it."""
@@ -53,505 +54,434 @@ class Step:
         return " ".join([f"{self.at:9.3f} s  {self.name}", *numbers])
 
 
-@frozen
 class Fault(Step):
     """Step that injects a fault."""
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(index, choice, amount))
-def kind(name: str) -> Callable[[type[StepT]], type[StepT]]:
-    """Return a decorator that makes a class of steps frozen, and registers it by its name in scripts."""
-
-    def register(cls: type[StepT]) -> type[StepT]:
-        made: type[StepT] = frozen(cls)
-        made.name = name
-        STEP_KINDS[name] = made
-        return made
-
-    return register
-
-
 def slots(kind: type[Step]) -> dict[str, str]:
-    """Return the numbered fields of a kind of step, each with the kind of its number: index, choice or amount."""
-    return {each.name: each.metadata["slot"] for each in fields(kind) if "slot" in each.metadata}
+    """Return the numbered fields of a kind of step, each with the name of its type: `INDEX`, `CHOICE` or `AMOUNT`."""
+    return dict(kind.__annotations__)
 
 
 # --- pairing and sessions --------------------------------------------------------------------------------------------
 
 
-@kind("register")
-class RegisterCode(Step):
+class RegisterCode(Step, name="register"):
     """The operator registers a code: grants {grants}, lifetime {lifetime:g} s."""
 
-    grants: int = choice()
-    lifetime: float = amount()
+    grants: Choice = 0
+    lifetime: Amount = 0.0
 
 
-@kind("pair")
-class PairDevice(Step):
+class PairDevice(Step, name="pair"):
     """{the_device} pairs with code {code}."""
 
-    device: int = index()
-    code: int = choice()
+    device: Index = 0
+    code: Choice = 0
 
 
-@kind("reconnect")
-class ReconnectSession(Step):
+class ReconnectSession(Step, name="reconnect"):
     """The device of session {session} reconnects with its token."""
 
-    session: int = index()
-    credential: int = choice()
+    session: Index = 0
+    credential: Choice = 0
 
 
-@kind("leave")
-class DisconnectSocket(Step):
+class DisconnectSocket(Step, name="leave"):
     """Socket {socket} is disconnected{reset}."""
 
-    socket: int = index()
-    ending: int = choice()
+    socket: Index = 0
+    ending: Choice = 0
 
 
-@kind("revoke")
-class RevokeSession(Step):
+class RevokeSession(Step, name="revoke"):
     """Session {caller}, or the operator, revokes session {session}."""
 
-    caller: int = index()
-    session: int = choice()
+    caller: Index = 0
+    session: Choice = 0
 
 
-@kind("extend")
-class ExtendSession(Step):
+class ExtendSession(Step, name="extend"):
     """Session {session} requests other terms: lifetime {lifetime:g} s, grants {grants}."""
 
-    session: int = index()
-    grants: int = choice()
-    lifetime: float = amount()
+    session: Index = 0
+    grants: Choice = 0
+    lifetime: Amount = 0.0
 
 
-@kind("list")
-class ListSessions(Step):
+class ListSessions(Step, name="list"):
     """Session {caller}, or the operator, lists the sessions."""
 
-    caller: int = index()
+    caller: Index = 0
 
 
-@kind("come back")
-class ReplacePhoneSocket(Step):
+class ReplacePhoneSocket(Step, name="come back"):
     """Phone {phone} reconnects; its last socket ends before, or {seconds:g} s after it, in manner {ending}."""
 
-    phone: int = index()
-    ending: int = choice()
-    seconds: float = amount()
+    phone: Index = 0
+    ending: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("renew")
-class RenewGrants(Step):
+class RenewGrants(Step, name="renew"):
     """Socket {socket} uses its grants, gets {grants}, and uses them at once and {seconds:g} s or more later."""
 
-    socket: int = index()
-    grants: int = choice()
-    seconds: float = amount()
+    socket: Index = 0
+    grants: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("ignore")
-class IgnoreClose(Step):
+class IgnoreClose(Step, name="ignore"):
     """Socket {socket} ignores the close, and continues to send; its session ends in manner {ending}."""
 
-    socket: int = index()
-    ending: int = choice()
+    socket: Index = 0
+    ending: Choice = 0
 
 
-@kind("bury")
-class RevokeOnFullDisk(Step):
+class RevokeOnFullDisk(Step, name="bury"):
     """Session {session} is revoked while the store refuses changes; 1 s + {seconds:g} s later the relay is killed."""
 
-    session: int = index()
-    variant: int = choice()
-    seconds: float = amount()
+    session: Index = 0
+    variant: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("suspect")
-class GuessFromDevice(Step):
+class GuessFromDevice(Step, name="suspect"):
     """The device of session {session} guesses, shows its token, and guesses again."""
 
-    session: int = index()
+    session: Index = 0
 
 
 # --- bridge, notifications and terminals -----------------------------------------------------------------------------
 
 
-@kind("command")
-class SendCommand(Step):
+class SendCommand(Step, name="command"):
     """An agent with session {session} sends command {route} to a phone."""
 
-    session: int = index()
-    route: int = choice()
-    patience: float = amount()
+    session: Index = 0
+    route: Choice = 0
+    patience: Amount = 0.0
 
 
-@kind("notify")
-class PostNotification(Step):
+class PostNotification(Step, name="notify"):
     """Socket {socket} posts a notification."""
 
-    socket: int = index()
-    notification: int = choice()
+    socket: Index = 0
+    notification: Choice = 0
 
 
-@kind("report")
-class ReportStatus(Step):
+class ReportStatus(Step, name="report"):
     """Phone {phone} reports its status."""
 
-    phone: int = index()
+    phone: Index = 0
 
 
-@kind("stray")
-class AnswerForeignCommand(Step):
+class AnswerForeignCommand(Step, name="stray"):
     """Socket {socket} answers a command that another phone received."""
 
-    socket: int = index()
-    victim: int = choice()
+    socket: Index = 0
+    victim: Choice = 0
 
 
-@kind("terminal")
-class TypeInTerminal(Step):
+class TypeInTerminal(Step, name="terminal"):
     """Socket {socket} uses a terminal, action {action}."""
 
-    socket: int = index()
-    action: int = choice()
+    socket: Index = 0
+    action: Choice = 0
 
 
-@kind("tui")
-class UseGateway(Step):
+class UseGateway(Step, name="tui"):
     """Socket {socket} uses its gateway, action {action}."""
 
-    socket: int = index()
-    action: int = choice()
+    socket: Index = 0
+    action: Choice = 0
 
 
-@kind("cut short")
-class EndWaitingSession(Step):
+class EndWaitingSession(Step, name="cut short"):
     """Session {session} waits for phone {phone}, and ends after {seconds:g} s or more."""
 
-    session: int = index()
-    phone: int = choice()
-    seconds: float = amount()
+    session: Index = 0
+    phone: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("ask")
-class AskPhoneUser(Step):
+class AskPhoneUser(Step, name="ask"):
     """Session {session} has the reference phone send a message; its user answers {answer} after {seconds:g} s."""
 
-    session: int = index()
-    answer: int = choice()
-    seconds: float = amount()
+    session: Index = 0
+    answer: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("skim")
-class ListNotifications(Step):
+class ListNotifications(Step, name="skim"):
     """The operator lists a few notifications: {count}."""
 
-    count: int = index()
+    count: Index = 0
 
 
 # --- media -----------------------------------------------------------------------------------------------------------
 
 
-@kind("upload")
-class UploadMedia(Step):
+class UploadMedia(Step, name="upload"):
     """Session {session} uploads {size:g} bytes."""
 
-    session: int = index()
-    form: int = choice()
-    size: float = amount()
+    session: Index = 0
+    form: Choice = 0
+    size: Amount = 0.0
 
 
-@kind("fetch")
-class FetchMedia(Step):
+class FetchMedia(Step, name="fetch"):
     """Session {session}, or a client without one, fetches media file {medium}."""
 
-    session: int = index()
-    medium: int = choice()
+    session: Index = 0
+    medium: Choice = 0
 
 
-@kind("share")
-class ShareFile(Step):
+class ShareFile(Step, name="share"):
     """The operator registers file {file} of the host as media."""
 
-    file: int = index()
+    file: Index = 0
 
 
-@kind("change")
-class ChangeFile(Step):
+class ChangeFile(Step, name="change"):
     """A registered file of the host is changed or removed: {file}."""
 
-    file: int = choice()
+    file: Choice = 0
 
 
-@kind("download")
-class DownloadSlowly(Step):
+class DownloadSlowly(Step, name="download"):
     """Session {session} reads a large file slowly, and ends after {seconds:g} s in manner {ending}."""
 
-    session: int = index()
-    ending: int = choice()
-    seconds: float = amount()
+    session: Index = 0
+    ending: Choice = 0
+    seconds: Amount = 0.0
 
 
 # --- attackers and inspectors ----------------------------------------------------------------------------------------
 
 
-@kind("inspect")
-class InspectServer(Step):
+class InspectServer(Step, name="inspect"):
     """The operator reads inspector {inspector}."""
 
-    inspector: int = index()
+    inspector: Index = 0
 
 
-@kind("guess")
-class GuessCredentials(Step):
+class GuessCredentials(Step, name="guess"):
     """{the_attacker} guesses credentials."""
 
-    attacker: int = index()
-    pace: int = choice()
+    attacker: Index = 0
+    pace: Choice = 0
 
 
-@kind("garbage")
-class SendGarbage(Step):
+class SendGarbage(Step, name="garbage"):
     """{the_attacker} sends garbage {data}."""
 
-    attacker: int = index()
-    data: int = choice()
+    attacker: Index = 0
+    data: Choice = 0
 
 
-@kind("browse")
-class TryRoutes(Step):
+class TryRoutes(Step, name="browse"):
     """A client without a valid credential requests some routes, from route {route} on."""
 
-    page: int = index()
-    route: int = choice()
+    page: Index = 0
+    route: Choice = 0
 
 
 # --- chats and runs --------------------------------------------------------------------------------------------------
 
 
-@kind("chat")
-class SendChatMessage(Step):
+class SendChatMessage(Step, name="chat"):
     """A client sends a message in chat {chat}, manner {manner}, and disconnects after {leave_after:g} s (0: stays)."""
 
-    chat: int = index()
-    manner: int = choice()
-    leave_after: float = amount()
+    chat: Index = 0
+    manner: Choice = 0
+    leave_after: Amount = 0.0
 
 
-@kind("slow chat")
-class ReadChatSlowly(Step):
+class ReadChatSlowly(Step, name="slow chat"):
     """A client requests a long answer in chat {chat}, and reads nothing for {seconds:g} s or more."""
 
-    chat: int = index()
-    length: int = choice()
-    seconds: float = amount()
+    chat: Index = 0
+    length: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("run")
-class StartRun(Step):
+class StartRun(Step, name="run"):
     """A run is started in chat {chat}, manner {manner}."""
 
-    chat: int = index()
-    manner: int = choice()
-    watch_after: float = amount()
+    chat: Index = 0
+    manner: Choice = 0
+    watch_after: Amount = 0.0
 
 
-@kind("stop run")
-class StopRun(Step):
+class StopRun(Step, name="stop run"):
     """Run {run} is stopped."""
 
-    run: int = index()
+    run: Index = 0
 
 
-@kind("complete")
-class RequestCompletion(Step):
+class RequestCompletion(Step, name="complete"):
     """Programs ({callers}) request a completion, manner {manner}; one may disconnect after {seconds:g} s."""
 
-    callers: int = index()
-    manner: int = choice()
-    seconds: float = amount()
+    callers: Index = 0
+    manner: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("delete chat")
-class DeleteChat(Step):
+class DeleteChat(Step, name="delete chat"):
     """Chat {chat} is deleted."""
 
-    chat: int = index()
+    chat: Index = 0
 
 
-@kind("note")
-class RequestNoteApproval(Step):
+class RequestNoteApproval(Step, name="note"):
     """The agent of chat {chat} requests approval of notes; the answers are {answer}, each after {seconds:g} s."""
 
-    chat: int = index()
-    answer: int = choice()
-    seconds: float = amount()
+    chat: Index = 0
+    answer: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("fork")
-class ForkChat(Step):
+class ForkChat(Step, name="fork"):
     """Chat {chat} is forked, manner {copy}."""
 
-    chat: int = index()
-    copy: int = choice()
+    chat: Index = 0
+    copy: Choice = 0
 
 
-@kind("app")
-class ChatOnGateway(Step):
+class ChatOnGateway(Step, name="app"):
     """App phone {phone} uses the gateway of the dashboard, manner {action}."""
 
-    phone: int = index()
-    action: int = choice()
+    phone: Index = 0
+    action: Choice = 0
 
 
-@kind("repeat")
-class RepeatCompletion(Step):
+class RepeatCompletion(Step, name="repeat"):
     """A program repeats a request with its key, manner {manner}, {seconds:g} s or more after the answer."""
 
-    manner: int = choice()
-    seconds: float = amount()
+    manner: Choice = 0
+    seconds: Amount = 0.0
 
 
 # --- MCP -------------------------------------------------------------------------------------------------------------
 
 
-@kind("mcp")
-class UseMcp(Step):
+class UseMcp(Step, name="mcp"):
     """An agent with session {session} uses MCP: {action}, {seconds:g} s."""
 
-    session: int = index()
-    action: int = choice()
-    seconds: float = amount()
+    session: Index = 0
+    action: Choice = 0
+    seconds: Amount = 0.0
 
 
 # --- several areas ---------------------------------------------------------------------------------------------------
 
 
-@kind("impatient")
-class LeaveEarly(Step):
+class LeaveEarly(Step, name="impatient"):
     """The next client that sends a request disconnects{reset} after {seconds:g} s."""
 
-    ending: int = choice()
-    seconds: float = amount()
+    ending: Choice = 0
+    seconds: Amount = 0.0
 
 
 # --- faults ----------------------------------------------------------------------------------------------------------
 
 
-@kind("cut")
-class CutConnection(Fault):
+class CutConnection(Fault, name="cut"):
     """Connection {connection} is cut."""
 
-    connection: int = index()
-    seconds: float = amount()
+    connection: Index = 0
+    seconds: Amount = 0.0
 
 
-@kind("hang")
-class HangConnection(Fault):
+class HangConnection(Fault, name="hang"):
     """Connection {connection} hangs for {seconds:g} s."""
 
-    connection: int = index()
-    seconds: float = amount()
+    connection: Index = 0
+    seconds: Amount = 0.0
 
 
-@kind("part")
-class PartitionHost(Fault):
+class PartitionHost(Fault, name="part"):
     """Host {host}, a device or the phone, is partitioned from the relay's host for {seconds:g} s."""
 
-    host: int = index()
-    seconds: float = amount()
+    host: Index = 0
+    seconds: Amount = 0.0
 
 
-@kind("slow")
-class StopReading(Fault):
+class StopReading(Fault, name="slow"):
     """Client {client} does not read for {seconds:g} s."""
 
-    client: int = index()
-    seconds: float = amount()
+    client: Index = 0
+    seconds: Amount = 0.0
 
 
-@kind("noise")
-class SetNoise(Fault):
+class SetNoise(Fault, name="noise"):
     """Network, disk and store fail at level {level:g} from now on (0: no faults)."""
 
-    level: float = amount()
+    level: Amount = 0.0
 
 
-@kind("stop")
-class StopProgram(Fault):
+class StopProgram(Fault, name="stop"):
     """{the_program} is stopped, and restarted after {seconds:g} s."""
 
-    program: int = index()
-    seconds: float = amount()
+    program: Index = 0
+    seconds: Amount = 0.0
 
 
-@kind("kill")
-class KillProgram(Fault):
+class KillProgram(Fault, name="kill"):
     """{the_program} is killed, and restarted after {seconds:g} s."""
 
-    program: int = index()
-    seconds: float = amount()
+    program: Index = 0
+    seconds: Amount = 0.0
 
 
-@kind("disk full")
-class FillDisk(Fault):
+class FillDisk(Fault, name="disk full"):
     """The disk is full for {seconds:g} s."""
 
-    seconds: float = amount()
+    seconds: Amount = 0.0
 
 
-@kind("clock")
-class SetWallClock(Fault):
+class SetWallClock(Fault, name="clock"):
     """The wall clock of the relay's host is set by {seconds:+g} s."""
 
-    seconds: float = amount()
+    seconds: Amount = 0.0
 
 
-@kind("refuse")
-class RefuseSessionRecord(Fault):
+class RefuseSessionRecord(Fault, name="refuse"):
     """The store refuses request {request} for session {session} or a new one; perhaps a restart {seconds:g} s later."""
 
-    session: int = index()
-    request: int = choice()
-    seconds: float = amount()
+    session: Index = 0
+    request: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("age")
-class AdvanceWallClock(Fault):
+class AdvanceWallClock(Fault, name="age"):
     """The wall clock of the relay's host advances by {seconds:g} s at the end."""
 
-    seconds: float = amount()
+    seconds: Amount = 0.0
 
 
-@kind("upstream")
-class FailUpstream(Fault):
+class FailUpstream(Fault, name="upstream"):
     """The model fails in manner {manner} for {seconds:g} s."""
 
-    manner: int = choice()
-    seconds: float = amount()
+    manner: Choice = 0
+    seconds: Amount = 0.0
 
 
-@kind("drop")
-class DropAnswer(Fault):
+class DropAnswer(Fault, name="drop"):
     """The model disconnects {seconds:g} s after the next request."""
 
-    seconds: float = amount()
+    seconds: Amount = 0.0
 
 
-@kind("hiccup")
-class RefuseChatRecords(Fault):
+class RefuseChatRecords(Fault, name="hiccup"):
     """The store refuses rows of chats for {seconds:g} s."""
 
-    seconds: float = amount()
+    seconds: Amount = 0.0
 
 
-@kind("disk")
-class DegradeDisk(Fault):
+class DegradeDisk(Fault, name="disk"):
     """The disk is degraded, kind {kind}, for {seconds:g} s."""
 
-    kind: int = choice()
-    seconds: float = amount()
+    kind: Choice = 0
+    seconds: Amount = 0.0

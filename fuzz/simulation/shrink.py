@@ -125,7 +125,7 @@ def _hurried(script: Script) -> Script:
     at, before, steps = 0.0, 0.0, list[Step]()
     for step in script.steps:
         at, before = round(at + min(step.at - before, SHORT), 3), step.at
-        steps.append(evolve(step, at=at))
+        steps.append(step.changed(at=at))
     return evolve(script, steps=tuple(steps))
 
 
@@ -135,7 +135,7 @@ def _calmer(script: Script, place: int) -> Iterator[Script]:
     for name, now in _numbers(step, AMOUNT):
         for amount in (0.0, float(int(now)), float(int(now / 2))):
             if amount != now:
-                yield _with(script, place, evolve(step, **{name: amount}))
+                yield _with(script, place, step.changed(**{name: amount}))
 
 
 def _sooner(script: Script, place: int) -> Iterator[Script]:
@@ -144,7 +144,7 @@ def _sooner(script: Script, place: int) -> Iterator[Script]:
     pause = steps[place].at - (steps[place - 1].at if place else 0.0)
     for less in (pause - SHORT, pause / 2):
         if less > SHORT / 2:
-            later = tuple(evolve(step, at=round(step.at - less, 3)) for step in steps[place:])
+            later = tuple(step.changed(at=round(step.at - less, 3)) for step in steps[place:])
             yield evolve(script, steps=steps[:place] + later)
 
 
@@ -154,7 +154,7 @@ def _plainer(script: Script, place: int) -> Iterator[Script]:
     for name, now in [*_numbers(step, INDEX), *_numbers(step, CHOICE)]:
         for number in (0, 1, now // 2):
             if abs(number) < abs(now):
-                yield _with(script, place, evolve(step, **{name: number}))
+                yield _with(script, place, step.changed(**{name: number}))
 
 
 def _numbers(step: Step, slot: str) -> list[tuple[str, Any]]:
