@@ -73,6 +73,13 @@ class EmulatorDriver:
         raise AssertionError(f"no node with {wanted}")
 
 
+def opened(package: str, apps: Iterable[App] = SAMPLE_APPS) -> EmulatorDriver:
+    """Return the driver of a phone on whose screen this app is open."""
+    driver = EmulatorDriver(apps)
+    assert driver.post("/open_app", package=package) == {"ok": True, "package": package}
+    return driver
+
+
 def check(outcome: CommandResponse) -> None:
     """Assert that an answer has an allowed status, survives JSON in UTF-8, and has an error text exactly if refused.
 

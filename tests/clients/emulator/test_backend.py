@@ -14,7 +14,7 @@ from svc_proto.basics.brand import HERMES, SVC, Brand
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, PhoneBackend, PhoneCommand
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
-from tests.clients.emulator.driver import EmulatorDriver, check
+from tests.clients.emulator.driver import EmulatorDriver, check, opened
 
 NOW = Moment(1.0, 1_795_310_560.0)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=12)
@@ -163,8 +163,7 @@ def test_the_status_of_a_store_build_and_without_accessibility() -> None:
 
 
 def test_properties_for_the_safety_gates() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MAIL)
+    driver = opened(MAIL)
     assert driver.backend.foreground == MAIL
     assert driver.backend.text_of(driver.node_id(contentDescription="Compose")) == "Compose"
     assert driver.backend.text_of("w0:0") == "Inbox"
@@ -211,8 +210,7 @@ def test_read_a_mail_and_answer_it() -> None:
 
 
 def test_read_a_mail_and_archive_it() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MAIL)
+    driver = opened(MAIL)
     driver.post("/tap_text", text="Library")
     driver.post("/tap_text", text="Archive")
     (item,) = driver.backend.outbox
@@ -225,8 +223,7 @@ def test_read_a_mail_and_archive_it() -> None:
 
 
 def test_a_disabled_node_does_nothing() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MAIL)
+    driver = opened(MAIL)
     driver.post("/tap_text", text="Compose")
     before = driver.nodes()
     (send,) = [seen.node for seen in traverse(driver.device.windows()) if seen.node.text == "Send"]

@@ -10,7 +10,7 @@ from clients.phone.emulator.actions import Action, ChangeRecords, ShowScreen
 from clients.phone.emulator.layout import App, Row
 from clients.phone.emulator.record_apps import CALENDAR, CLOCK, EXPENSES, FILES, NOTES, PLAYER, RECORD_APPS, TODO
 from clients.phone.emulator.sample_apps import SAMPLE_APPS
-from tests.clients.emulator.driver import EmulatorDriver
+from tests.clients.emulator.driver import EmulatorDriver, opened
 
 
 def actions_of(row: Row) -> Iterator[Action]:
@@ -31,12 +31,6 @@ def test_effects_name_screens_that_exist(app: App) -> None:
                     assert action.collection in app.records
 
 
-def opened(package: str, *texts: str) -> EmulatorDriver:
-    driver = EmulatorDriver(RECORD_APPS)
-    driver.post("/open_app", package=package)
-    return press(driver, *texts)
-
-
 def press(driver: EmulatorDriver, *texts: str) -> EmulatorDriver:
     for text in texts:
         driver.post("/tap_text", text=text, exact=True)
@@ -54,7 +48,7 @@ def members(driver: EmulatorDriver, package: str, collection: str, name: str) ->
 
 
 def test_an_expense_is_changed() -> None:
-    driver = opened(EXPENSES, "Lamp", "More options", "Edit")
+    driver = press(opened(EXPENSES, RECORD_APPS), "Lamp", "More options", "Edit")
     driver.post("/tap", nodeId=driver.node_id(hintText="Amount"))
     driver.post("/type", text="41.00")
     press(driver, "Save")
@@ -62,7 +56,7 @@ def test_an_expense_is_changed() -> None:
 
 
 def test_a_task_is_found_and_done() -> None:
-    driver = opened(TODO)
+    driver = opened(TODO, RECORD_APPS)
     driver.get("/ping")
     driver.post("/type", text="plumb")
     assert "Water the plants" not in driver.texts()
@@ -71,20 +65,20 @@ def test_a_task_is_found_and_done() -> None:
 
 
 def test_the_agenda_of_a_day() -> None:
-    driver = opened(CALENDAR, "Shown day", "Next month", "5 December 2026")
+    driver = press(opened(CALENDAR, RECORD_APPS), "Shown day", "Next month", "5 December 2026")
     assert "Market" in driver.texts()
     assert "Choir" not in driver.texts()
 
 
 def test_a_note_of_a_folder_keeps_its_long_text() -> None:
-    driver = opened(NOTES, "Shown folder", "Travel", "Timetable")
+    driver = press(opened(NOTES, RECORD_APPS), "Shown folder", "Travel", "Timetable")
     (field,) = [node for node in driver.nodes() if node["editable"]]
     assert len(str(field["text"])) == 2_000
     assert field["textLength"] == len(driver.device.texts[NOTES, "text"]) > 2_000
 
 
 def test_a_file_is_moved() -> None:
-    driver = opened(FILES, "Download")
+    driver = press(opened(FILES, RECORD_APPS), "Download")
     more_of(driver, 0)
     press(driver, "Move or copy", "Target folder", "Music", "Move here")
     assert driver.texts()[0] == "Moved to Music"
@@ -92,7 +86,7 @@ def test_a_file_is_moved() -> None:
 
 
 def test_a_song_is_added_to_a_list() -> None:
-    driver = more_of(opened(PLAYER), 2)
+    driver = more_of(opened(PLAYER, RECORD_APPS), 2)
     press(driver, "Add to playlist", "Playlist", "Road trip", "Add")
     assert [(each["name"], each["list"]) for each in driver.device.content.list(PLAYER, "listed")] == [
         ("Two Rivers", "Road trip")
@@ -100,7 +94,7 @@ def test_a_song_is_added_to_a_list() -> None:
 
 
 def test_a_timer_by_its_digits() -> None:
-    driver = opened(CLOCK, "Timer", "4", "5", "0")
+    driver = press(opened(CLOCK, RECORD_APPS), "Timer", "4", "5", "0")
     assert "450" in driver.texts()
     press(driver, "Start")
     assert "Timer running" in driver.texts()

@@ -8,15 +8,9 @@ from clients.phone.emulator.layout import App, Screen, button, entry, label
 from clients.phone.emulator.sample_apps import BANK, BROWSER, DIALER, MAIL, MAPS, MESSAGES, MUSIC, SETTINGS
 from clients.phone.emulator.system_screens import Notice
 from svc_proto.phone.backend import CommandReply, DelayedReply
-from tests.clients.emulator.driver import EmulatorDriver
+from tests.clients.emulator.driver import EmulatorDriver, opened
 
 STROKE: dict[str, object] = {"start_x": 500, "start_y": 1800, "end_x": 500, "end_y": 800}
-
-
-def opened(package: str) -> EmulatorDriver:
-    driver = EmulatorDriver()
-    assert driver.post("/open_app", package=package) == {"ok": True, "package": package}
-    return driver
 
 
 # --- touch ---------------------------------------------------------------------------------------------------
@@ -96,8 +90,7 @@ def test_tap_text_clicks_an_ancestor() -> None:
 def test_tap_text_prefers_the_whole_text_to_a_part() -> None:
     rows = (button("Resend", "resend", ShowScreen("wrong")), label("Send"), button("Send", "send", ShowScreen("right")))
     screens = {"main": Screen(title="M", rows=rows), "wrong": Screen(title="wrong"), "right": Screen(title="right")}
-    driver = EmulatorDriver([App(package="p", label="P", screens=screens)])
-    driver.post("/open_app", package="p")
+    driver = opened("p", [App(package="p", label="P", screens=screens)])
     assert driver.post("/tap_text", text="send")["via"] == "direct click"
     assert "right" in driver.texts()
     driver.post("/press_key", key="back")
@@ -108,10 +101,8 @@ def test_tap_text_prefers_the_whole_text_to_a_part() -> None:
 
 
 def test_tap_text_matches_a_part_below_an_ancestor() -> None:
-    driver = EmulatorDriver(
-        [App(package="p", label="P", screens={"a": Screen(title="A", rows=(entry("Go on", None, GoBack()),))})]
-    )
-    driver.post("/open_app", package="p")
+    screens = {"a": Screen(title="A", rows=(entry("Go on", None, GoBack()),))}
+    driver = opened("p", [App(package="p", label="P", screens=screens)])
     assert driver.post("/tap_text", text="go")["via"] == "parent click (1 levels up)"
 
 

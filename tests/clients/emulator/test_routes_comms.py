@@ -6,7 +6,7 @@ from clients.phone.emulator.environment import Fix, Radio
 from clients.phone.emulator.routes_comms import sms_parts
 from clients.phone.emulator.sample_apps import DIALER, MAIL, MAPS, MESSAGES
 from svc_proto.phone.backend import DelayedReply
-from tests.clients.emulator.driver import EmulatorDriver, check
+from tests.clients.emulator.driver import EmulatorDriver, check, opened
 
 SCHEMA = {"to": "string, required", "body": "string, required"}
 
@@ -139,8 +139,7 @@ def test_sms_parts(text: str, parts: int) -> None:
 
 
 def test_a_message_sent_by_touch() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MESSAGES)
+    driver = opened(MESSAGES)
     driver.post("/tap_text", text="Bo")
     driver.post("/type", text="Coming")
     driver.post("/tap_text", text="Send")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from clients.phone.emulator.layout import App, Screen, label
 from clients.phone.emulator.sample_apps import BROWSER, MAIL, SETTINGS
 from svc_proto.phone.backend import UploadReply
-from tests.clients.emulator.driver import EmulatorDriver
+from tests.clients.emulator.driver import EmulatorDriver, opened
 from tests.clients.emulator.test_view_tree import decode
 
 FLAGS = ["clickable", "longClickable", "scrollable", "editable", "focused", "selected", "enabled"]
@@ -42,8 +42,7 @@ def test_return_to_the_client() -> None:
 
 
 def test_screen() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MAIL)
+    driver = opened(MAIL)
     result = driver.get("/screen")
     assert list(result) == ["packageName", "rootBounds", "nodes", "truncated", "nodeCount", "locked"]
     assert result["packageName"] == MAIL
@@ -84,10 +83,8 @@ def test_screen_of_several_windows() -> None:
 
 def test_a_crowded_screen_is_truncated() -> None:
     rows = tuple(label(f"row {n}" + "x" * 3000) for n in range(600))
-    driver = EmulatorDriver(
-        [App(package="crowd", label="Crowd", screens={"all": Screen(title="All", rows=rows, row_height=3)})]
-    )
-    driver.post("/open_app", package="crowd")
+    screens = {"all": Screen(title="All", rows=rows, row_height=3)}
+    driver = opened("crowd", [App(package="crowd", label="Crowd", screens=screens)])
     result = driver.get("/screen")
     assert (result["nodeCount"], result["truncated"]) == (512, True)
     assert len(str(driver.nodes()[2]["text"])) == 2000
@@ -113,8 +110,7 @@ def test_screen_hash_and_diff() -> None:
 
 
 def test_find_nodes() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MAIL)
+    driver = opened(MAIL)
     assert list(driver.post("/find_nodes")) == ["matches", "count"]
     assert driver.post("/find_nodes")["count"] == 20
     assert driver.post("/find_nodes", limit=0)["count"] == 1
@@ -130,8 +126,7 @@ def test_find_nodes() -> None:
 
 
 def test_describe_node() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=SETTINGS)
+    driver = opened(SETTINGS)
     driver.post("/tap_text", text="Network")
     node_id = driver.node_id(className="android.widget.Switch")
     assert driver.post("/describe_node", node_id=node_id) == {

@@ -11,7 +11,7 @@ from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.phone.safety.confirmation import AwaitingConfirmation
 from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.gate_interface import SystemBackend, TargetTextSource
-from tests.clients.emulator.driver import EmulatorDriver
+from tests.clients.emulator.driver import EmulatorDriver, opened
 
 
 def pressed(driver: EmulatorDriver, path: str, /, **body: object) -> tuple[str, ...]:
@@ -19,8 +19,7 @@ def pressed(driver: EmulatorDriver, path: str, /, **body: object) -> tuple[str, 
 
 
 def composing() -> EmulatorDriver:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MAIL)
+    driver = opened(MAIL)
     driver.post("/tap_text", text="Compose")
     return driver
 
@@ -42,8 +41,7 @@ def test_an_exact_text_is_no_part() -> None:
 
 
 def test_an_entry_gives_all_its_texts() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MAIL)
+    driver = opened(MAIL)
     assert pressed(driver, "/tap_text", text="lunch on") == ("Ada", "Lunch on Friday?")
 
 
@@ -64,8 +62,7 @@ def test_the_node_under_a_point() -> None:
 
 
 def test_a_node_that_something_covers() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=BANK)
+    driver = opened(BANK)
     driver.post("/press_key", key="power_dialog")
     first = next(node for node in driver.nodes() if node["text"] == "Checking")
     assert str(first["nodeId"]).startswith("w1:")
@@ -73,8 +70,7 @@ def test_a_node_that_something_covers() -> None:
 
 
 def test_a_long_press() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MAIL)
+    driver = opened(MAIL)
     entry = next(node for node in driver.nodes() if node["longClickable"])
     bounds = entry["bounds"]
     assert isinstance(bounds, dict)
@@ -100,8 +96,7 @@ def test_without_a_screen_nothing_is_pressed() -> None:
 
 
 def test_a_text_without_a_clickable_ancestor() -> None:
-    driver = EmulatorDriver()
-    driver.post("/open_app", package=MAIL)
+    driver = opened(MAIL)
     driver.post("/tap_text", text="Ada")
     body = "Shall we meet at noon at the harbour? Tell me by tomorrow."
     assert pressed(driver, "/tap_text", text="Shall we meet") == (body,)

@@ -20,7 +20,7 @@ from clients.phone.emulator.layout import (
     time,
 )
 from svc_proto.phone.backend import UploadReply
-from tests.clients.emulator.driver import EmulatorDriver
+from tests.clients.emulator.driver import EmulatorDriver, opened
 from tests.clients.emulator.test_view_tree import decode
 
 P = "org.lab.widgets"
@@ -72,9 +72,7 @@ LAB = App(
 
 @pytest.fixture
 def lab() -> EmulatorDriver:
-    driver = EmulatorDriver([LAB])
-    driver.post("/open_app", package=P)
-    return driver
+    return opened(P, [LAB])
 
 
 def press(driver: EmulatorDriver, *texts: str) -> None:
