@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from clients.commands.quick_probe import SECRET_FIELD, SECRET_FILE, probe, probe_json
 from clients.commands.svc import main
-from runtimes.service_home.server_registry import lock_home
+from runtimes.service_home.server_registry import HomeClaim, lock_home
 from svc_proto.cli.cluster_nodes import ServiceNode, ServiceNodes
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.clients.commands.command_process import CommandHome, finish
+from tests.clients.commands.command_process import CommandHome, CommandRun, finish
 from tests.servers.program_process import call, running, websocket
+
+STOP = "clients.commands.stop_servers"
 
 
 def test_status_logs_and_down(lonely: CommandHome) -> None:
@@ -108,63 +110,74 @@ def test_logs_follow(lonely: CommandHome) -> None:
     assert terminal.exitstatus == 130
 
 
+class ServerHome:
+    """Home of this process, in which the test holds the roles of servers, and runs `svc`; `killed` are the signals."""
+
+    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.path = path
+        self.held: dict[str, HomeClaim] = {}
+        self.killed: list[int] = []
+        self._capsys = capsys
+
+    def claim(self, *roles: str, **more: object) -> None:
+        """Hold these roles as servers that run, at addresses without a listener."""
+        for role in roles:
+            self.held[role] = lock_home(self.path, role, version="1")
+            self.held[role].publish({"host": "::", "port": 1, "inside": f"http://{role}:1", **more})
+
+    def release(self, *_: object) -> None:
+        while self.held:
+            self.held.popitem()[1].release()
+
+    def run(self, *words: str) -> CommandRun:
+        with pytest.raises(SystemExit) as caught:
+            main.main(words)
+        shown = self._capsys.readouterr()
+        assert isinstance(caught.value.code, int)
+        return CommandRun(caught.value.code, shown.out, shown.err)
+
+
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[ServerHome]:
     monkeypatch.setenv("SVC_HOME", str(tmp_path))
-    return tmp_path
+    made = ServerHome(tmp_path, capsys)
+    monkeypatch.setattr(f"{STOP}.os.kill", lambda pid, signum: made.killed.append(signum))
+    yield made
+    made.release()
 
 
-def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_does_not_answer(home: ServerHome) -> None:
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = sock.getsockname()[1]
-    held = lock_home(home, "relay", version="1")
-    with pytest.raises(SystemExit) as caught:
-        main.main(["status"])
-    assert (caught.value.code, capsys.readouterr().out) == (1, "relay starts or stops\n")
+    held = home.held["relay"] = lock_home(home.path, "relay", version="1")
+    idle = home.run("status")
+    assert (idle.code, idle.out) == (1, "relay starts or stops\n")
     held.publish({"host": "::", "port": port, "inside": f"http://127.0.0.1:{port}"})
-    (home / ".env").write_text("API_SERVER_KEY=sk-0123456789abcdef\n")
-    with pytest.raises(SystemExit) as caught:
-        main.main(["status"])
-    assert caught.value.code == 1
-    lines = capsys.readouterr().out.splitlines()
+    (home.path / ".env").write_text("API_SERVER_KEY=sk-0123456789abcdef\n")
+    done = home.run("status")
+    assert done.code == 1
+    lines = done.out.splitlines()
     assert lines[0].startswith(f"Relay      http://[::]:{port}  DOES NOT ANSWER, pid {os.getpid()}")
     assert max(map(len, lines[:3])) <= 60
     assert lines[1:3] == ["API        does not run", "Dashboard  does not run"]
     assert [line.partition("[")[2] for line in lines[3::2]] == ["api_down]", "server_silent]", "version_differs]"]
-    with pytest.raises(SystemExit) as caught:
-        main.main(["status", "--json"])
-    assert json.loads(capsys.readouterr().out)["devices"] is None
-    (home / ".env").unlink()  # without a key the relay runs alone by choice
-    with pytest.raises(SystemExit) as caught:
-        main.main(["status", "--json"])
-    assert [each["code"] for each in json.loads(capsys.readouterr().out)["problems"]] == [
-        "server_silent",
-        "version_differs",
-    ]
-    held.release()
+    assert home.run("status", "--json").json["devices"] is None
+    (home.path / ".env").unlink()  # without a key the relay runs alone by choice
+    problems = home.run("status", "--json").json["problems"]
+    assert [each["code"] for each in problems] == ["server_silent", "version_differs"]
 
 
-def test_a_server_that_does_not_stop(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    held = lock_home(home, "api", version="1")
-    held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1"})
-    monkeypatch.setattr("clients.commands.stop_servers.os.kill", lambda pid, signum: None)
-    monkeypatch.setattr("clients.commands.stop_servers.STOP_TIMEOUT", 0.0)
-    with pytest.raises(SystemExit) as caught:
-        main.main(["down"])
-    assert caught.value.code == 1
-    assert "has not stopped" in capsys.readouterr().err
+def test_a_server_that_does_not_stop(home: ServerHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.claim("api")
+    monkeypatch.setattr(f"{STOP}.STOP_TIMEOUT", 0.0)
+    stopped = home.run("down")
+    assert (stopped.code, "has not stopped" in stopped.err) == (1, True)
 
     def forbidden(pid: int, signum: int) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr("clients.commands.stop_servers.os.kill", forbidden)
-    with pytest.raises(SystemExit):
-        main.main(["down"])
-    pid = os.getpid()
-    assert capsys.readouterr().err == f"error: process {pid} cannot be told to stop: operation not permitted\n"
-    held.release()
+    monkeypatch.setattr(f"{STOP}.os.kill", forbidden)
+    assert home.run("down").problem == f"process {os.getpid()} cannot be told to stop: operation not permitted"
 
 
 def service(redis: bool = True, nodes: int = 2, load: str = "phones") -> ServiceNodes:
@@ -174,77 +187,43 @@ def service(redis: bool = True, nodes: int = 2, load: str = "phones") -> Service
 
 @pytest.mark.parametrize("nodes", [None, service(nodes=1), service(redis=False)])
 def test_a_server_without_another_node_is_not_drained(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], nodes: ServiceNodes | None
+    home: ServerHome, monkeypatch: pytest.MonkeyPatch, nodes: ServiceNodes | None
 ) -> None:
-    monkeypatch.setattr("clients.commands.stop_servers.nodes_at", lambda url, home: nodes)
-    killed: list[int] = []
-    monkeypatch.setattr("clients.commands.stop_servers.os.kill", lambda pid, signum: killed.append(pid))
-    with pytest.raises(SystemExit):
-        main.main(["drain"])
-    assert capsys.readouterr().out == f"Nothing runs on {home}.\n"
-    held = lock_home(home, "relay", version="1")
-    held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1"})
-    with pytest.raises(SystemExit) as caught:
-        main.main(["drain"])
-    assert caught.value.code == 1
-    assert capsys.readouterr().err == (
-        "error: no other node is reachable, so the relay cannot be drained: svc down stops it\n"
-    )
-    assert killed == []
-    held.release()
+    monkeypatch.setattr(f"{STOP}.nodes_at", lambda url, home: nodes)
+    assert home.run("drain").out == f"Nothing runs on {home.path}.\n"
+    home.claim("relay")
+    refused = home.run("drain")
+    reason = "no other node is reachable, so the relay cannot be drained: svc down stops it"
+    assert (refused.code, refused.problem, home.killed) == (1, reason, [])
 
 
-def test_a_dashboard_alone_is_not_drained(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    killed: list[int] = []
-    monkeypatch.setattr("clients.commands.stop_servers.os.kill", lambda pid, signum: killed.append(pid))
-    held = lock_home(home, "dashboard", version="1")
-    held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1"})
-    with pytest.raises(SystemExit) as caught:
-        main.main(["drain"])
-    assert caught.value.code == 1
-    assert "nothing to drain: svc down stops the dashboard" in capsys.readouterr().err
-    assert killed == []
-    held.release()
+def test_a_dashboard_alone_is_not_drained(home: ServerHome) -> None:
+    home.claim("dashboard")
+    refused = home.run("drain")
+    assert (refused.code, home.killed) == (1, [])
+    assert "nothing to drain: svc down stops the dashboard" in refused.err
 
 
 def test_no_plan_is_printed_when_one_server_cannot_be_drained(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: ServerHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {role: lock_home(home, role, version="1") for role in ("relay", "api")}
-    for role, held in found.items():
-        held.publish({"host": "::", "port": 1, "inside": f"http://{role}:1"})
-    monkeypatch.setattr(
-        "clients.commands.stop_servers.nodes_at", lambda url, home: service(nodes=3 if "relay" in url else 1)
-    )
-    monkeypatch.setattr("clients.commands.stop_servers.probe_json", lambda url, path, home: None)
-    with pytest.raises(SystemExit):
-        main.main(["drain"])
-    shown = capsys.readouterr()
-    assert (shown.out, "the api cannot be drained" in shown.err) == ("", True)
-    for held in found.values():
-        held.release()
+    home.claim("relay", "api")
+    monkeypatch.setattr(f"{STOP}.nodes_at", lambda url, home: service(nodes=3 if "relay" in url else 1))
+    monkeypatch.setattr(f"{STOP}.probe_json", lambda url, path, home: None)
+    assert "the api cannot be drained" in home.run("drain").problem
 
 
-def test_the_workers_of_this_host_are_no_other_nodes(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_workers_of_this_host_are_no_other_nodes(home: ServerHome, monkeypatch: pytest.MonkeyPatch) -> None:
     """`svc drain` fails if all other nodes are workers of this host, since they stop together."""
     found = service(nodes=2)
-    monkeypatch.setattr("clients.commands.stop_servers.nodes_at", lambda url, home: found)
-    held = lock_home(home, "relay", version="1")
-    monkeypatch.setattr("clients.commands.stop_servers.os.kill", lambda pid, signum: held.release())
-    held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1", "workers": 2})
-    with pytest.raises(SystemExit) as caught:
-        main.main(["drain"])
-    assert caught.value.code == 1
-    assert "no other node is reachable" in capsys.readouterr().err
+    monkeypatch.setattr(f"{STOP}.nodes_at", lambda url, home: found)
+    monkeypatch.setattr(f"{STOP}.os.kill", home.release)
+    home.claim("relay", workers=2)
+    refused = home.run("drain")
+    assert (refused.code, "no other node is reachable" in refused.err) == (1, True)
     found = service(nodes=3)
-    with pytest.raises(SystemExit) as caught:
-        main.main(["drain"])
-    assert caught.value.code == 0
-    assert "The relay leaves its work to 1 other node." in capsys.readouterr().out
+    drained = home.run("drain")
+    assert (drained.code, "The relay leaves its work to 1 other node." in drained.out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -256,30 +235,16 @@ def test_the_workers_of_this_host_are_no_other_nodes(
     ],
 )
 def test_drain_stops_all_servers_of_the_home(
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    clients: int | None,
-    nodes: int,
-    line: str,
+    home: ServerHome, monkeypatch: pytest.MonkeyPatch, clients: int | None, nodes: int, line: str
 ) -> None:
-    found = {role: lock_home(home, role, version="1") for role in ("relay", "api", "dashboard")}
-    for held in found.values():
-        held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1"})
+    home.claim("relay", "api", "dashboard")
     health = None if clients is None else JsonObject({"clients": clients})
-    monkeypatch.setattr("clients.commands.stop_servers.nodes_at", lambda url, home: service(nodes=nodes))
-    monkeypatch.setattr("clients.commands.stop_servers.probe_json", lambda url, path, home: health)
-
-    def release_all(pid: int, signum: int) -> None:
-        for held in found.values():
-            held.release()
-
-    monkeypatch.setattr("clients.commands.stop_servers.os.kill", release_all)
-    with pytest.raises(SystemExit) as caught:
-        main.main(["drain"])
-    assert caught.value.code == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == line
+    monkeypatch.setattr(f"{STOP}.nodes_at", lambda url, home: service(nodes=nodes))
+    monkeypatch.setattr(f"{STOP}.probe_json", lambda url, path, home: health)
+    monkeypatch.setattr(f"{STOP}.os.kill", home.release)
+    done = home.run("drain")
+    lines = done.out.splitlines()
+    assert (done.code, lines[0]) == (0, line)
     assert lines[1].startswith("The api leaves its work to ")
     assert re.fullmatch(r"Drained: relay, api, dashboard, in \d\.\d s\.", lines[2])
 
