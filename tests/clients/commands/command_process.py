@@ -12,7 +12,7 @@ from typing import Any
 import pexpect
 from attrs import define
 
-from tests.servers.program_process import ROOT, TIMEOUT, environment
+from tests.servers.program_process import ROOT, TIMEOUT, call, environment
 from tests.support import forkserver
 
 PROGRAMS = {
@@ -125,3 +125,16 @@ class CommandHome:
             timeout=TIMEOUT,
             dimensions=size,
         )
+
+
+def code_for(linked: CommandHome, code: str = "Q7M2ZK") -> str:
+    """Register a pairing code at the relay of a home, and return it."""
+    assert call(linked.port, "POST", "/pairing/register", {"code": code}).status == 200
+    return code
+
+
+def paired(linked: CommandHome) -> str:
+    """Pair the home's desktop, and return the token of its session."""
+    assert linked.run("svc-relay", "pair", code_for(linked), "--remote", linked.url).code == 0
+    token: str = linked.run("svc-relay", "status", "--json", "--reveal-tokens").json[linked.url]["token"]
+    return token

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.commands.command_process import CommandHome
+from tests.clients.commands.command_process import CommandHome, paired
 from tests.runtimes.conftest import certificate
 from tests.servers.program_process import relay_beside
 
-__all__ = ["certificate", "linked", "lonely", "other"]
+__all__ = ["certificate", "home", "linked", "lonely", "other"]
 
 
 @pytest.fixture
@@ -26,6 +26,13 @@ def linked(tmp_path: Path) -> Iterator[CommandHome]:
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
     with relay_beside(tmp_path, env) as port:
         yield CommandHome(tmp_path, port)
+
+
+@pytest.fixture
+def home(linked: CommandHome) -> CommandHome:
+    """Return a home whose desktop is paired."""
+    paired(linked)
+    return linked
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,7 @@ from runtimes.files.installed_version import installed_version
 from servers.api import main as api
 from servers.dashboard import main as dashboard
 from servers.relay import main as relay
-from tests.clients.commands.command_process import CommandHome
-from tests.clients.commands.test_desktop_options import paired
+from tests.clients.commands.command_process import CommandHome, paired
 from tests.servers.program_process import ROOT
 
 DOWN = "ws://127.0.0.1:9"

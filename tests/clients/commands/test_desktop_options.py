@@ -21,26 +21,14 @@ from clients.commands.session_file import DAMAGED_NAME, LOCK_NAME, SessionFile
 from runtimes.failures import HostError
 from svc_proto.cli.session_store import FILE_NAME, UpdateSession, parse_sessions
 from svc_proto.machines.pairing_payload import parse_invite
-from tests.clients.commands.command_process import CommandHome, finish, module
-from tests.servers.program_process import ROOT, TIMEOUT, call, running_relay
+from tests.clients.commands.command_process import CommandHome, code_for, finish, module, paired
+from tests.servers.program_process import ROOT, TIMEOUT, running_relay
 from tests.support.forkserver import Popen
-
-
-def code_for(linked: CommandHome, code: str = "Q7M2ZK") -> str:
-    assert call(linked.port, "POST", "/pairing/register", {"code": code}).status == 200
-    return code
 
 
 def stored(linked: CommandHome) -> dict[str, object]:
     found: dict[str, object] = json.loads((linked.home / "svc" / FILE_NAME).read_text())["sessions"]
     return found
-
-
-def paired(linked: CommandHome) -> str:
-    """Pair the home's desktop, and return the token of its session."""
-    assert linked.run("svc-relay", "pair", code_for(linked), "--remote", linked.url).code == 0
-    token: str = linked.run("svc-relay", "status", "--json", "--reveal-tokens").json[linked.url]["token"]
-    return token
 
 
 # --- pair ---------------------------------------------------------------------------------------------------------
@@ -72,59 +60,46 @@ def test_the_file_is_ours_alone(linked: CommandHome) -> None:
     assert token in linked.run("svc-relay", "status", "--reveal-tokens").out
 
 
+CODE = "Pairing code: "
+SIX = "a pairing code has six characters of A-Z and 0-9"
+
+
+def at_prompts(linked: CommandHome, *dialogue: str, remote: str | None = None) -> int | None:
+    """Run `svc-relay pair` on a terminal: expect the texts, type those behind `> `; return the exit status."""
+    terminal = linked.spawn("svc-relay", "pair", *(() if remote == "" else ("--remote", remote or linked.url)))
+    for text in dialogue:
+        if text.startswith("> "):
+            terminal.sendline(text[2:])
+        else:
+            terminal.expect_exact(text)
+    return finish(terminal)[0]
+
+
 def test_pairing_by_prompt_accepts_bracketed_paste(linked: CommandHome) -> None:
     code_for(linked)
-    terminal = linked.spawn("svc-relay", "pair", "--remote", linked.url)
-    terminal.expect_exact("Pairing code: ")
-    terminal.sendline("12345")
-    terminal.expect_exact("a pairing code has six characters of A-Z and 0-9")
-    terminal.expect_exact("Pairing code: ")
-    terminal.sendline("AAAAAA")
-    terminal.expect_exact("the pairing code is invalid")
-    terminal.expect_exact("Pairing code: ")
-    terminal.sendline("\x1b[200~q7m-2zk\x1b[201~")
-    terminal.expect_exact("Paired with ")
-    terminal.expect(pexpect.EOF)
-    terminal.close()
-    assert terminal.exitstatus == 0
+    tries = (CODE, "> 12345", SIX, CODE, "> AAAAAA", "the pairing code is invalid", CODE)
+    assert at_prompts(linked, *tries, "> \x1b[200~q7m-2zk\x1b[201~", "Paired with ") == 0
     assert list(stored(linked)) == [linked.url]
 
 
 def test_an_invite_at_the_prompt(linked: CommandHome) -> None:
-    terminal = linked.spawn("svc-relay", "pair", "--remote", "ws://127.0.0.1:9")
-    terminal.expect_exact("Pairing code: ")
-    terminal.sendline(invite(linked))
-    terminal.expect_exact(f"Paired with {linked.url}")
-    assert finish(terminal)[0] == 0
+    shown = f"Paired with {linked.url}"
+    assert at_prompts(linked, CODE, f"> {invite(linked)}", shown, remote="ws://127.0.0.1:9") == 0
 
 
 def test_three_tries(linked: CommandHome) -> None:
-    terminal = linked.spawn("svc-relay", "pair", "--remote", linked.url)
-    for _ in range(3):
-        terminal.expect_exact("Pairing code: ")
-        terminal.sendline("nope")
-    terminal.expect_exact("error: a pairing code has six characters")
-    terminal.expect(pexpect.EOF)
-    terminal.close()
-    assert terminal.exitstatus == 2
+    assert at_prompts(linked, *(CODE, "> nope") * 3, f"error: {SIX}") == 2
 
 
 def test_the_prompt_includes_the_address(linked: CommandHome) -> None:
-    code_for(linked)
-    terminal = linked.spawn("svc-relay", "pair")
-    terminal.expect_exact("Relay address")
-    terminal.sendline(f" {linked.url} ")
-    terminal.expect_exact("Pairing code: ")
-    terminal.sendline("Q7M2ZK")
-    terminal.expect_exact("Paired with ")
-    terminal.expect(pexpect.EOF)
+    code = code_for(linked)
+    assert at_prompts(linked, "Relay address", f"> {linked.url} ", CODE, f"> {code}", "Paired with ", remote="") == 0
 
 
 def invite(linked: CommandHome) -> str:
     """Return the pairing URL of a new invite for the public URL `http://127.0.0.1:8642`."""
-    url: str = linked.run("svc", "pair", "--json", "--public-url", "http://127.0.0.1:8642", "--mode", "public").json[
-        "pairing_url"
-    ]
+    public = ("--public-url", "http://127.0.0.1:8642", "--mode", "public")
+    url: str = linked.run("svc", "pair", "--json", *public).json["pairing_url"]
     return url
 
 
@@ -132,23 +107,18 @@ def invite(linked: CommandHome) -> str:
 def test_by_qr(linked: CommandHome, form: str) -> None:
     url = invite(linked)
     text = json.dumps(parse_invite(url))
-    env: dict[str, str] = {}
-    arguments: list[str] = []
-    match form:
-        case "url":
-            arguments = ["--pair-qr", url]
-        case "json":
-            arguments = ["--pair-qr", text, "--remote", "ws://127.0.0.1:9", "WRONGG"]
-        case "base64":
-            arguments = ["--pair-qr", base64.b64encode(text.encode()).decode()]
-        case "text":
-            arguments = ["--pair-qr", f"\x1b[200~Scan this: {url.replace('svc-relay', 'hermes-relay')}\x1b[201~\n"]
-        case "variable":
-            env = {"SVC_RELAY_PAIR_QR": url, "SVC_RELAY_CODE": "WRONGG", "SVC_RELAY_URL": "ws://127.0.0.1:9"}
-        case "argument":
-            arguments = [url]
-        case _:
-            arguments = ["--pair-qr", "-"]
+    pasted = f"\x1b[200~Scan this: {url.replace('svc-relay', 'hermes-relay')}\x1b[201~\n"
+    arguments = {
+        "url": ["--pair-qr", url],
+        "json": ["--pair-qr", text, "--remote", "ws://127.0.0.1:9", "WRONGG"],
+        "base64": ["--pair-qr", base64.b64encode(text.encode()).decode()],
+        "text": ["--pair-qr", pasted],
+        "variable": [],
+        "argument": [url],
+        "stdin": ["--pair-qr", "-"],
+    }[form]
+    variables = {"SVC_RELAY_PAIR_QR": url, "SVC_RELAY_CODE": "WRONGG", "SVC_RELAY_URL": "ws://127.0.0.1:9"}
+    env = variables if form == "variable" else {}
     done = linked.run("svc-relay", "pair", *arguments, "--json", env=env, text=url)
     assert done.code == 0, done.err
     assert (done.json["url"], done.json["endpoint_role"]) == (linked.url, "public")

@@ -6,91 +6,53 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from clients.commands.cli import json_text
-from tests.clients.commands.command_process import CommandHome
-from tests.clients.commands.test_desktop_options import paired
+from tests.clients.commands.command_process import CommandHome, paired
 from tests.servers.program_process import call, sign_in, websocket
 from tests.support.background_program import running_service
 from tests.support.servers.api_server import ScriptedApi
 
-GRANTS = dict.fromkeys(
-    ["chat", "terminal", "bridge", "tui", "voice:config", "voice:stt", "voice:tts", "voice:realtime"], "float"
-)
-SPANS = dict.fromkeys(GRANTS, "int")
-DEVICE = {
-    "token_prefix": "str", "device_name": "str", "device_id": "str", "created_at": "float", "first_seen": "float",
-    "last_seen": "float", "expires_at": "float", "grants": GRANTS, "transport_hint": "str", "client_surface": "str",
-    "device_form_factor": "str", "device_model": "str", "device_platform": "str", "rights": ["str"],
-    "is_current": "bool", "online": "bool"
-}  # fmt: skip
-SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
-    "svc pair": (
-        ("svc", "pair", "--json"),
-        {
-            "api": {"url": "str", "key": "str", "own_key": "bool"},
-            "relay": {"url": "str", "code": "str", "expires_at": "int", "ttl_seconds": "NoneType", "grants": SPANS},
-            "routes": [{"role": "str", "api_url": "str", "relay_url": "str"}],
-            "left_out": [{"what": "str", "why": "str"}],  # addresses of the host, of a relay on loopback
-            "qr_payload": "str",
-            "pairing_url": "str",
-            "notes": ["str"],  # a relay that listens on this host only
-            "png": "NoneType",
-        },
-    ),
-    "svc pair --register-code": (
-        ("svc", "pair", "--register-code", "AAAAA1", "--json"),
-        {"ok": "bool", "code": "str", "relay_url": "str", "ttl_seconds": "NoneType", "grants": SPANS},
-    ),
-    "svc relay insecure-api-key": (
-        ("svc", "relay", "insecure-api-key", "--json"),
-        {
-            "allow_insecure_api_bearer": "bool", "local_trust": "str", "ok": "bool", "public_route": "bool",
-            "scope": "str", "trust_proxy_headers": "bool"
-        },
-    ),
-    "svc-relay pair": (
-        ("svc-relay", "pair", "Q7M2ZK", "--json"),
-        {
-            "ok": "bool", "url": "str", "token_prefix": "str", "expires_at": "float", "grants": GRANTS,
-            "server_version": "str", "endpoint_role": "NoneType", "transport_hint": "str", "cert_pin_sha256": "NoneType"
-        },
-    ),
-    "svc-relay status": (
-        ("svc-relay", "status", "--json"),
-        {
-            "URL": {
-                "token": "str", "serverVersion": "str", "pairedAt": "int", "certPinSha256": "NoneType",
-                "grants": GRANTS, "ttlExpiresAt": "float", "endpointRole": "NoneType", "preferSecureRoutes": "bool",
-                "toolsConsented": "bool", "computerUseConsented": "bool"
-            }
-        },
-    ),
-    "svc-relay devices": (("svc-relay", "devices", "--json"), [DEVICE]),
-    "svc-relay devices extend": (
-        ("svc-relay", "devices", "extend", "PREFIX", "--json"),
-        {"ok": "bool", "token_prefix": "str", "expires_at": "float", "grants": GRANTS},
-    ),
-    "svc-relay sessions": (("svc-relay", "sessions", "--json"), []),
-    "svc-relay notifications": (("svc-relay", "notifications", "--json"), [{"title": "str"}]),
-    "svc-relay media get": (
-        ("svc-relay", "media", "get", "FILE", "-o", "OUT", "--json"),
-        {"ok": "bool", "file": "str", "size": "int", "content_type": "str"},
-    ),
-    "svc-relay doctor": (
-        ("svc-relay", "doctor", "--json"),
-        {"ok": "bool", "findings": [{"verdict": "str", "subject": "str", "text": "str", "remedy": "NoneType"}]},
-    ),
-    # the last ones, since they end the session of the others
-    "svc-relay devices revoke": (
-        ("svc-relay", "devices", "revoke", "PREFIX", "--json"),
-        {"ok": "bool", "revoked": "str", "revoked_self": "bool"},
-    ),
-    "svc pair --revoke": (
-        ("svc", "pair", "--revoke", "OTHER", "--json"),
-        {"ok": "bool", "revoked": "str", "revoked_self": "bool"},
-    ),
-}  # fmt: skip
+# Command line: the members of its output in their order, with the names of their types.
+SHAPES: dict[str, Any] = yaml.safe_load("""
+svc pair --json:
+  api: {url: str, key: str, own_key: bool}
+  relay:
+    {url: str, code: str, expires_at: int, ttl_seconds: NoneType, grants: &spans {chat: int, terminal: int, bridge: int,
+    tui: int, voice:config: int, voice:stt: int, voice:tts: int, voice:realtime: int}}
+  routes: [{role: str, api_url: str, relay_url: str}]
+  left_out: [{what: str, why: str}] # addresses of the host, of a relay on loopback
+  qr_payload: str
+  pairing_url: str
+  notes: [str] # a relay that listens on this host only
+  png: NoneType
+svc pair --register-code AAAAA1 --json:
+  {ok: bool, code: str, relay_url: str, ttl_seconds: NoneType, grants: *spans}
+svc relay insecure-api-key --json:
+  {allow_insecure_api_bearer: bool, local_trust: str, ok: bool, public_route: bool, scope: str,
+  trust_proxy_headers: bool}
+svc-relay pair Q7M2ZK --json:
+  {ok: bool, url: str, token_prefix: str, expires_at: float, grants: &grants {chat: float, terminal: float,
+  bridge: float, tui: float, voice:config: float, voice:stt: float, voice:tts: float, voice:realtime: float},
+  server_version: str, endpoint_role: NoneType, transport_hint: str, cert_pin_sha256: NoneType}
+svc-relay status --json:
+  URL:
+    {token: str, serverVersion: str, pairedAt: int, certPinSha256: NoneType, grants: *grants, ttlExpiresAt: float,
+    endpointRole: NoneType, preferSecureRoutes: bool, toolsConsented: bool, computerUseConsented: bool}
+svc-relay devices --json:
+  [{token_prefix: str, device_name: str, device_id: str, created_at: float, first_seen: float, last_seen: float,
+  expires_at: float, grants: *grants, transport_hint: str, client_surface: str, device_form_factor: str,
+  device_model: str, device_platform: str, rights: [str], is_current: bool, online: bool}]
+svc-relay devices extend PREFIX --json: {ok: bool, token_prefix: str, expires_at: float, grants: *grants}
+svc-relay sessions --json: []
+svc-relay notifications --json: [{title: str}]
+svc-relay media get FILE -o OUT --json: {ok: bool, file: str, size: int, content_type: str}
+svc-relay doctor --json: {ok: bool, findings: [{verdict: str, subject: str, text: str, remedy: NoneType}]}
+# the last ones, since they end the session of the others
+svc-relay devices revoke PREFIX --json: {ok: bool, revoked: str, revoked_self: bool}
+svc pair --revoke OTHER --json: {ok: bool, revoked: str, revoked_self: bool}
+""")
 
 
 def shape(value: object) -> object:
@@ -112,17 +74,13 @@ def test_shapes(linked: CommandHome) -> None:
     other = sign_in(linked.port, pairing_code="AAAAA2")["session_token"]
     notify(linked, other)
     names = {"PREFIX": token[:8], "OTHER": other[:8], "FILE": str(file), "OUT": str(out)}
-    for command, ((program, *words), expected) in SHAPES.items():
-        if command == "svc-relay pair":
-            env = {"SVC_HOME": str(linked.home / "elsewhere"), "SVC_RELAY_URL": linked.url}
-        else:
-            env = {"SVC_RELAY_URL": linked.url}
+    for command, expected in SHAPES.items():
+        program, *words = command.split()
+        elsewhere = {"SVC_HOME": str(linked.home / "elsewhere")} if "Q7M2ZK" in words else {}
+        env = {"SVC_RELAY_URL": linked.url, **elsewhere}
         done = linked.run(program, *(names.get(word, word) for word in words), env=env)
         assert (done.code, done.err) == (0, ""), command
-        found = shape(done.json)
-        if command == "svc-relay status":
-            assert isinstance(found, dict)
-            found = {"URL": found[linked.url]}
+        found = shape({"URL": done.json[linked.url]} if linked.url in done.json else done.json)
         assert found == expected, command
         if isinstance(found, dict) and isinstance(expected, dict):
             assert list(found) == list(expected), command

@@ -8,18 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.clients.commands.command_process import CommandHome, finish, module
-from tests.clients.commands.test_desktop_options import paired
 from tests.servers.program_process import ROOT, TIMEOUT, call, running, sign_in
 from tests.support.background_program import running_service
 from tests.support.servers.api_server import Event, ScriptedApi, hello
-
-
-@pytest.fixture
-def home(linked: CommandHome) -> CommandHome:
-    """Return a home whose desktop is paired."""
-    paired(linked)
-    return linked
-
 
 # --- chat ---------------------------------------------------------------------------------------------------------
 

@@ -11,21 +11,13 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.clients.commands.command_process import CommandHome, module
-from tests.clients.commands.test_desktop_options import paired
+from tests.clients.commands.command_process import CommandHome, finish, module, paired
 from tests.runtimes.processes.spawned_child import wait_gone
 from tests.servers.program_process import ROOT, TIMEOUT, call, running_relay
 from tests.servers.relay_cluster import until
 
 PROMPT = "[$#] "
 HAS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
-
-
-@pytest.fixture
-def home(linked: CommandHome) -> CommandHome:
-    """Return a home whose desktop is paired."""
-    paired(linked)
-    return linked
 
 
 @pytest.fixture
@@ -44,13 +36,6 @@ def tmux(tmp_path: Path) -> Iterator[CommandHome]:
 def wait_no_sessions(tmux: CommandHome) -> None:
     """Wait until `svc-relay sessions` lists none: tmux ends a session some time after the program in it."""
     until(lambda: tmux.run("svc-relay", "sessions", "--json").json == [], "the session ends")
-
-
-def ended(terminal: pexpect.spawn[str]) -> int | None:
-    terminal.expect(pexpect.EOF)
-    terminal.close()
-    status: int | None = terminal.exitstatus
-    return status
 
 
 def test_at_a_terminal(home: CommandHome, runtime: str) -> None:
@@ -77,7 +62,7 @@ def test_at_a_terminal(home: CommandHome, runtime: str) -> None:
     terminal.sendline("exit")
     terminal.expect_exact("[the shell has ended]")
     assert termios.tcgetattr(terminal.child_fd) == before
-    assert ended(terminal) == 0
+    assert finish(terminal)[0] == 0
 
 
 def test_no_sessions(home: CommandHome) -> None:
@@ -90,7 +75,7 @@ def test_detaching_from_a_bare_shell(home: CommandHome) -> None:
     terminal.send("\x1d")  # is not the key now
     terminal.send("\x1c")
     terminal.expect_exact("[detached from work; svc-relay shell --session work comes back to it]")
-    assert ended(terminal) == 0
+    assert finish(terminal)[0] == 0
 
 
 @HAS_TMUX
@@ -101,14 +86,14 @@ def test_detach_and_reattach(tmux: CommandHome) -> None:
     terminal.expect("left-2")
     terminal.send("\x1d")
     terminal.expect_exact("[detached from default")
-    assert ended(terminal) == 0
+    assert finish(terminal)[0] == 0
     (row,) = tmux.run("svc-relay", "sessions", "--json").json
     assert (row["name"], row["live"]) == ("default", False)
     assert tmux.run("svc-relay", "sessions").out.splitlines()[1].split()[:3] == ["default", "waiting", "0"]
     terminal = tmux.spawn("svc-relay", "shell")
     terminal.expect("left-2")
     terminal.send("\x1d")
-    assert ended(terminal) == 0
+    assert finish(terminal)[0] == 0
     assert tmux.run("svc-relay", "sessions", "kill", "default").out == "Ended default.\n"
     assert tmux.run("svc-relay", "sessions", "--json").json == []
     assert "there is no such session" in tmux.run("svc-relay", "sessions", "kill", "default").problem
@@ -147,7 +132,7 @@ def test_one_command_at_a_terminal(home: CommandHome) -> None:
     terminal = home.spawn("svc-relay", "shell", "--exec", "read line; echo got-$line; exit 4")
     terminal.sendline("this")
     terminal.expect("got-this\r\n")
-    assert ended(terminal) == 4
+    assert finish(terminal)[0] == 4
 
 
 LASTS = """sh -c 'echo rea""dy; exec sleep 60'; echo done"""  # the printed text means that the sleep can be interrupted
@@ -157,8 +142,8 @@ def interrupted(terminal: pexpect.spawn[str]) -> None:
     """Interrupt the command with Ctrl-C; check that it does not print `done`, and that the client exits with 130."""
     terminal.expect_exact("ready")
     terminal.sendintr()
-    assert ended(terminal) == 130
-    assert "done" not in str(terminal.before)
+    status, shown = finish(terminal)
+    assert (status, "done" in shown) == (130, False)
 
 
 def test_ctrl_c_ends_a_command(home: CommandHome) -> None:
@@ -173,7 +158,7 @@ def test_ctrl_c_ends_a_command_and_its_session_under_tmux(tmux: CommandHome) -> 
     terminal.expect_exact("ready")
     terminal.sendintr()
     terminal.sendintr()  # the program ignores it: ended by the client
-    assert ended(terminal) == 130
+    assert finish(terminal)[0] == 130
     wait_no_sessions(tmux)
 
 
@@ -226,7 +211,7 @@ def test_the_relay_restarts(tmp_path: Path) -> None:
         terminal.expect("again-2")
     terminal.expect("trying again in 1 s")
     terminal.sendintr()
-    assert ended(terminal) == 130
+    assert finish(terminal)[0] == 130
 
 
 def test_a_revoked_session(home: CommandHome) -> None:
@@ -237,7 +222,7 @@ def test_a_revoked_session(home: CommandHome) -> None:
     call(home.port, "DELETE", f"/sessions/{record['token_prefix']}")
     terminal.expect("error: the relay refuses: .*; pair again: svc-relay pair")
     assert termios.tcgetattr(terminal.child_fd) == before
-    assert ended(terminal) == 1
+    assert finish(terminal)[0] == 1
 
 
 def test_a_closed_pipe_is_no_error(home: CommandHome) -> None:

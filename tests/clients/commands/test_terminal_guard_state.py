@@ -13,8 +13,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.clients.commands.command_process import CommandHome, finish, module
-from tests.clients.commands.test_desktop_options import paired
+from tests.clients.commands.command_process import CommandHome, finish, module, paired
 from tests.clients.commands.test_shell import PROMPT
 from tests.servers.program_process import ROOT, TIMEOUT, running_relay
 from tests.support.forkserver import ForkedTerminal, python, run
@@ -48,13 +47,6 @@ def outcome(terminal: pexpect.spawn[str]) -> int:
     status = int(terminal.match[1])
     assert finish(terminal)[0] == 0
     return status
-
-
-@pytest.fixture
-def home(linked: CommandHome) -> CommandHome:
-    """Return a home whose desktop is paired."""
-    paired(linked)
-    return linked
 
 
 def test_the_shell_ends(home: CommandHome) -> None:

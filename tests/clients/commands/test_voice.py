@@ -17,8 +17,7 @@ from clients.commands.voice import MAX_PIPED, player, recorder
 from runtimes.speech.transcribe_program import SHOWN_FORMATS, UNKNOWN
 from svc_proto.basics.resampler import Resampler
 from svc_proto.cli.voice_chat import RECORDER_RATE
-from tests.clients.commands.command_process import CommandHome, finish
-from tests.clients.commands.test_desktop_options import paired
+from tests.clients.commands.command_process import CommandHome, finish, paired
 from tests.servers.program_process import running, running_relay
 from tests.voice.recordings import CLEAR_VOICE, SENTENCE, needs_engines, spoken, understood
 
