@@ -4,54 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
+from svc_proto.engine.message import Request, Response, json_response
 from tests.clients.commands.command_process import CommandHome
+from tests.support.background_program import running_service
+from tests.support.servers.scripted_service import ScriptedService, row
 
 SHOWN = {"capabilities": ["completion", "tools"], "model_info": {"llama.context_length": 8192}}
 
 
-class Models(BaseHTTPRequestHandler):
-    """Handler of an Ollama with three models, of which one has no tools and one is broken."""
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the library
-        pass
-
-    def do_GET(self) -> None:
-        names = ("llama3.2:latest", "broken", "plain")
-        self._answer(*((200, {"data": [{"id": name} for name in names]}) if self.path == "/v1/models" else (404, {})))
-
-    def do_POST(self) -> None:
-        name = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["model"]
-        if self.path == "/api/show":
-            self._answer(200, SHOWN if name != "plain" else {"capabilities": ["completion"]})
-        elif name == "broken":
-            self._answer(500, {"error": "out of memory"})
-        elif name == "plain":
-            self._answer(400, {"error": {"message": "plain does not support tools"}})
-        else:
-            self._answer(200, {"choices": [{"message": {"tool_calls": [{"id": "1"}]}}]})
-
-    def _answer(self, status: int, value: object) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+def answered(request: Request) -> Response:
+    """Answer as an Ollama with three models, of which one has no tools and one is broken."""
+    name = json.loads(request.body)["model"]
+    if request.path == "/api/show":
+        return json_response(200, SHOWN if name != "plain" else {"capabilities": ["completion"]})
+    match name:
+        case "broken":
+            return json_response(500, {"error": "out of memory"})
+        case "plain":
+            return json_response(400, {"error": {"message": "plain does not support tools"}})
+    return json_response(200, {"choices": [{"message": {"tool_calls": [{"id": "1"}]}}]})
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Models) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-        server.shutdown()
-        thread.join()
+    models = {"data": [{"id": name} for name in ("llama3.2:latest", "broken", "plain")]}
+    routes = [row("POST", path, answered) for path in ("/api/show", "/v1/chat/completions")]
+    routes.append(row("GET", "/v1/models", lambda request: json_response(200, models)))
+    with running_service(ScriptedService(routes)) as address:
+        yield f"{address}/v1"
 
 
 def test_list_test_and_choose(lonely: CommandHome, url: str) -> None:
