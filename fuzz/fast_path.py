@@ -36,45 +36,14 @@ FIELDS = (
     b"Connection: close", b"X-A: a b  c", b"authorization: Bearer abc", b"Cookie: a=b; c=d", b"Origin: http://a"
 )  # fmt: skip
 ODD_FIELDS = (
-    b"Connection: CLOSE",
-    b"Connection: close, x",
-    b"Connection: keep-alive, x",
-    b"Connection: Upgrade\r\nUpgrade: websocket",
-    b"Upgrade: h2c",
-    b"Expect: 100-continue",
-    b"Expect: x",
-    b"TE: trailers",
-    b"Trailer: x",
-    b"Transfer-Encoding: chunked",
-    b"Transfer-Encoding: gzip",
-    b"Content-Length: 3",
-    b"Content-Length: 03",
-    b"Content-Length: +3",
-    b"Content-Length: 3, 3",
-    b"Content-Length: 3 ",
-    b"Content-Length: 99999999999999999999",
-    b"Host: b",
-    b"X-A:b",
-    b"X-A:  b",
-    b"X-A: b ",
-    b"X-A: \tb",
-    b"X-A: b\tc",
-    b"X-A: ",
-    b"X-A:",
-    b"X A: b",
-    b"X-A : b",
-    b"X-A",
-    b": b",
-    b"X-A: \xe9",
-    b"X-A: b\rc",
-    b"X-A: b\nY: c",
-    b"X-A: b\r\n c",
-    b"X-A: \x00",
-    b"X-A: \x7f",
-    b"X-A: " + b"l" * 500,
-    b"X-\xe9: b",
-    b"(X): b",
-)
+    b"Connection: CLOSE", b"Connection: close, x", b"Connection: keep-alive, x",
+    b"Connection: Upgrade\r\nUpgrade: websocket", b"Upgrade: h2c", b"Expect: 100-continue", b"Expect: x",
+    b"TE: trailers", b"Trailer: x", b"Transfer-Encoding: chunked", b"Transfer-Encoding: gzip", b"Content-Length: 3",
+    b"Content-Length: 03", b"Content-Length: +3", b"Content-Length: 3, 3", b"Content-Length: 3 ",
+    b"Content-Length: 99999999999999999999", b"Host: b", b"X-A:b", b"X-A:  b", b"X-A: b ", b"X-A: \tb", b"X-A: b\tc",
+    b"X-A: ", b"X-A:", b"X A: b", b"X-A : b", b"X-A", b": b", b"X-A: \xe9", b"X-A: b\rc", b"X-A: b\nY: c",
+    b"X-A: b\r\n c", b"X-A: \x00", b"X-A: \x7f", b"X-A: " + b"l" * 500, b"X-\xe9: b", b"(X): b"
+)  # fmt: skip
 UPGRADE = (
     b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
@@ -94,12 +63,9 @@ ODD_STATUS_LINES = (
     b"http/1.1 200 OK", b"HTTP/2 200 OK"
 )  # fmt: skip
 ANSWER_FIELDS = (
-    b"Date: Sun, 06 Nov 1994 08:49:37 GMT",
-    b"content-type: text/event-stream",
-    b"Connection: close",
-    b"Server: a/1 (b)",
-    b"Set-Cookie: a=b; c",
-)
+    b"Date: Sun, 06 Nov 1994 08:49:37 GMT", b"content-type: text/event-stream", b"Connection: close",
+    b"Server: a/1 (b)", b"Set-Cookie: a=b; c"
+)  # fmt: skip
 ENDS = (*(b"0\r\n\r\n",) * 3, b"0\r\nx: y\r\n\r\n", b"00\r\n\r\n", b"0;a\r\n\r\n", b"")  # of a chunked body
 BODIES = (b"abc", b"{}", b"x" * 50, b"\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n")
 
@@ -262,12 +228,9 @@ def _run_batch(first: int) -> tuple[int, int, str]:
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--scripts",
-    type=click.IntRange(min=1),
-    default=100_000,
-    show_default=True,
-    help="Number of scripts, approximately.",
-)
+    "--scripts", type=click.IntRange(min=1), default=100_000, show_default=True,
+    help="Number of scripts, approximately."
+)  # fmt: skip
 @click.option("--first", type=int, default=0, show_default=True, help="Number of the first script.")
 @click.option("--script", type=int, default=None, help="Run this script alone and raise its failure.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 # A route for each policy of the relay, and the power that it needs; empty: a session alone.
 DEVICE_ROUTES = (
-    ("GET", "/ping?device=none", "bridge"),
-    ("POST", "/tap?device=none", "bridge"),
-    ("POST", "/media/upload", "files"),
-    ("GET", "/media/by-path", "files"),
-    ("POST", "/clipboard/inbox", "files"),
-    ("GET", "/notifications/recent", "notifications"),
-    ("GET", "/api/profiles/default/config", "manage"),
-    ("GET", "/media/none", ""),
-    ("GET", "/sessions", ""),
-    ("GET", "/voice/config", "voice:config"),
-    ("GET", "/voice/output/config", "voice:tts"),
-    ("POST", "/voice/transcribe", "voice:stt"),
-    ("GET", "/voice/realtime/config", "voice:realtime"),
-)
+    ("GET", "/ping?device=none", "bridge"), ("POST", "/tap?device=none", "bridge"), ("POST", "/media/upload", "files"),
+    ("GET", "/media/by-path", "files"), ("POST", "/clipboard/inbox", "files"),
+    ("GET", "/notifications/recent", "notifications"), ("GET", "/api/profiles/default/config", "manage"),
+    ("GET", "/media/none", ""), ("GET", "/sessions", ""), ("GET", "/voice/config", "voice:config"),
+    ("GET", "/voice/output/config", "voice:tts"), ("POST", "/voice/transcribe", "voice:stt"),
+    ("GET", "/voice/realtime/config", "voice:realtime")
+)  # fmt: skip
 LOCAL_ROUTES = (("GET", "/bridge/devices"), ("POST", "/pairing"), ("PATCH", "/relay/security"), ("GET", "/audit"))
 API_ROUTES = (
     ("GET", "/api/sessions", "chat"),

@@ -115,14 +115,9 @@ SPEECH = (  # output of children and of servers that the core calls
     b"HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno",
 )
 NOISE = (
-    b"GET / HTTP/1.1\r\n",
-    b"\x00\x00\x00\x04\x00\x00\x00\x00\x00",
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    b"\x81\x85\x00\x00\x00\x00hello",
-    b"\x88\x80\x00\x00\x00\x00",
-    b"\r\n\r\n",
-    b"\xff" * 40,
-)
+    b"GET / HTTP/1.1\r\n", b"\x00\x00\x00\x04\x00\x00\x00\x00\x00", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"\x81\x85\x00\x00\x00\x00hello", b"\x88\x80\x00\x00\x00\x00", b"\r\n\r\n", b"\xff" * 40
+)  # fmt: skip
 
 
 class CoreScriptRun:
@@ -278,12 +273,9 @@ def run_core_script(data: bytes) -> CoreScriptRun:
 def _service(kind: ServiceKind) -> Service:
     if kind is ServiceKind.RELAY:
         config = RelayConfig(
-            home=HOME,
-            config_path=f"{HOME}/config.yaml",
-            pairing_code=CODE,
-            terminal_tmux=False,
-            tui_command=("agent", "--tui"),
-        )
+            home=HOME, config_path=f"{HOME}/config.yaml", pairing_code=CODE, terminal_tmux=False,
+            tui_command=("agent", "--tui")
+        )  # fmt: skip
         return Relay(config, limits=LIMITS)
     return Api(
         ApiConfig(

@@ -34,25 +34,13 @@ PLAIN = (
     (HOST, CLOSE, LENGTH),
 )
 ODD = (
-    (HOST,),
-    (CLOSE, HOST),
-    (CLOSE,),
-    (),
-    (HOST, HOST, CLOSE),
-    (HOST, CLOSE, CLOSE),
-    (HOST, (b"connection", b"Close")),
-    (HOST, (b"connection", b"keep-alive")),
-    (HOST, CLOSE, (b"transfer-encoding", b"chunked")),
-    (HOST, CLOSE, (b"expect", b"100-continue")),
-    (HOST, CLOSE, (b"content-length", b"x")),
-    (HOST, CLOSE, (b"content-length", b"05")),
-    (HOST, CLOSE, (b"content-length", b"5, 5")),
-    (HOST, CLOSE, (b"x", b"")),
-    (HOST, CLOSE, (b"x", b" a")),
-    (HOST, CLOSE, (b"x", b"\xff")),
-    (HOST, CLOSE, (b"x y", b"a")),
-    (HOST, CLOSE, (b"x", b"a\r\nb: c")),
-)
+    (HOST,), (CLOSE, HOST), (CLOSE,), (), (HOST, HOST, CLOSE), (HOST, CLOSE, CLOSE), (HOST, (b"connection", b"Close")),
+    (HOST, (b"connection", b"keep-alive")), (HOST, CLOSE, (b"transfer-encoding", b"chunked")),
+    (HOST, CLOSE, (b"expect", b"100-continue")), (HOST, CLOSE, (b"content-length", b"x")),
+    (HOST, CLOSE, (b"content-length", b"05")), (HOST, CLOSE, (b"content-length", b"5, 5")), (HOST, CLOSE, (b"x", b"")),
+    (HOST, CLOSE, (b"x", b" a")), (HOST, CLOSE, (b"x", b"\xff")), (HOST, CLOSE, (b"x y", b"a")),
+    (HOST, CLOSE, (b"x", b"a\r\nb: c"))
+)  # fmt: skip
 BODIES = ((b"abcde",), (b"ab", b"", b"cde"), (b"abcde", b""))
 METHODS = ("GET", "GET", "POST", "POST", "DELETE")
 ODD_METHODS = ("HEAD", "BREW", "get", "G T", "")
@@ -118,16 +106,10 @@ def _asked(rng: Random) -> list[Event]:
 @cache
 def _odd() -> tuple[Event, ...]:
     return (
-        RequestData(ONE, b"x"),
-        RequestData(ONE, b""),
-        RequestEnd(ONE),
-        RequestEnd(ONE, Headers(((b"x", b"y"),))),
-        RequestEnd(StreamId(2)),
-        RequestHead(ONE, "GET", "/", Headers((HOST, CLOSE))),
-        RequestHead(ONE, "GET", "/", Headers((HOST,)), websocket=True),
-        ResponseEnd(ONE),
-        AcceptWebSocket(ONE),
-    )
+        RequestData(ONE, b"x"), RequestData(ONE, b""), RequestEnd(ONE), RequestEnd(ONE, Headers(((b"x", b"y"),))),
+        RequestEnd(StreamId(2)), RequestHead(ONE, "GET", "/", Headers((HOST, CLOSE))),
+        RequestHead(ONE, "GET", "/", Headers((HOST,)), websocket=True), ResponseEnd(ONE), AcceptWebSocket(ONE)
+    )  # fmt: skip
 
 
 class ClientPair(DifferentialPair[Http1Connection, FastPathClientConnection]):

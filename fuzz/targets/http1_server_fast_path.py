@@ -39,34 +39,16 @@ _BEGINNING = re.compile(rb"(?=\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /)")
 STATUSES = (200, 200, 200, 404, 500, 299, 999, 204, 204, 304, 205)
 JSON = (b"content-type", b"application/json")
 PLAIN: tuple[Fields, ...] = (
-    (),
-    (JSON,),
-    (JSON, (b"x-a", b"1 2")),
-    (JSON, (b"vary", b"origin"), JSON),
-    ((b"X-Upper", b"1"),),
-)
+    (), (JSON,), (JSON, (b"x-a", b"1 2")), (JSON, (b"vary", b"origin"), JSON), ((b"X-Upper", b"1"),)
+)  # fmt: skip
 ODD: tuple[Fields, ...] = (
-    ((b"Connection", b"close"),),
-    ((b"Content-Length", b"3"),),
-    ((b"HOST", b"b"), JSON),
-    ((b"Transfer-Encoding", b"chunked"),),
-    ((b"Date", b"x"), (b"X", b"1"), (b"x", b"2")),
-    ((b"x", b""),),
-    ((b"x", b"a\tb"),),
-    ((b"x", b"\xff"),),
-    ((b"x", b" a"),),
-    ((b"x", b"a\r\nb: c"),),
-    ((b"x y", b"a"),),
-    ((b"x: y", b"a"),),
-    ((b"connection", b"close"),),
-    ((b"connection", b"keep-alive"),),
-    ((b"content-length", b"3"),),
-    ((b"content-length", b"x"),),
-    ((b"host", b"b"), JSON),
-    ((b"transfer-encoding", b"chunked"),),
-    ((b"upgrade", b"h2c"),),
-    ((b"long", b"l" * 2048),),
-)
+    ((b"Connection", b"close"),), ((b"Content-Length", b"3"),), ((b"HOST", b"b"), JSON),
+    ((b"Transfer-Encoding", b"chunked"),), ((b"Date", b"x"), (b"X", b"1"), (b"x", b"2")), ((b"x", b""),),
+    ((b"x", b"a\tb"),), ((b"x", b"\xff"),), ((b"x", b" a"),), ((b"x", b"a\r\nb: c"),), ((b"x y", b"a"),),
+    ((b"x: y", b"a"),), ((b"connection", b"close"),), ((b"connection", b"keep-alive"),), ((b"content-length", b"3"),),
+    ((b"content-length", b"x"),), ((b"host", b"b"), JSON), ((b"transfer-encoding", b"chunked"),),
+    ((b"upgrade", b"h2c"),), ((b"long", b"l" * 2048),)
+)  # fmt: skip
 ODD_HEADS = ((204, DATE), (200, b"a\r\nb: c"), (200, b""), (205, DATE), (999, DATE), (1000, DATE), (199, DATE))
 BODIES = (b"", b"", b"ok", b'{"ok":true}', b"x" * 300)
 

@@ -25,17 +25,10 @@ StepHandler: TypeAlias = Callable[[Any], None]
 Told: TypeAlias = Callable[[RequestClient], None]
 
 GRANTS: tuple[Spans | None, ...] = (
-    None,
-    {"bridge": 5},
-    {"bridge": 0, "terminal": 100, "tui": 30},
-    {"bridge": 90 * 86_400, "chat": 10},
-    None,
-    {"bridge": 40},
-    {"bridge": 5, "terminal": 5, "tui": 5},
-    {"voice:tts": 5, "voice:realtime": 12},
-    {"terminal": None, "tui": None},
-    {"bridge": 600, "voice:tts": None},
-)
+    None, {"bridge": 5}, {"bridge": 0, "terminal": 100, "tui": 30}, {"bridge": 90 * 86_400, "chat": 10}, None,
+    {"bridge": 40}, {"bridge": 5, "terminal": 5, "tui": 5}, {"voice:tts": 5, "voice:realtime": 12},
+    {"terminal": None, "tui": None}, {"bridge": 600, "voice:tts": None}
+)  # fmt: skip
 
 
 END_TIMEOUT = 20.0  # s in which a socket must be closed after its session, on a connection without faults
