@@ -115,12 +115,8 @@ def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]
         for verdict in (each.result() for each in as_completed(tried)):
             verdicts.append(verdict)
             words = (
-                f"{len(verdicts)}/{len(mutants)}",
-                verdict.mutant.id,
-                verdict.mutant.kind,
-                verdict.fate,
-                verdict.by,
-            )
+                f"{len(verdicts)}/{len(mutants)}", verdict.mutant.id, verdict.mutant.kind, verdict.fate, verdict.by
+            )  # fmt: skip
             print("  ".join(word for word in words if word), file=sys.stderr, flush=True)
     finally:
         pool.shutdown(cancel_futures=True)

@@ -59,13 +59,9 @@ def compare_frames(bits: int, pieces: list[bytes], rng: Random) -> int:
 
 
 SAYINGS: tuple[Event, ...] = (
-    TextMessage(STREAM, "hi"),
-    TextMessage(STREAM, "hi" * 600),
-    Ping(STREAM, b"x"),
-    Pong(STREAM),
-    CloseWebSocket(STREAM),
-    CloseWebSocket(STREAM, 1001, "gone"),
-)
+    TextMessage(STREAM, "hi"), TextMessage(STREAM, "hi" * 600), Ping(STREAM, b"x"), Pong(STREAM),
+    CloseWebSocket(STREAM), CloseWebSocket(STREAM, 1001, "gone")
+)  # fmt: skip
 
 
 class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):

@@ -35,13 +35,9 @@ RECORDING_DURATION = 40  # s for which a device sends although its close was ign
 COMES_UP = 6.0  # s in which a stopped relay is ready again
 SOON = 2  # s of a grant that a step uses after its end
 RENEWALS: tuple[Spans, ...] = (
-    {"terminal": SOON, "tui": SOON, "bridge": SOON},
-    {"tui": SOON},
-    {"terminal": 600, "tui": 600, "bridge": 600},
-    {"bridge": 0, "terminal": 0},
-    {"terminal": None, "tui": None},
-    {"bridge": None},
-)
+    {"terminal": SOON, "tui": SOON, "bridge": SOON}, {"tui": SOON}, {"terminal": 600, "tui": 600, "bridge": 600},
+    {"bridge": 0, "terminal": 0}, {"terminal": None, "tui": None}, {"bridge": None}
+)  # fmt: skip
 TAKEN_BACK = (4, 5)  # indices of `RENEWALS`
 SPEAKS, TYPES = 6, 4  # actions for a gateway and a terminal, as in their actors
 

@@ -11,14 +11,10 @@ from tests.support.sim_http import RequestClient
 ENDS_WITHIN = 2.0  # s from the end of a session to the end of all its sockets and calls
 MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 ROUTES: tuple[tuple[str, str, object], ...] = (
-    ("GET", "/sessions", None),
-    ("GET", "/notifications/recent", None),
-    ("GET", "/media/none", None),
-    ("POST", "/type", {"text": "a"}),
-    ("POST", "/clipboard/inbox", {}),
-    ("POST", "/media/upload", {}),
-    ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
-)
+    ("GET", "/sessions", None), ("GET", "/notifications/recent", None), ("GET", "/media/none", None),
+    ("POST", "/type", {"text": "a"}), ("POST", "/clipboard/inbox", {}), ("POST", "/media/upload", {}),
+    ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"})
+)  # fmt: skip
 
 
 def session_end(context: CheckContext) -> None:
