@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from runtimes.failures import HostError
 from svc_proto.cli.one_shot_service import OneShotService
@@ -77,6 +77,11 @@ class OneShotHarness(HttpHarness, Generic[T]):
         service = self.advance(until=until)
         assert self.exit == Exit(0), self.exit
         return service.result
+
+    def finished(self) -> Self:
+        """Run the service to its end, and return this harness; fail if it exits with an error."""
+        self.run()
+        return self
 
     def fails(self) -> Exit:
         """Run the service to its end, and return its exit; assert that its code is not 0."""

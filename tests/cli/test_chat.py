@@ -109,8 +109,9 @@ def test_local_chat_has_operator_headers(url: str, shown: object) -> None:
     ],
 )
 def test_the_user_reads_that_the_phone_asks(name: str, args: object, doing: list[str]) -> None:
-    there = world(stream(("tool.started", {"tool_name": name, "args": args}), ("run.completed", {"completed": True})))
-    there.run()
+    there = world(
+        stream(("tool.started", {"tool_name": name, "args": args}), ("run.completed", {"completed": True}))
+    ).finished()
     told = [str(news.fields["text"]) for news in there.told if news.event == "doing"]
     assert [text for text in told if text.startswith("waiting")] == doing
 

@@ -116,8 +116,7 @@ def test_by_code() -> None:
 @pytest.mark.parametrize(("url", "seconds"), [("ws://h:8767", 604_800), ("wss://h:8767", None)])
 def test_default_lifetime_is_a_week_over_plain_ws(url: str, seconds: int | None) -> None:
     wanted = PairRequest(invitation=DesktopInvite("Q7M2ZK", (Candidate("", 0, url),)))
-    there = world(Host(), lambda engine: pair_desktop(engine, wanted))
-    there.run()
+    there = world(Host(), lambda engine: pair_desktop(engine, wanted)).finished()
     assert there.said[0]["payload"].get("ttl_seconds") == seconds
 
 

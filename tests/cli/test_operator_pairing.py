@@ -107,8 +107,7 @@ def test_every_route() -> None:
     ("mode", "told"), [(CandidateMode.AUTO, True), (CandidateMode.PUBLIC, True), (CandidateMode.LAN, False)]
 )
 def test_public_candidate_is_registered_at_the_relay(mode: CandidateMode, told: bool) -> None:
-    there = meshed(evolve(ORDER, mode=mode, public_url="https://home.example"))
-    there.run()
+    there = meshed(evolve(ORDER, mode=mode, public_url="https://home.example")).finished()
     body = json.loads(there.asked[1].body)
     assert [each["role"] for each in body.get("endpoints", [])] == ["public"] * told
 

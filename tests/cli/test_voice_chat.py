@@ -92,8 +92,7 @@ def test_a_typed_turn() -> None:
             ]
         ]
     )
-    there = talking((1, typed("How full is the disk?")), (2, typed(None)), relay=relay)
-    there.run()
+    there = talking((1, typed("How full is the disk?")), (2, typed(None)), relay=relay).finished()
     assert told(there) == [
         PROMPT,
         ("heard", {"text": "How full is the disk?"}),
@@ -158,8 +157,7 @@ def test_enter_starts_and_sends_a_recording() -> None:
         (3.5, lambda w: last.append(relay.heard[-1]["type"])),
         (4, typed(None)),
         lasting={"arecord -q"},
-    )
-    there.run()
+    ).finished()
     assert last == ["input_audio.commit"]  # no other message ended the recording
     assert heard(relay) == SPEECH
     assert [message["type"] for message in relay.heard][-1] == "input_audio.commit"
@@ -170,8 +168,7 @@ def test_enter_starts_and_sends_a_recording() -> None:
 @pytest.mark.parametrize("speech", [SPEECH, bytes(6_400), bytes(6_401)])
 def test_recording_ends_by_itself(speech: bytes) -> None:
     relay = Relay(input_audio__commit=[answer()])
-    there = recorded(relay, (1, typed("")), (4, typed(None)), programs={"arecord -q": speech})
-    there.run()
+    recorded(relay, (1, typed("")), (4, typed(None)), programs={"arecord -q": speech}).run()
     assert heard(relay) == speech
 
 
@@ -179,16 +176,14 @@ def test_recording_ends_by_itself(speech: bytes) -> None:
 def test_recording_ended_by_limit_or_end_of_input(how: str) -> None:
     relay = Relay(input_audio__commit=[answer()])
     last = (200.0, typed(None)) if how == "too long" else (5.0, typed(None))
-    there = recorded(relay, (1, typed("")), last, programs={"arecord -q": SPEECH}, lasting={"arecord -q"})
-    there.run()
+    recorded(relay, (1, typed("")), last, programs={"arecord -q": SPEECH}, lasting={"arecord -q"}).run()
     assert heard(relay) == SPEECH
     assert relay.heard[-1]["type"] == "input_audio.commit"
 
 
 def test_empty_recording() -> None:
     relay = Relay(input_audio__commit=[answer()])
-    there = recorded(relay, (1, typed("")), (3, typed(None)), programs={"arecord -q": b""})
-    there.run()
+    there = recorded(relay, (1, typed("")), (3, typed(None)), programs={"arecord -q": b""}).finished()
     assert told(there)[1:] == [
         ("recording", {}),
         ("problem", {"text": "arecord recorded nothing: is there a microphone?"}),
@@ -198,11 +193,9 @@ def test_empty_recording() -> None:
 
 
 def test_without_a_recorder() -> None:
-    there = talking((1, typed("")), (2, typed(None)))
-    there.run()
+    there = talking((1, typed("")), (2, typed(None))).finished()
     assert told(there)[1:] == [("problem", {"text": "nothing here records (arecord or sox): type instead"}), PROMPT]
-    there = recorded(Relay(), (1, typed("")), (2, typed(None)))
-    there.run()
+    there = recorded(Relay(), (1, typed("")), (2, typed(None))).finished()
     assert told(there)[1] == ("problem", {"text": "arecord cannot be started: not_found"})
 
 
@@ -218,8 +211,7 @@ def test_the_answer_is_played_to_its_end() -> None:
         (9, typed(None)),
         programs={"aplay 24000": b"noise"},
         lasting={"aplay 24000"},
-    )
-    there.run()
+    ).finished()
     assert there.children[0].heard == b"\1\2" * 100
     assert told(there)[-1] == ("prompt", {"records": True})
 
@@ -230,8 +222,7 @@ def test_enter_interrupts() -> None:
         for audio in ("no b\u00e4se64", "AAAA")
     )
     relay = Relay(response__create=[[odd, sound]], response__cancel=[[DONE], []])
-    there = recorded(relay, (1, typed("Tell me a story")), (2, typed("")), (3, typed(None)), lasting={"aplay 24000"})
-    there.run()
+    recorded(relay, (1, typed("Tell me a story")), (2, typed("")), (3, typed(None)), lasting={"aplay 24000"}).run()
     assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
     relay = Relay(response__cancel=[[DONE]])  # playback has not started
     talking((1, typed("Hi")), (2, typed("")), (3, typed(None)), relay=relay).run()
@@ -239,8 +230,7 @@ def test_enter_interrupts() -> None:
 
 def test_line_during_a_turn_is_the_next_turn() -> None:
     relay = Relay(response__create=[[], [DONE]], response__cancel=[[DONE]])
-    there = talking((1, typed("Hi")), (2, typed("and more")), (3, typed("")), (4, typed(None)), relay=relay)
-    there.run()
+    talking((1, typed("Hi")), (2, typed("and more")), (3, typed("")), (4, typed(None)), relay=relay).run()
     assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel", "response.create"]
     assert relay.heard[-1]["text"] == "and more"
 
@@ -278,8 +268,7 @@ def test_confirmation_of_the_agent() -> None:
         (5, lambda w: w.push(DONE)),
         (6, typed(None)),
         relay=relay,
-    )
-    there.run()
+    ).finished()
     assert ("question", {"text": "Really call?"}) in told(there)
     assert relay.heard[1:] == [
         {"type": "playback.drained", "call_id": "k1"},
@@ -318,8 +307,7 @@ def test_background_task() -> None:
         (3, typed(None)),  # the program waits for the pending answer
         (200, push(event("svc.run.background_completed", ok=True), *say("All is tidy."))),
         relay=relay,
-    )
-    there.run()
+    ).finished()
     hello = [("text", {"text": "Hello."}), ("end", {})]
     assert told(there) == [
         PROMPT,
@@ -336,8 +324,7 @@ def test_background_task() -> None:
 
 def test_text_may_follow_a_promotion() -> None:
     relay = Relay(response__create=[[promoted(spoken=True), *say("It takes a while.")]])
-    there = talking((1, typed("Tidy up")), (2, push(*say("Done."))), (3, typed(None)), relay=relay)
-    there.run()
+    there = talking((1, typed("Tidy up")), (2, push(*say("Done."))), (3, typed(None)), relay=relay).finished()
     texts = [fields["text"] for name, fields in told(there) if name == "text"]
     assert texts == ["It takes a while.", "Done."]
     assert told(there).count(PROMPT) == 3
@@ -348,8 +335,7 @@ def test_queued_task() -> None:
     first, second = push(*say("One.")), push(promoted(origin="queued"), *say("Two."))
     there = talking(
         (1, typed("First")), (2, typed("Second")), (2.5, typed(None)), (9, first), (10, second), relay=relay
-    )
-    there.run()
+    ).finished()
     assert ("tool", {"line": "… this task waits for the one before it"}) in told(there)
     assert [fields["text"] for name, fields in told(there) if name == "text"] == ["One.", "Two."]
 
@@ -382,8 +368,7 @@ def test_confirmation_outlives_the_turn_of_its_task() -> None:
 )
 def test_failed_or_dropped_answers(ends: list[dict[str, Any]], problem: str | None) -> None:
     relay = Relay(response__create=[[promoted()]])
-    there = talking((1, typed("Tidy up")), (2, typed(None)), (9, push(*ends)), relay=relay)
-    there.run()
+    there = talking((1, typed("Tidy up")), (2, typed(None)), (9, push(*ends)), relay=relay).finished()
     assert [fields["text"] for name, fields in told(there) if name == "problem"] == ([problem] if problem else [])
 
 
@@ -432,8 +417,7 @@ def test_answer_during_a_recording() -> None:
         (6, typed(None)),
         programs={"aplay 24000": b""},
         lasting={"arecord -q"},
-    )
-    there.run()
+    ).finished()
     assert [fields["text"] for name, fields in told(there) if name == "text"] == ["Tidy.", "Yes."]
 
 
@@ -447,15 +431,13 @@ def test_input_before_the_session_is_ready() -> None:
 
 def test_a_refusal_ends_the_turn() -> None:
     relay = Relay(response__create=[[event("voice.error", message="not now")], [DONE]])
-    there = talking((1, typed("Hi")), (2, typed("Hi again")), (3, typed(None)), relay=relay)
-    there.run()
+    talking((1, typed("Hi")), (2, typed("Hi again")), (3, typed(None)), relay=relay).run()
     assert len(relay.heard) == 2
 
 
 def test_turn_error_is_shown_and_the_next_turn_follows() -> None:
     relay = Relay(response__create=[[event("voice.error", message="no engine"), event("voice.error"), DONE], [DONE]])
-    there = talking((1, typed("Hi")), (2, typed("Again")), (3, typed(None)), relay=relay)
-    there.run()
+    there = talking((1, typed("Hi")), (2, typed("Again")), (3, typed(None)), relay=relay).finished()
     assert [fields["text"] for kind, fields in told(there) if kind == "problem"] == ["no engine", "no reason given"]
 
 

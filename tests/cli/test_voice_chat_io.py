@@ -13,8 +13,7 @@ from tests.engine.test_http_client import calling
 
 
 def test_invalid_events_are_skipped() -> None:
-    there = talking((1, lambda w: push_text(w, "[1]")), (1.1, lambda w: push_text(w, "no JSON")), (2, typed(None)))
-    there.run()
+    talking((1, lambda w: push_text(w, "[1]")), (1.1, lambda w: push_text(w, "no JSON")), (2, typed(None))).run()
 
 
 def push_text(world: There, text: str) -> None:
@@ -32,8 +31,7 @@ def test_overlong_line_in_several_reads() -> None:
         (3, lambda w: w.push(DONE)),
         (3.5, lambda w: w.push(DONE)),
         (4, typed(None)),
-    )
-    there.run()
+    ).finished()
     assert [message["text"] for message in there.said] == ["Hi"]
     told_of = [fields["text"] for kind, fields in told(there) if kind == "problem"]
     assert told_of == ["a line of more than 5000 characters is not sent"]
@@ -46,23 +44,20 @@ LONGEST = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # exactly the buffer size in byte
     ("at", "line"), [(0.2, b"x" * 6_000), (1, LONGEST.encode())], ids=["before the session is ready", "in two reads"]
 )
 def test_overlong_line_is_not_sent(at: float, line: bytes) -> None:
-    there = talking((at, lambda w: w.keys(line)), (at + 0.1, lambda w: w.keys(b"x\n")), (2, typed(None)))
-    there.run()
+    there = talking((at, lambda w: w.keys(line)), (at + 0.1, lambda w: w.keys(b"x\n")), (2, typed(None))).finished()
     assert there.said == []
     assert ("problem", {"text": "a line of more than 5000 characters is not sent"}) in told(there)
 
 
 def test_the_longest_line() -> None:
-    there = talking((1, typed(LONGEST)), (2, lambda w: w.push(DONE)), (3, typed(None)))
-    there.run()
+    there = talking((1, typed(LONGEST)), (2, lambda w: w.push(DONE)), (3, typed(None))).finished()
     assert [message["text"] for message in there.said] == [LONGEST]
 
 
 def test_player_ends_early_or_does_not_start() -> None:
     for programs in ({"aplay 24000": b""}, {}):
         relay = Relay(response__create=[[*answer(sound=b"\1\2")[:3], *answer(sound=b"\3\4")]])
-        there = recorded(relay, (1, typed("Hi")), (9, typed(None)), programs=programs)
-        there.run()
+        there = recorded(relay, (1, typed("Hi")), (9, typed(None)), programs=programs).finished()
         complaint = ("problem", {"text": "what plays sound here does not start"})
         assert (complaint in told(there)) is not bool(programs)
         assert told(there)[-1] == ("prompt", {"records": True})
@@ -112,6 +107,7 @@ def test_invalid_audio_is_ignored() -> None:
         event("voice.response.delta", delta=7),
         DONE,
     ]
-    there = recorded(Relay(response__create=[odd]), (1, typed("Hi")), (9, typed(None)), programs={"aplay 24000": b""})
-    there.run()
+    there = recorded(
+        Relay(response__create=[odd]), (1, typed("Hi")), (9, typed(None)), programs={"aplay 24000": b""}
+    ).finished()
     assert there.children == []
