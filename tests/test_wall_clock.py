@@ -9,32 +9,22 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from svc_proto.agent.interface import ModelEndpoint
-from svc_proto.api.model_list import CACHE_TTL, ModelList
-from svc_proto.api.runs.idempotency import KEY_TTL, IdempotencyKeys
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.auth_rate_limiter import BLOCK_DURATION, MAX_FAILURES, WINDOW, AuthRateLimiter
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT, BridgeCommands
 from svc_proto.machines.media_registry import MediaRegistry
-from svc_proto.machines.oauth_consent import ANSWER_TIMEOUT, ENDED_TTL, AuthorizationConsent, ConsentRegistry
-from svc_proto.machines.oauth_consent import CODE_LIFETIME as OAUTH_CODE_LIFETIME
 from svc_proto.machines.paired_session_registry import ACCESS_LIFETIME, PairedSessionRegistry
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
-from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingCodes, PairingMeta
+from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.run_scheduler import KEEP_ENDED, RunScheduler, RunTrigger
-from svc_proto.mcp.http_sessions import IDLE, HttpSessionRegistry
-from svc_proto.mcp.server_features import RequestHandlers, ServerFeatures
 from svc_proto.relay.voice.access import CACHE_SECONDS, ApiBearerVerifier
 from tests.api.scripted_agent import TurnHarness
-from tests.machines.test_oauth_consent import CLIENT, QUESTION, VERIFIER, YES
 from tests.support.playbook import START, counting_entropy
 
 CORE = Path(__file__).parent.parent / "svc_proto"
 DAY = 86_400.0
 HOUR = 3_600.0
-ADDRESS = "192.0.2.1"
 
 IsAlive = Callable[[Moment], bool]
 
@@ -51,13 +41,7 @@ class Lifetime:
         return self.begin()(Moment(START.mono + mono, START.wall + wall))
 
 
-# --- on the monotonic clock ---------------------------------------------------------------------------------------
-
-
-def pairing_code() -> IsAlive:
-    codes = PairingCodes()
-    codes.register("ABC123", START, PairingMeta())
-    return lambda now: codes.consume("ABC123", now) is not None
+# --- on the monotonic clock: lifetimes of modules that read the wall clock as well, by `READERS` --------------------
 
 
 def key_of_a_pairing_code() -> IsAlive:
@@ -65,20 +49,6 @@ def key_of_a_pairing_code() -> IsAlive:
     key, key_hash = keys.new_key(counting_entropy())
     keys.codes.register("ABC123", START, PairingMeta(key_hash=key_hash))
     return lambda now: keys.accepts(key, now) is not None
-
-
-def failed_authentications() -> IsAlive:
-    limiter = AuthRateLimiter()
-    for _ in range(MAX_FAILURES - 1):
-        limiter.failure(ADDRESS, START)
-    return lambda now: limiter.failure(ADDRESS, now)
-
-
-def block_of_an_address() -> IsAlive:
-    limiter = AuthRateLimiter()
-    for _ in range(MAX_FAILURES):
-        limiter.failure(ADDRESS, START)
-    return lambda now: limiter.blocked_for(ADDRESS, now) > 0
 
 
 def media_token() -> IsAlive:
@@ -103,92 +73,18 @@ def ended_run() -> IsAlive:
     return lambda now: runs.get("run_1", now) is not None
 
 
-def consent_request() -> IsAlive:
-    consents, found = asked()
-    return lambda now: consents.find_by_ticket(found.ticket, now) is not None
-
-
-def answered_consent() -> IsAlive:
-    consents, found = asked()
-    consents.answer(found, YES, START)
-    return lambda now: consents.find_by_ticket(found.ticket, now) is not None
-
-
-def authorization_code() -> IsAlive:
-    consents, code = collected()
-    return lambda now: consents.find_by_authorization_code(sha256_hex(code), now) is not None
-
-
-def traded_authorization_code() -> IsAlive:
-    consents, code = collected()
-    consents.exchange_code(code, CLIENT.identity, QUESTION.redirect, VERIFIER, START)
-    return lambda now: consents.find_by_authorization_code(sha256_hex(code), now) is not None
-
-
-def asked() -> tuple[ConsentRegistry, AuthorizationConsent]:
-    consents = ConsentRegistry()
-    return consents, consents.request(QUESTION, ADDRESS, START, counting_entropy())
-
-
-def collected() -> tuple[ConsentRegistry, str]:
-    consents, found = asked()
-    consents.answer(found, YES, START)
-    return consents, consents.issue_code(found, START, counting_entropy())
-
-
-def of_a_core(begin: Callable[[TurnHarness], Callable[[], bool]]) -> Callable[[], IsAlive]:
-    """Return a `begin` for a `Lifetime` that a core measures: `begin` starts it in a new harness."""
-
-    def begun() -> IsAlive:
-        book = TurnHarness()
-        is_alive = begin(book)
-
-        def alive(now: Moment) -> bool:
-            book.step_clock((now.wall - now.mono) - (book.now.wall - book.now.mono))
-            book.after(now.mono - book.now.mono)
-            return is_alive()
-
-        return alive
-
-    return begun
-
-
-def idempotency_key(book: TurnHarness) -> Callable[[], bool]:
-    book.chat(book.session())
-    keyed = IdempotencyKeys("theme").for_request("k", "f", book.engine)
-    keyed.remember(book.api.runs.find(book.hand.turn.run_id))
-    return lambda: keyed.find() is not None
-
-
-def mcp_session(book: TurnHarness) -> Callable[[], bool]:
-    sessions = HttpSessionRegistry(book.engine)
-    offer = ServerFeatures(name="n", title="t", version="1", instructions="")
-    session = book.within(lambda: sessions.open("caller", RequestHandlers(book.engine, offer)))
-    return lambda: session.identity in sessions
-
-
-def models_of_the_upstream(book: TurnHarness) -> Callable[[], bool]:
-    models = CountedModelList(book.engine)
-    route = ModelEndpoint(base_url="http://model", model="m", api_key="k")
-    book.spawn(models.list_models(route))
-    return lambda: (book.spawn(models.list_models(route)), models.asked)[1] == 1
-
-
-class CountedModelList(ModelList):
-    """Model list that makes no request, and counts how often it would have fetched."""
-
-    asked = 0
-
-    def _fetch(self, route: ModelEndpoint) -> Flow[tuple[str, ...] | None]:
-        self.asked += 1
-        yield from ()
-        return ("m",)
-
-
-def accepted_bearer(book: TurnHarness) -> Callable[[], bool]:
+def accepted_bearer() -> IsAlive:
+    book = TurnHarness()
     probe = CountedProbe(book.engine, "http://api")
     book.spawn(probe.is_valid("bearer"))
-    return lambda: (book.spawn(probe.is_valid("bearer")), probe.asked)[1] == 1
+
+    def is_alive(now: Moment) -> bool:
+        book.step_clock((now.wall - now.mono) - (book.now.wall - book.now.mono))
+        book.after(now.mono - book.now.mono)
+        book.spawn(probe.is_valid("bearer"))
+        return probe.asked == 1
+
+    return is_alive
 
 
 class CountedProbe(ApiBearerVerifier):
@@ -203,21 +99,11 @@ class CountedProbe(ApiBearerVerifier):
 
 
 MONOTONIC = {
-    "pairing code": Lifetime(pairing_code, CODE_LIFETIME),
     "key of a pairing code": Lifetime(key_of_a_pairing_code, CODE_LIFETIME),
-    "failed authentications": Lifetime(failed_authentications, WINDOW),
-    "block of an address": Lifetime(block_of_an_address, BLOCK_DURATION),
     "media token": Lifetime(media_token, HOUR),
     "bridge command": Lifetime(bridge_command, RESPONSE_TIMEOUT),
     "ended run": Lifetime(ended_run, KEEP_ENDED),
-    "consent request": Lifetime(consent_request, ANSWER_TIMEOUT),
-    "answered consent": Lifetime(answered_consent, ANSWER_TIMEOUT),
-    "authorization code": Lifetime(authorization_code, OAUTH_CODE_LIFETIME),
-    "traded authorization code": Lifetime(traded_authorization_code, ENDED_TTL),
-    "idempotency key": Lifetime(of_a_core(idempotency_key), KEY_TTL),
-    "MCP session": Lifetime(of_a_core(mcp_session), IDLE),
-    "models of the upstream": Lifetime(of_a_core(models_of_the_upstream), CACHE_TTL),
-    "bearer that the API has accepted": Lifetime(of_a_core(accepted_bearer), CACHE_SECONDS),
+    "bearer that the API has accepted": Lifetime(accepted_bearer, CACHE_SECONDS),
 }
 
 

@@ -72,6 +72,7 @@ def test_code_lasts_a_minute_and_is_remembered_for_ten(consents: ConsentHarness)
     consent = consents.ask()
     consents.consents.answer(consent, YES, at(1))
     code = consents.consents.issue_code(consent, at(2), consents.entropy)
+    assert consents.consents.next_expiry() == 62.0
     assert consents.trade("", 3) == (None, False)
     assert consents.trade(code, 61.9) == (consent, True)
     assert consents.consents.next_expiry() == 661.9
