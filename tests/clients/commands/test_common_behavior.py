@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import click
 import pytest
@@ -21,6 +20,7 @@ from servers.dashboard import main as dashboard
 from servers.relay import main as relay
 from tests.clients.commands.command_process import CommandHome, paired
 from tests.servers.program_process import ROOT
+from tests.support.cli_page import commands
 
 DOWN = "ws://127.0.0.1:9"
 CALL = ("--remote", DOWN, "--token", "t")  # no relay runs there
@@ -54,21 +54,10 @@ START = re.compile(r"^ +[A-Z_]+=|(^|[ |])(svc|svc-relay|python -m \S+)\b")
 RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on a loop
 
 
-def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield a command and all of its subcommands at any depth, each after its full name, which starts with `path`."""
-    yield path, command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from every(found, f"{path} {name}")
-
-
 def test_each_help_has_an_example() -> None:
     programs = {"svc": svc.main, "svc-relay": svc_relay.main, "demo": demo, "gateway": gateway, "phone": phone}
     programs |= {"relay": relay, "api": api, "dashboard": dashboard}
-    found = dict(pair for name, command in programs.items() for pair in every(command, name))
+    found = dict(pair for name, command in programs.items() for pair in commands(command, name))
     assert set(found) >= set(COMMANDS) - {"svc-pair"}  # which is `svc pair`
     assert [name for name, command in found.items() if "\nExample" not in (command.epilog or "")] == []
     for name, command in found.items():
