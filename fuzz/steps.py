@@ -1,6 +1,6 @@
 """Steps of a script: one class for each kind, with its targets and amounts.
 
-The type of a number says what it is. An index mostly selects one of the present targets, modulo their number. A choice
+The type of a number is its meaning. An index mostly selects one of the present targets, modulo their number. A choice
 selects a variant or a second target; an amount is a number of seconds or bytes, or a level.
 """
 
