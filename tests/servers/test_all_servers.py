@@ -200,15 +200,6 @@ def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Pat
         assert servers.stop() == 0
 
 
-def test_the_invite_has_the_configured_api_address(tmp_path: Path) -> None:
-    env = {"RELAY_WEBAPI_URL": "https://agent.example:9000", "API_SERVER_KEY": "sk-there"}
-    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
-        invite = invite_of(servers)
-        assert (invite["host"], invite["port"], invite["tls"]) == ("agent.example", 9000, True)
-        assert invite["key"] == "sk-there"  # the main key, since that may be another API than the one in this process
-        assert servers.stop() == 0
-
-
 def pair(home: Path, *arguments: str) -> dict[str, Any]:
     """Run `svc pair` in an environment without the servers' settings; return its JSON output."""
     done = run_program(home, "clients.commands.pair", "--json", *arguments)
@@ -218,23 +209,12 @@ def pair(home: Path, *arguments: str) -> dict[str, Any]:
     return invite
 
 
-def test_svc_pair_gets_a_pairing_key(tmp_path: Path) -> None:
-    env = {"API_SERVER_KEY": "sk-all-5d1c"}
-    with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
-        ports = ports_of(servers)
-        api = pair(tmp_path)["api"]
-        assert api["own_key"] is True
-        assert call(ports["api"], "GET", "/api/sessions", token=api["key"]).status == 200
-        (tmp_path / "svc" / ".env").write_text("API_SERVER_KEY=sk-main")
-        alone = pair(tmp_path, "--no-relay")["api"]
-        assert (alone["key"], alone["own_key"]) == ("sk-main", False)
-        assert servers.stop() == 0
-
-
 def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     home = tmp_path / "svc"
     home.mkdir()
-    (home / ".env").write_text("RELAY_PORT=0\nRELAY_HOST=127.0.0.1\nAPI_SERVER_PORT=0\nSVC_DASHBOARD_PORT=0\n")
+    (home / ".env").write_text(
+        "RELAY_PORT=0\nRELAY_HOST=127.0.0.1\nAPI_SERVER_PORT=0\nSVC_DASHBOARD_PORT=0\nAPI_SERVER_KEY=sk-main\n"
+    )
     env = {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}
     env |= {f"{name}_SSL_KEY": str(certificate[1]) for name in ("RELAY", "API_SERVER")}
     env |= {"API_SERVER_KEY": "sk-all-5d1c", "SVC_BRAND": "hermes"}
@@ -250,6 +230,14 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
         assert (invite["api"]["url"][:5], invite["api"]["own_key"]) == ("https", True)
         assert invite["api"]["url"].endswith(f":{ports['api']}")
         assert invite["pairing_url"].startswith("hermes-relay://")
+        assert (
+            call(
+                ports["api"], "GET", "/api/sessions", token=invite["api"]["key"], tls=client_context(certificate[0])
+            ).status
+            == 200
+        )
+        alone = pair(tmp_path, "--no-relay")["api"]
+        assert (alone["key"], alone["own_key"]) == ("sk-main", False)
         asked = run_program(tmp_path, "clients.commands.svc", "relay", "insecure-api-key")
         assert asked.returncode == 0, asked.stderr
         files = [path.read_text() for path in (home / "run").iterdir()]
@@ -292,20 +280,29 @@ def test_a_second_server_on_one_home_is_refused(tmp_path: Path, failing: Failing
     assert not is_held(home, "relay")
 
 
-def test_without_a_key_of_the_api_the_invite_has_none(tmp_path: Path) -> None:
-    with running(tmp_path, "servers", *LOCAL) as servers:
-        assert invite_of(servers)["key"] == ""
-        assert servers.stop() == 0
-
-
 @pytest.mark.parametrize(
-    ("arguments", "env"), [(("--no-api",), {}), ((), {"API_SERVER_ENABLED": "0"})], ids=["option", "variable"]
+    ("arguments", "env", "expected"),
+    [
+        ((), {}, {"key": ""}),  # the API has no key
+        (("--no-api",), {}, {"port": 8642}),
+        ((), {"API_SERVER_ENABLED": "0"}, {"port": 8642}),
+        # the main key, since that may be another API than the one in this process
+        (
+            (),
+            {"RELAY_WEBAPI_URL": "https://agent.example:9000", "API_SERVER_KEY": "sk-there"},
+            {"host": "agent.example", "port": 9000, "tls": True, "key": "sk-there"},
+        ),
+    ],
+    ids=["no key", "option", "variable", "another API"],
 )
-def test_without_the_api(tmp_path: Path, arguments: tuple[str, ...], env: dict[str, str]) -> None:
+def test_invites_have_the_configured_api(
+    tmp_path: Path, arguments: tuple[str, ...], env: dict[str, str], expected: dict[str, object]
+) -> None:
     with running(tmp_path, "servers", *LOCAL, *arguments, env=env) as servers:
-        assert invite_of(servers)["port"] == 8642
+        invite = invite_of(servers)
+        assert {name: invite[name] for name in expected} == expected
         assert servers.stop() == 0
-        assert [line for line in servers.seen if line.startswith("api: http")] == []
+        assert any(line.startswith("api: http") for line in servers.seen) is (expected.get("port") != 8642)
 
 
 def test_both_read_the_same_file(tmp_path: Path) -> None:

@@ -203,32 +203,26 @@ LAN = "192.168.1.9"
 
 
 @pytest.mark.parametrize(
-    ("host", "password", "expected"),
+    ("host", "password", "found", "expected"),
     [
-        ("0.0.0.0", PASSWORD, [LAN]),
-        ("::", PASSWORD, [LAN]),
-        (LAN, PASSWORD, [LAN]),
-        ("0.0.0.0", "", None),
-        ("127.0.0.1", PASSWORD, None),
-        ("fd00::9", PASSWORD, None),
+        ("0.0.0.0", PASSWORD, [LAN], [LAN]),
+        ("::", PASSWORD, [LAN], [LAN]),
+        (LAN, PASSWORD, [LAN], [LAN]),
+        ("0.0.0.0", PASSWORD, [], None),  # no network
+        ("0.0.0.0", "", [LAN], None),
+        ("127.0.0.1", PASSWORD, [LAN], None),
+        ("fd00::9", PASSWORD, [LAN], None),
     ],
 )
 def test_announcements_are_for_the_local_network(
-    monkeypatch: pytest.MonkeyPatch, host: str, password: str, expected: list[str] | None
+    monkeypatch: pytest.MonkeyPatch, host: str, password: str, found: list[str], expected: list[str] | None
 ) -> None:
-    monkeypatch.setattr(program, "find_lan_addresses", lambda: [LAN])
+    monkeypatch.setattr(program, "find_lan_addresses", lambda: found)
     config = DashboardConfig(host=host, password=password)
     listener = cast("Any", SimpleNamespace(address=Address(host, 9119), tls=None))
     announcement = program.lan_announcement(config, listener, logging.getLogger("test"))
     assert (announcement and announcement._addresses) == expected
     monkeypatch.setattr(program, "can_announce", lambda: False)
-    assert program.lan_announcement(config, listener, logging.getLogger("test")) is None
-
-
-def test_no_announcement_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "find_lan_addresses", list)
-    listener = cast("Any", SimpleNamespace(address=Address("0.0.0.0", 9119), tls=None))
-    config = DashboardConfig(host="0.0.0.0", password=PASSWORD)
     assert program.lan_announcement(config, listener, logging.getLogger("test")) is None
 
 

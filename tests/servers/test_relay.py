@@ -4,7 +4,6 @@ import base64
 import json
 import signal
 import socket
-import ssl
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,9 @@ from runtimes.tls.contexts import client_context
 from servers.relay import main
 from servers.relay_program import read_relay_config
 from svc_proto.wire.events import WebSocketClosed
-from tests.loops.live_environment import LiveConnection
-from tests.loops.raw_http import CLOSE, RawSocket
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.program_process import TIMEOUT, call, running, running_relay, shown_pin, sign_in, websocket
-
-TOKEN = r"[0-9a-f]{64}"
+from tests.servers.program_process import TIMEOUT, call, running_relay, shown_pin, sign_in, websocket
 
 
 def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
@@ -36,38 +31,6 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
             assert isinstance(event, WebSocketClosed)
             assert event.code == 1001
         assert relay.wait() == 0
-
-
-def test_the_second_signal_ends_at_once(runtime: str, tmp_path: Path) -> None:
-    with running_relay(tmp_path, runtime=runtime) as (relay, port):
-        raw = RawSocket(LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)))
-        relay.process.send_signal(signal.SIGINT)
-        assert raw.receive()[0] == CLOSE  # the relay waits for a close frame that does not come
-        assert relay.stop(signal.SIGINT) == 128 + signal.SIGINT
-        raw.wire.close()
-
-
-def test_state_after_a_restart_and_a_kill(tmp_path: Path) -> None:
-    with running_relay(tmp_path) as (relay, port):
-        code = call(port, "POST", "/pairing").body["code"]
-        spare = call(port, "POST", "/pairing").body["code"]
-        options = ("--remote", f"ws://127.0.0.1:{port}", "--print-token")
-        with running(tmp_path, "clients.phone", *options, "--code", code) as phone:
-            token = phone.line(f"^paired: session ({TOKEN})$")[1]
-            assert call(port, "GET", "/ping", token=token).body["pong"] is True
-            phone.line("^GET /ping -> 200$")
-            for _ in range(5):
-                assert "invalid" in sign_in(port, pairing_code="WRONG0")["reason"]
-            assert sign_in(port, pairing_code="WRONG0") == {"status": 429}
-            relay.process.kill()
-            phone.line("^offline: next try in ")
-            with running_relay(tmp_path, port=port):
-                assert phone.line(f"^online: session ({TOKEN})$")[1] == token
-                assert call(port, "GET", "/current_app", token=token).body["package"]
-                # The limiter and the codes are lost, the session is stored.
-                assert "invalid" in sign_in(port, pairing_code=spare)["reason"]
-                assert sign_in(port, session_token=token)["session_token"] == token
-            assert phone.stop() == 0
 
 
 def payload_of(invite: dict[str, Any]) -> dict[str, Any]:
@@ -110,16 +73,6 @@ def test_every_option(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
         assert (tmp_path / "other.db").exists()
         assert relay.stop() == 0
         assert [line for line in relay.seen if not line.startswith("relay: ")] == []
-
-
-def test_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
-    with running_relay(tmp_path, env=env) as (relay, port):
-        assert call(port, "GET", "/health", tls=client_context(certificate[0])).status == 200
-        with pytest.raises(ssl.SSLError):
-            call(port, "GET", "/health", tls=client_context())
-        assert relay.stop() == 0
-        assert relay.seen[-1].startswith("relay: https://127.0.0.1:")
 
 
 def test_a_hangup_renews_the_certificate(runtime: str, tmp_path: Path) -> None:
