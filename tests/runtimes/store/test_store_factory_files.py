@@ -11,14 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-import attrs
 import pytest
-from sqlalchemy import insert
 
-from runtimes.store.chat_tables import CHAT_SESSIONS
-from runtimes.store.sql_store import open_sql_engine
 from runtimes.store.store_factory import open_store
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
@@ -160,59 +155,11 @@ def test_stores_in_memory_are_apart() -> None:
         store.close()
 
 
-# --- many sessions ---------------------------------------------------------------------------------------------------
-
-SESSIONS = [  # many of them active at the same time
-    chat(
-        f"s{number * 7919 % 10_000:04}",
-        at=float(number % 50),
-        last_active=float(number % 400),
-        source=("api_server", "phone", "rare")[0 if number % 100 else 2 if number % 1000 == 0 else 1],
-        is_child=number % 11 == 0,
-        archived=number % 13 == 0,
-    )
-    for number in range(10_000)
-]
-
-
-@pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a store file with all `SESSIONS`, and return its path."""
-    path = tmp_path_factory.mktemp("crowded") / "s.db"
-
-    open_store(path).close()
-    engine = open_sql_engine(path)
-    with engine.begin() as connection:
-        connection.execute(insert(CHAT_SESSIONS), [attrs.asdict(session) for session in SESSIONS])
-    engine.dispose()
-    return path
-
-
-@pytest.mark.parametrize("how", [{}, {"source": "phone"}, {"include_children": True, "include_archived": True}])
-def test_pages_of_many_sessions_have_no_gap(crowded: Path, how: dict[str, Any]) -> None:
-    shown = [
-        session
-        for session in SESSIONS
-        if (how.get("include_children") or not session.is_child)
-        and (how.get("include_archived") or not session.archived)
-        and ("source" not in how or session.source == how["source"])
-    ]
-    shown.sort(key=lambda session: (session.last_active, session.started_at, session.id), reverse=True)
-    store = open_store(crowded)
-    paged: list[ChatSession] = []
-    while True:
-        page = execute(store, ListChats(limit=200, offset=len(paged), **how))
-        assert page.total == len(shown)
-        paged += page.sessions
-        if len(page.sessions) < 200:
-            break
-    store.close()
-    assert paged == shown
-
-
 @pytest.mark.parametrize("where", ["", "WHERE is_child IS 0 AND archived IS 0", "WHERE source = 'x'"])
-def test_lists_and_windows_are_read_from_an_index(crowded: Path, where: str) -> None:
-    with closing(sqlite3.connect(crowded)) as connection:
+def test_lists_and_windows_are_read_from_an_index(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "s.db"
+    open_store(path).close()
+    with closing(sqlite3.connect(path)) as connection:
         for query, index in (
             (
                 f"SELECT * FROM chat_sessions {where} ORDER BY last_active DESC, started_at DESC, id DESC LIMIT 50",
