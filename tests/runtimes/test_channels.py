@@ -235,30 +235,3 @@ def test_commands_for_channels_that_are_gone_are_passed_over(runtime: str) -> No
         sock, ch = live.accept()
         assert ch == 4
         sock.close()
-
-
-def test_hundreds_connect_and_vanish(runtime: str) -> None:
-    with running(runtime, echo) as live:
-        socks = [live.connect() for _ in range(500)]
-        channels = {live.expect(Accepted).ch for _ in socks}
-        assert len(channels) == 500
-        for sock in socks:
-            sock.close()
-        while channels:
-            channels.discard(live.expect(Closed).ch)
-        sock = live.connect()
-        sock.sendall(b"alive")
-        assert read_exactly(sock, 5) == b"alive"
-        sock.close()
-
-
-def test_many_talk_at_once(runtime: str) -> None:
-    with running(runtime, echo) as live:
-        socks = [live.connect() for _ in range(50)]
-        for round_number in range(5):
-            for index, sock in enumerate(socks):
-                sock.sendall(b"%d-%d" % (index, round_number))
-            for index, sock in enumerate(socks):
-                assert sock.recv(100) == b"%d-%d" % (index, round_number)
-        for sock in socks:
-            sock.close()
