@@ -25,7 +25,6 @@ from tests.support.servers.model_server import ScriptedModel, counted, counting
 KEY = "sk-streams-e1c7"
 NOWHERE = "http://127.0.0.1:9"
 DELTA = re.compile(rb'event: assistant\.delta\ndata: [^\n]*"delta":"([^"]*)"}\n\n')
-KEEPALIVE = b": keepalive\n\n"
 MIB = 1024 * 1024
 PATIENCE = 50.0  # s
 LOOKS = 60  # without a change, after which the state counts as final
