@@ -13,14 +13,6 @@ def refuses_connections(world: Environment) -> bool:
     return False
 
 
-def paired_and_gone(world: Environment, name: str) -> str:
-    """Pair a client, close its WebSocket, and return its session token."""
-    ws = world.pair(name)
-    ws.close()
-    ws.wire.close()
-    return ws.token
-
-
 def test_a_stop_answers_requests_under_way_and_closes_sockets_with_1001(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     client = relayed.client()
@@ -53,7 +45,10 @@ def test_remaining_connections_are_cut_within_the_grace(relayed: Environment) ->
 
 def test_a_session_survives_a_kill(world: Environment) -> None:
     relay = world.start_relay(killable=True)
-    token = paired_and_gone(world, "Survivor")
+    ws = world.pair("Survivor")
+    token = ws.token
+    ws.close()
+    ws.wire.close()
     code = world.register()
     relay.kill()
     assert refuses_connections(world)
