@@ -101,8 +101,8 @@ def test_a_link_that_is_swapped_while_it_is_opened(tmp_path: Path, monkeypatch: 
     private.write_bytes(b"secret")
     link.symlink_to(public)
 
-    def swapping(path: str, *arguments: int, **more: int | None) -> int:
-        fd = real_open(path, *arguments, **more)
+    def swapping(path: str, flags: int, mode: int = 0o777) -> int:
+        fd = real_open(path, flags, mode)
         if path == str(link):
             link.unlink()
             link.symlink_to(private)
