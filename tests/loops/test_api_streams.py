@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-import selectors
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import define, frozen
+from attrs import frozen
 
 from svc_proto.engine.core import Service
 from tests.loops.conftest import open_world
@@ -56,75 +56,37 @@ def start(world: Environment, model: ScriptedModel, **config: Any) -> ApiHandle:
     return world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", **config)
 
 
-@define(eq=False)
-class Client:
-    """A plain socket that has requested a turn."""
-
-    sock: socket.socket
-    session: str
-    data: bytearray
-
-    def ask(self, api: ApiHandle, *, stingy: bool) -> None:
-        sock = self.sock
-        if stingy:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            # The server's kernel sizes its send buffer by the segment size.
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
-        sock.settimeout(PATIENCE)
-        sock.connect(("127.0.0.1", api.server.port))
-        body = json.dumps({"message": "Count"})
-        head = f"POST /api/sessions/{self.session}/chat/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
-        sock.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
-
-    def body(self) -> bytes:
-        """Return the received body without its chunk framing."""
-        data = bytes(self.data)
-        head, _, rest = data.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200 "), head
-        pieces: list[bytes] = []
-        while rest:
-            size, _, rest = rest.partition(b"\r\n")
-            length = int(size, 16)
-            pieces.append(rest[:length])
-            rest = rest[length + 2 :]
-        return b"".join(pieces)
-
-
-Ask = Callable[..., Client]
+Ask = Callable[..., HTTPConnection]
 
 
 @pytest.fixture
 def ask() -> Iterator[Ask]:
-    """Yield a function that starts a turn on a new socket; the sockets are closed at the end."""
-    with ExitStack() as sockets:
+    """Yield a function that starts a turn on a new connection; the connections are closed at the end.
 
-        def asked(api: ApiHandle, session: str, *, stingy: bool = False) -> Client:
-            client = Client(sockets.enter_context(socket.socket()), session, bytearray())
-            client.ask(api, stingy=stingy)
-            return client
+    A `stingy` client has small buffers for what it does not read.
+    """
+    with ExitStack() as connections:
+
+        def asked(api: ApiHandle, session: str, *, stingy: bool = False) -> HTTPConnection:
+            connection = connections.enter_context(closing(HTTPConnection("127.0.0.1", api.server.port)))
+            connection.sock = sock = socket.socket()
+            if stingy:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                # The server's kernel sizes its send buffer by the segment size.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+            sock.settimeout(PATIENCE)
+            sock.connect(("127.0.0.1", api.server.port))
+            connection.request("POST", f"/api/sessions/{session}/chat/stream", '{"message": "Count"}', api.headers)
+            return connection
 
         yield asked
 
 
-def read_all(clients: list[Client]) -> None:
-    """Read the streams of all clients concurrently, each to its end."""
-    with selectors.DefaultSelector() as selector:
-        for client in clients:
-            client.sock.setblocking(False)
-            selector.register(client.sock, selectors.EVENT_READ, client)
-        left = len(clients)
-        while left:
-            ready = selector.select(PATIENCE)
-            assert ready, f"{left} streams have stopped"
-            for key, _ in ready:
-                reader: Client = key.data
-                data = reader.sock.recv(1 << 16)
-                assert data, "the connection ended"
-                reader.data += data
-                if reader.data.endswith(b"\r\n0\r\n\r\n"):
-                    selector.unregister(reader.sock)
-                    reader.sock.close()
-                    left -= 1
+def read(connection: HTTPConnection) -> bytes:
+    """Read the stream of a turn to its end."""
+    answer = connection.getresponse()
+    assert answer.status == 200
+    return answer.read()
 
 
 def check_stream(body: bytes, deltas: int) -> int:
@@ -146,14 +108,15 @@ def test_many_streams_at_once(
     with open_world(runtime, tmp_path, request) as world:
         model = ScriptedModel(counting(10_000 * number, load.deltas) for number in range(load.streams))
         api = start(world, model)
-        clients = [ask(api, api.session()) for _ in range(load.streams)]
-        read_all(clients)
-        bodies = [client.body() for client in clients]
+        sessions = [api.session() for _ in range(load.streams)]
+        clients = [ask(api, session) for session in sessions]
+        with ThreadPoolExecutor(load.streams) as threads:
+            bodies = list(threads.map(read, clients))
         firsts = [check_stream(body, load.deltas) for body in bodies]
         assert sorted(firsts) == [10_000 * number for number in range(load.streams)]
         check_turn(bodies[0])
-        for client, first in zip(clients[::20], firsts[::20], strict=True):
-            rows = [row["content"] for row in api.messages(client.session)]
+        for session, first in zip(sessions[::20], firsts[::20], strict=True):
+            rows = [row["content"] for row in api.messages(session)]
             assert rows == ["Count", text_of(first, load.deltas)]
 
 
@@ -218,7 +181,7 @@ def test_memory_with_clients_that_read_nothing(
     grown = rss(api.server) - before
     assert grown < SILENT.streams * HELD, f"{grown / MIB:.1f} MiB for {SILENT.streams} clients"
     for client in clients:
-        client.sock.close()
+        client.close()
     answer = text_of(0, SILENT.deltas, SIZE)
     for session in sessions:
         world.eventually(lambda session=session: len(api.messages(session)) == 2)  # type: ignore[misc]
