@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -22,7 +22,6 @@ from svc_proto.engine.response_readers import EventReader, event_stream
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure, OperationId
 from svc_proto.phone.service import PhoneConfig
-from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
 from tests.loops.environment import Environment
 from tests.loops.live_environment import LiveEnvironment
@@ -137,30 +136,18 @@ def test_a_turn_over_server_sent_events(world: Environment) -> None:
 # --- a server that shares no code with us ---
 
 
-class Node:
-    """The HTTP/2 server `http2_server.cjs`, run by Node.js."""
-
-    def __init__(self, certificate: tuple[Path, Path], mode: str) -> None:
-        command = ["node", str(PEER), *map(str, certificate), mode]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline().removeprefix("port "))
-        self.seen: list[str] = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        self.seen.extend(line.rstrip("\n") for line in self.process.stdout)
-
-    def end(self) -> list[str]:
-        """Kill the server and return the requests that it received."""
-        self.process.kill()
-        self.process.wait(PATIENCE)
-        self._reader.join(PATIENCE)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        return self.seen
+@contextmanager
+def node_server(certificate: tuple[Path, Path], mode: str) -> Iterator[tuple[int, list[str]]]:
+    """Run the HTTP/2 server `http2_server.cjs`; yield its port, and a list that has its requests at the end."""
+    command = ["node", str(PEER), *map(str, certificate), mode]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        seen: list[str] = []
+        try:
+            yield int(process.stdout.readline().removeprefix("port ")), seen
+        finally:
+            process.kill()
+            seen += process.stdout.read().splitlines()
 
 
 @pytest.fixture
@@ -179,9 +166,6 @@ def loop_world(
 def test_a_server_that_shares_no_code_with_us(
     loop_world: Environment, certificate: tuple[Path, Path], mode: str
 ) -> None:
-    node = Node(certificate, mode)
-    here = f"localhost:{node.port}"
-
     def flow(engine: Engine) -> Flow[object]:
         sent = yield from fetch(engine, "POST", f"https://{here}/sent", body=BIG)
         reset = yield from fetch(engine, "GET", f"https://{here}/reset")
@@ -205,9 +189,8 @@ def test_a_server_that_shares_no_code_with_us(
         return [json.loads(sent.body), reset.kind.value, told, heard]
 
     digest = {"size": len(BIG), "hash": hashlib.sha256(BIG).hexdigest()}
-    try:
+    with node_server(certificate, mode) as (port, seen):
+        here = f"localhost:{port}"
         assert outcome(loop_world, flow) == [digest, "unreachable", ["1", "2", "3"], ["over", "closed 1000"] * 2]
-    finally:
-        seen = node.end()
     over = "2.0 CONNECT:websocket /ws" if mode == "sockets" else "1.1 UPGRADE /ws"
     assert seen == ["2.0 POST /sent", "2.0 GET /reset", "2.0 GET /events", over, over]
