@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.tls.contexts import client_context
 from servers.__main__ import main as all_main
 from servers.api import main
 from servers.api_program import read_api_config
@@ -14,7 +13,7 @@ from servers.options import ProgramCommand
 from servers.relay import main as relay_main
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.program_process import ProgramProcess, call, running, shown_pin
+from tests.servers.program_process import ProgramProcess, call, running
 
 KEY = "sk-api-0b7e61-94c2"
 LOCAL = ("--port", "0")
@@ -64,25 +63,6 @@ def test_listening_beyond_loopback_gives_warnings(tmp_path: Path) -> None:
         api.line(r"^api: http://0\.0\.0\.0:\d+ \(with a key\)$")
         assert api.stop() == 0
         assert [line for line in api.seen if "without a key" in line or "terminal" in line] == []
-
-
-def test_tls_and_its_renewal(runtime: str, tmp_path: Path) -> None:
-    cert, key = make_certificate(tmp_path)
-    env = {**KEYED, "API_SERVER_SSL_CERT": str(cert), "API_SERVER_SSL_KEY": str(key)}
-    with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL, env=env, runtime=runtime) as api:
-        port = int(api.line(r"^api: https://0\.0\.0\.0:(\d+) \(with a key\)$")[1])
-        assert call(port, "GET", "/v1/models", token=KEY, tls=client_context(cert)).status == 200
-        before = shown_pin(port)
-        make_certificate(tmp_path)
-        api.process.send_signal(signal.SIGHUP)
-        api.line("certificate reloaded")
-        assert shown_pin(port) != before
-        assert call(port, "GET", "/v1/models", token=KEY, tls=client_context(cert)).status == 200
-        assert api.stop() == 0
-        assert [line for line in api.seen if "WARNING" in line] == []
-    with running(tmp_path, "servers.api", "--no-ssl", *LOCAL, env=env) as api:
-        assert call(port_of(api), "GET", "/health").status == 200
-        assert api.stop() == 0
 
 
 def test_a_certificate_that_cannot_be_used(failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
