@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from runtimes.sim.connection import EOF, READ_SIZE, SimEndHandler, split
+from runtimes.sim.connection import EOF, Inbox, SimEndHandler, split
 from svc_proto.basics.strict_json import escaped
 from svc_proto.commands import SignalName, Spawn, TerminalSize
 
@@ -70,21 +70,13 @@ class ScriptedProgram:
 ProgramFactory = Callable[["SimChild"], ScriptedProgram]
 
 
-class SimChildEnd:
+class SimChildEnd(Inbox):
     """The core's end of a child's main channel or error output, with the methods of `SimEnd` that a process calls."""
 
-    exit_status: int | None = None
-
     def __init__(self, child: SimChild) -> None:
+        super().__init__()
         self.child = child
-        self.owner: SimEndHandler | None = None
-        self.gone = False
-        self.paused = False
-        self._spare = 0
-        self._output: deque[bytes] = deque()  # arrived, not read yet
         self._held = 0  # bytes in flight or not read
-        self._end = False  # nothing follows
-        self._end_taken = False
 
     # --- for the process -----------------------------------------------------------------------------------------
 
@@ -100,37 +92,6 @@ class SimChildEnd:
         """Close the child's input."""
         self.child.close_input()
 
-    def read(self) -> bytes | None:
-        """Return the next bytes, `EOF` once, or None: nothing has arrived, reading is paused, or the end is closed."""
-        if self.gone or (self.paused and not self._spare):
-            return None
-        if self._output:
-            self._spare = 0
-            data = self._output.popleft()
-            while self._output and len(data) + len(self._output[0]) <= READ_SIZE:
-                data += self._output.popleft()
-            self._held -= len(data)
-            self.child.taken(self)
-            return escaped(data) if self.child.escaped and self is self.child.output else data
-        if not self._end or self._end_taken:
-            return None
-        self._spare = 0
-        self._end_taken = True
-        self.child.check_finished()
-        return EOF
-
-    def pause(self, *, spare: int = 0) -> None:
-        """Let `read` return None until `resume`; with a `spare` other than 0, one more read succeeds first."""
-        if not self.paused:
-            self.paused = True
-            self._spare = spare
-
-    def resume(self) -> None:
-        """Resume reading."""
-        if self.paused:
-            self.paused = False
-            self._notify_owner()
-
     def abort(self, why: str = "aborted") -> None:
         """Close this channel of the child, because the core has aborted it."""
         self.child.let_go(self, why)
@@ -142,13 +103,6 @@ class SimChildEnd:
         """
         self.child.orphan(kill=not reset)
 
-    @property
-    def has_more(self) -> bool:
-        """Report whether `read` would return something."""
-        if self.gone or (self.paused and not self._spare):
-            return False
-        return bool(self._output) or (self._end and not self._end_taken)
-
     # --- for the child -------------------------------------------------------------------------------------------
 
     @property
@@ -159,7 +113,7 @@ class SimChildEnd:
     @property
     def through(self) -> bool:
         """Report whether the core has read everything, or closed the channel."""
-        return self.gone or self._end_taken or (self.child.held_open and self._held == 0)
+        return self.gone or self.eof_taken or (self.child.held_open and self._held == 0)
 
     def launch(self, data: bytes) -> None:
         """Deliver output of the child to the core after a delay; drop it if this end is closed."""
@@ -169,26 +123,31 @@ class SimChildEnd:
 
     def end(self) -> None:
         """End the output: the child has exited, and no background process has the output open."""
-        self._end = True
+        self.eof = True
         self._notify_owner()
 
     def finish(self, why: str, status: int | None) -> None:
         """Close this end and report it to the owner."""
         if not self.gone:
             self.gone = True
-            self._output.clear()
+            self._inbox.clear()
             self.exit_status = status
             if self.owner is not None:
                 self.owner.on_closed(why)
 
     def _arrive(self, data: bytes) -> None:
         if not self.gone:
-            self._output.append(data)
+            self._inbox.append(data)
             self._notify_owner()
 
-    def _notify_owner(self) -> None:
-        if self.owner is not None and self.has_more:
-            self.owner.on_readable()
+    def _take(self) -> bytes:
+        data = self._join()
+        self._held -= len(data)
+        self.child.taken(self)
+        return escaped(data) if self.child.escaped and self is self.child.output else data
+
+    def _close_if_done(self) -> None:
+        self.child.check_finished()
 
 
 class SimChild:

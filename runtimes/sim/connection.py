@@ -7,6 +7,7 @@ bytes in flight and those waiting together, so an owner that does not read stops
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from runtimes.sim.host import SimHost
     from runtimes.sim.network import SimNetwork
 
-__all__ = ["EOF", "READ_SIZE", "SimConnection", "SimEnd", "OutboxFile", "SimEndHandler"]
+__all__ = ["EOF", "Inbox", "SimConnection", "SimEnd", "OutboxFile", "SimEndHandler"]
 
 READ_SIZE = 64 * 1024  # bytes of one read, as in real runtimes
 EOF: Final = b""  # result of `SimEnd.read` for a FIN
@@ -54,32 +55,92 @@ class OutboxFile:
         self.over = over
 
 
-class SimEnd:
-    """A side of a connection. `peer` and `local` are the addresses as its owner sees them."""
+class Inbox(ABC):
+    """Arrived bytes of a channel until its owner, if it has one, reads them; reading can be paused."""
 
-    other: SimEnd
     exit_status: int | None = None  # only children have one
 
+    def __init__(self) -> None:
+        self.owner: SimEndHandler | None = None
+        self.gone = False
+        self.paused = False
+        self.eof = False  # nothing follows
+        self.eof_taken = False
+        self._spare = 0  # reads that are permitted although paused
+        self._inbox: deque[bytes] = deque()
+
+    def read(self) -> bytes | None:
+        """Return the next bytes, `EOF` once, or None: nothing has arrived, reading is paused, or the end is closed."""
+        if not self.has_more:
+            return None
+        self._spare = 0
+        if self._inbox:
+            return self._take()
+        self.eof_taken = True
+        self._close_if_done()
+        return EOF
+
+    def pause(self, *, spare: int = 0) -> None:
+        """Let `read` return None until `resume`; with a `spare` other than 0, one more read succeeds first."""
+        if not self.paused:
+            self.paused = True
+            self._spare = spare
+
+    def resume(self) -> None:
+        """Resume reading."""
+        if self.paused:
+            self.paused = False
+            self._notify_owner()
+
+    @property
+    def has_more(self) -> bool:
+        """Report whether `read` would return something."""
+        if self.gone or (self.paused and not self._spare):
+            return False
+        return bool(self._inbox) or (self.eof and not self.eof_taken)
+
+    @abstractmethod
+    def _take(self) -> bytes:
+        """Remove and return bytes of the inbox, which is not empty."""
+
+    @abstractmethod
+    def _close_if_done(self) -> None:
+        """Close the channel if the owner has read everything and nothing else keeps it open."""
+
+    def _join(self) -> bytes:
+        """Remove and return the pieces that fit into one read."""
+        data = self._inbox.popleft()
+        while self._inbox and len(data) + len(self._inbox[0]) <= READ_SIZE:
+            data += self._inbox.popleft()
+        return data
+
+    def _notify_owner(self) -> None:
+        if self.owner is not None and self.has_more:
+            self.owner.on_readable()
+
+
+class SimEnd(Inbox):
+    """A side of a connection. `peer` and `local` are the addresses as its owner sees them.
+
+    A client's end has no owner before its handshake is over.
+    """
+
+    other: SimEnd
+
     def __init__(self, connection: SimConnection, host: SimHost, local: Address, peer: Address) -> None:
+        super().__init__()
         self.connection = connection
         self.host = host
         self.local = local
         self.peer = peer
-        self.owner: SimEndHandler | None = None  # a client's end has no owner before its handshake is over
-        self.gone = False
-        self.paused = False
-        self.eof = False  # the FIN of the other side has arrived
-        self.eof_taken = False
         self.fin_sent = False
         self._fin = False  # `close_write` was called
-        self._spare = 0  # reads that are permitted although paused
         self._outbox: deque[tuple[memoryview, OutboxFile | None]] = deque()
         self.left = 0  # bytes that have left so far
         self._unsent = 0
         self._in_window = 0  # bytes sent by this end that are in flight or not read by the other end
         self._flight: deque[tuple[float, bytes | str]] = deque()
         self._last = 0.0  # arrival time of the last segment
-        self._inbox: deque[bytes] = deque()
         self._acking = False
 
     # --- writing -------------------------------------------------------------------------------------------------
@@ -109,45 +170,6 @@ class SimEnd:
         if not self.gone and not self._fin:
             self._fin = True
             self._flush()
-
-    # --- reading -------------------------------------------------------------------------------------------------
-
-    def read(self) -> bytes | None:
-        """Return the next bytes, `EOF` once, or None: nothing has arrived, reading is paused, or the end is closed."""
-        if self.gone or (self.paused and not self._spare):
-            return None
-        if self._inbox:
-            self._spare = 0
-            data = self._inbox.popleft()
-            if self._inbox and self.connection.rng.random() >= self.connection.network.chunking:
-                data = self._join(data)
-            self.other._acknowledge(len(data))
-            return data
-        if not self.eof or self.eof_taken:
-            return None
-        self._spare = 0
-        self.eof_taken = True
-        self._maybe_over()
-        return EOF
-
-    def pause(self, *, spare: int = 0) -> None:
-        """Let `read` return None until `resume`; with a `spare` other than 0, one more read succeeds first."""
-        if not self.paused:
-            self.paused = True
-            self._spare = spare
-
-    def resume(self) -> None:
-        """Resume reading."""
-        if self.paused:
-            self.paused = False
-            self._tell_readable()
-
-    @property
-    def has_more(self) -> bool:
-        """Report whether `read` would return something."""
-        if self.gone or (self.paused and not self._spare):
-            return False
-        return bool(self._inbox) or (self.eof and not self.eof_taken)
 
     # --- ends ----------------------------------------------------------------------------------------------------
 
@@ -197,7 +219,7 @@ class SimEnd:
     def adopt(self, owner: SimEndHandler) -> None:
         """Set the owner, and report what has arrived already."""
         self.owner = owner
-        self._tell_readable()
+        self._notify_owner()
 
     def lose_flight(self) -> None:
         """Drop the segments in flight."""
@@ -248,7 +270,7 @@ class SimEnd:
         if self._fin and not self.fin_sent and not outbox and not self.gone:
             self._launch(_FIN)
             self.fin_sent = True
-            self._maybe_over()
+            self._close_if_done()
 
     def _launch(self, segment: bytes | str) -> None:
         connection = self.connection
@@ -284,22 +306,17 @@ class SimEnd:
             self.finish("reset by the peer")
         elif segment is _FIN:
             self.eof = True
-            self._tell_readable()
+            self._notify_owner()
         else:
             assert isinstance(segment, bytes)
             self._inbox.append(segment)
-            self._tell_readable()
+            self._notify_owner()
 
-    def _tell_readable(self) -> None:
-        if self.owner is not None and self.has_more:
-            self.owner.on_readable()
-
-    def _join(self, first: bytes) -> bytes:
-        parts, size = [first], len(first)
-        while self._inbox and size + len(self._inbox[0]) <= READ_SIZE:
-            size += len(self._inbox[0])
-            parts.append(self._inbox.popleft())
-        return b"".join(parts)
+    def _take(self) -> bytes:
+        joins = len(self._inbox) > 1 and self.connection.rng.random() >= self.connection.network.chunking
+        data = self._join() if joins else self._inbox.popleft()
+        self.other._acknowledge(len(data))
+        return data
 
     def _acknowledge(self, n: int) -> None:
         self._in_window -= n
@@ -311,7 +328,7 @@ class SimEnd:
         self._acking = False
         self._flush()
 
-    def _maybe_over(self) -> None:
+    def _close_if_done(self) -> None:
         if self.fin_sent and self.eof_taken:
             self.finish("")
 

@@ -127,21 +127,6 @@ class SimNetwork:
         if self._listeners.get((host.name, port)) is listener:
             del self._listeners[host.name, port]
 
-    def connect(
-        self,
-        source: SimHost,
-        target: tuple[str, int],
-        *,
-        tls: bool,
-        outcome: Outcome,
-        alpn: tuple[str, ...] | None = None,
-    ) -> SimHandshake:
-        """Start a handshake; `outcome` gets the client's end, to be adopted at once, or the failure.
-
-        `alpn` is the client's offer; with None nothing is negotiated.
-        """
-        return SimHandshake(self, source, target, tls=tls, outcome=outcome, alpn=alpn)
-
     def resolve(self, source: SimHost, name: str) -> tuple[SimHost | None, str] | None:
         """Return the host of a name or address (None: no host has the address), and the address.
 
@@ -181,7 +166,11 @@ class SimNetwork:
 
 
 class SimHandshake:
-    """A handshake: SYN, answer, outcome. It has exactly one outcome, unless it is cancelled."""
+    """A handshake: SYN, answer, outcome. It has exactly one outcome, unless it is cancelled.
+
+    `outcome` gets the client's end, to be adopted at once, or the failure. `alpn` is the client's offer; with None
+    nothing is negotiated.
+    """
 
     def __init__(
         self,

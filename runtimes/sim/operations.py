@@ -19,6 +19,7 @@ from runtimes.sim.child import SimChild, SimChildEnd
 from runtimes.sim.connection import OutboxFile, SimEnd
 from runtimes.sim.disk import DirectoryNode, FileNode, Node, as_file
 from runtimes.sim.faults import SLOW
+from runtimes.sim.network import SimHandshake
 from svc_proto.commands import (
     AppendFile,
     Compute,
@@ -174,9 +175,8 @@ class SimOperations:
                 self._process.post(Done(command.op, Connected(result.peer, result.connection.alpn)))
                 self._process.adopt(command.ch, result)
 
-        attempt = self._world.network.connect(
-            self._host, (command.host, command.port), tls=command.tls, outcome=outcome, alpn=command.alpn
-        )
+        network, target = self._world.network, (command.host, command.port)
+        attempt = SimHandshake(network, self._host, target, tls=command.tls, outcome=outcome, alpn=command.alpn)
         self._give_up[command.op] = attempt.cancel
 
     def _reload_tls(self, command: ReloadTls) -> None:

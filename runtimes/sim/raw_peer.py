@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from runtimes.sim.connection import SimConnection, SimEnd
+from runtimes.sim.network import SimHandshake
 from svc_proto.facts import Address, Failure
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def connect_raw_peer(
     def outcome(end: SimEnd | Failure) -> None:
         result.append(end if isinstance(end, Failure) else RawPeer(world, end))
 
-    attempt = world.network.connect(source, target, tls=tls, outcome=outcome)
+    attempt = SimHandshake(world.network, source, target, tls=tls, outcome=outcome)
     try:
         world.run_until(lambda: bool(result), limit)
     except AssertionError:

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from runtimes.sim.connection import SimConnection, SimEnd
 from runtimes.sim.host import SimHost
+from runtimes.sim.network import SimHandshake
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.facts import Failure
 from svc_proto.wire.events import (
@@ -69,8 +70,8 @@ class TcpClient:
         self.slow = False
         self._end: SimEnd | None = None
         self._unsent: list[bytes] = []  # until there is a connection
-        network = host.world.network
-        self._attempt = network.connect(host, (target.address, target.port), tls=False, outcome=self._connected)
+        place = (target.address, target.port)
+        self._attempt = SimHandshake(host.world.network, host, place, tls=False, outcome=self._connected)
 
     def write(self, data: bytes) -> None:
         """Send bytes, or queue them until the connection is established; drop them after its end."""

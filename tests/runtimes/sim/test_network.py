@@ -8,6 +8,7 @@ from runtimes.sim.connection import READ_SIZE
 from runtimes.sim.contract import ContractError
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import SimPort
+from runtimes.sim.network import SimHandshake
 from runtimes.sim.raw_peer import ConnectFailed, RawPeer
 from runtimes.sim.simulation import Simulation
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, PauseReading, ResumeReading, Send
@@ -160,7 +161,7 @@ def test_giving_up_connecting(bench: ToyNetwork, wait: float) -> None:
 def test_tls_and_alpn() -> None:
     bench = ToyNetwork(Simulation(), listen=(80, SimPort(443, tls=True, alpn="h2")))
     bench.world.connect(bench.phone, "relay", 443, tls=True)
-    bench.world.network.connect(bench.phone, ("relay", 443), tls=True, outcome=lambda end: None, alpn=("h2",))
+    SimHandshake(bench.world.network, bench.phone, ("relay", 443), tls=True, outcome=lambda end: None, alpn=("h2",))
     bench.world.run_for(1.0)
     assert [(fact.tls, fact.alpn) for fact in bench.toy.of(Accepted)] == [(True, None), (True, "h2")]
     with pytest.raises(ConnectFailed, match="TLS"):
