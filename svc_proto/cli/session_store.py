@@ -35,6 +35,8 @@ FILE_NAME = "remote-sessions.json"
 VERSION = 1
 TIMES = (1 - 1e15, 1e15 - 1)  # s, range of a time
 REDACTED = "(redacted)"
+CONSENTS = ("prefer_secure_routes", "tools_consented", "computer_use_consented")  # a pairing does not change them
+ROUTES = ("route_candidates", "route_cert_pins")  # left out where there are none
 
 
 @frozen(kw_only=True)
@@ -111,23 +113,20 @@ def apply_change(text: str, change: SessionStoreChange) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-DEFAULTS: Mapping[str, object] = {
-    "token": "",
-    "server_version": None,
-    "paired_at": 0,
-    "cert_pin_sha256": None,
-    "grants": None,
-    "ttl_expires_at": None,
-    "endpoint_role": None,
-    "prefer_secure_routes": False,
-    "tools_consented": False,
-    "computer_use_consented": False,
-}
-
-
 def record_members(session: StoredSession) -> dict[str, object]:
     """Return the members that a pairing writes, null ones too, so that they replace earlier values (wire core 10.5)."""
-    members: dict[str, object] = {
+    members = {name: value for name, value in _members(session).items() if name not in CONSENTS}
+    return {**members, "api_url": session.api_url, "api_key": session.api_key or None}
+
+
+def status_json(sessions: Mapping[str, StoredSession], *, reveal: bool) -> dict[str, object]:
+    """Return the output of `status --json`: records by address, camelCase (wire core 10.6)."""
+    return {url: _status(session, reveal) for url, session in sessions.items()}
+
+
+def _members(session: StoredSession) -> dict[str, object]:
+    """Return the members of a record, without those of the API server."""
+    return {
         "token": session.token,
         "server_version": session.server_version,
         "paired_at": session.paired_at,
@@ -136,36 +135,24 @@ def record_members(session: StoredSession) -> dict[str, object]:
         "ttl_expires_at": session.expires_at,
         "endpoint_role": session.role,
         "route_candidates": [dict(each) for each in session.candidates],
+        "prefer_secure_routes": session.prefer_secure_routes,
         "route_cert_pins": dict(session.route_pins),
-        "api_url": session.api_url,
-        "api_key": session.api_key or None,
+        "tools_consented": session.tools_consented,
+        "computer_use_consented": session.computer_use_consented,
     }
-    return members
-
-
-def status_json(sessions: Mapping[str, StoredSession], *, reveal: bool) -> dict[str, object]:
-    """Return the output of `status --json`: records by address, camelCase (wire core 10.6)."""
-    return {url: _status(session, reveal) for url, session in sessions.items()}
 
 
 def _status(session: StoredSession, reveal: bool) -> dict[str, object]:
-    found: dict[str, object] = {
-        "token": session.token if reveal else REDACTED,
-        "serverVersion": session.server_version,
-        "pairedAt": session.paired_at,
-        "certPinSha256": session.cert_pin,
-        "grants": None if session.grants is None else dict(session.grants),
-        "ttlExpiresAt": session.expires_at,
-        "endpointRole": session.role,
-    }
-    if session.candidates:
-        found["routeCandidates"] = [dict(each) for each in session.candidates]
-    found["preferSecureRoutes"] = session.prefer_secure_routes
-    if session.route_pins:
-        found["routeCertPins"] = dict(session.route_pins)
-    found["toolsConsented"] = session.tools_consented
-    found["computerUseConsented"] = session.computer_use_consented
-    return found
+    members = _members(session) | ({} if reveal else {"token": REDACTED})
+    return {_camel(name): value for name, value in members.items() if value or name not in ROUTES}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+DEFAULTS = {name: value for name, value in _members(StoredSession(url="", token="")).items() if name not in ROUTES}
 
 
 def _record(url: str, members: JsonObject) -> StoredSession | None:
