@@ -36,8 +36,7 @@ def main(
     """Send TEXT to the owner's phone as a message of this host."""
     from clients.commands.host_settings import read_relay_config, service_home, trust_for
     from clients.commands.service_runner import run_flow
-    from svc_proto.cli.operator_requests import local_relay
-    from svc_proto.cli.owner_messages import message_line, send_message, wait_for_replies
+    from svc_proto.cli.operator_requests import local_relay, message_line, send_message, wait_for_replies
     from svc_proto.schema.json_object import JsonObject
 
     config = read_relay_config()

@@ -195,9 +195,9 @@ def _await(
     from clients.commands.host_settings import trust_for
     from clients.commands.service_runner import run_service
     from svc_proto.basics.sanitize import sanitize_line
+    from svc_proto.cli.host_devices import wait_for_device
     from svc_proto.cli.one_shot_service import OneShotService
     from svc_proto.cli.operator_requests import local_relay
-    from svc_proto.cli.wait_for_device import wait_for_device
 
     relay = local_relay(config)
 

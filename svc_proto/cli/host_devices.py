@@ -11,10 +11,10 @@ from svc_proto.cli.error_text import sanitize_line, with_explanation
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.cli.operator_requests import MIN_PREFIX, revoke
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.service_clients.service_client import ServiceFault
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.wire.urls import encode_segment
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "host_device_rows",
     "list_host_devices",
     "revoke_device",
+    "wait_for_device",
 ]
 
 HOST_DEVICE_COLUMNS = ("NAME", "PREFIX", "SEEN", "EXPIRES", "KIND", "GRANTS")
@@ -109,3 +110,26 @@ def _name(device: JsonObject) -> str:
 def _has_prefix(device: JsonObject, text: str) -> bool:
     prefix = device.text("token_prefix")
     return bool(prefix) and (prefix.startswith(text) or text.startswith(prefix))
+
+
+# --- a new device -----------------------------------------------------------------------------------------------------
+
+
+POLL_INTERVAL = 1.0  # s
+
+
+def wait_for_device(engine: Engine, relay: RelayClient, *, since: float, until: float) -> Flow[str | None]:
+    """Return the name of a device that pairs from `since` on, or None at `until`; both in epoch seconds.
+
+    A device without a name gets a text in its place. A request to the relay that fails is repeated.
+    """
+    while engine.now.wall < until:
+        try:
+            listed = yield from relay.sessions(engine)
+        except ServiceCallError:
+            listed = []
+        for session in listed:
+            if session.number("created_at", since) is not None:
+                return session.text("device_name") or "a device without a name"
+        yield from sleep(engine, POLL_INTERVAL)
+    return None

@@ -34,6 +34,9 @@ __all__ = [
     "revoked_changes",
     "security_setting",
     "token_prefix",
+    "message_line",
+    "send_message",
+    "wait_for_replies",
 ]
 
 REGISTER_TIMEOUT = 2.0  # s, wire core 10.1
@@ -156,3 +159,44 @@ def _question(word: str) -> str:
 def _elsewhere(relay: RelayClient) -> dict[ServiceFault, str]:
     where = f"{relay.name} at {relay.url}"
     return {ServiceFault.FORBIDDEN: f"{where} takes this only from its own host, over loopback: {{said}}"}
+
+
+# --- messages to the owner --------------------------------------------------------------------------------------------
+
+
+ROUND = 25  # s of one request for replies; the relay permits 30
+MARGIN = 5.0  # s that a request may take beyond that
+
+
+def send_message(engine: Engine, relay: RelayClient, text: str, title: str | None) -> Flow[JsonObject]:
+    """Send a message to the owner's phone through the relay; return the relay's answer. Raises `CliError`."""
+    asked = relay.json(engine, "POST", "/phone/message", {"text": text, "title": title})
+    where = f"{LOCAL} at {relay.url}"
+    return (
+        yield from with_explanation(
+            asked, {ServiceFault.FORBIDDEN: f"{where} accepts this only from its own host: {{said}}"}
+        )
+    )
+
+
+def wait_for_replies(engine: Engine, relay: RelayClient, within: float) -> Flow[list[JsonObject]]:
+    """Return the next replies of the owner, or none after about `within` seconds. Raises `CliError`.
+
+    The relay returns all stored replies at once, and each one once only.
+    """
+    until = engine.now.mono + within
+    while (left := until - engine.now.mono) > 0:
+        wait = max(1, min(ROUND, int(left)))
+        asked = relay.json(engine, "GET", f"/phone/replies?timeout={wait}", within=wait + MARGIN)
+        replies = (yield from with_explanation(asked, {})).objects("replies")
+        if replies:
+            return replies
+    return []
+
+
+def message_line(sent: JsonObject) -> str:
+    """Return the line for people about a sent message."""
+    if sent.get("delivered") is True:
+        return "Delivered to the phone."
+    count = sent.integer("buffered") or 1
+    return f"No phone listens: the message waits in the queue ({count}) until one connects."

@@ -20,12 +20,12 @@ from svc_proto.basics import strict_json
 from svc_proto.cli.error_text import sanitize_line, with_explanation
 from svc_proto.cli.errors import CliError
 from svc_proto.cli.one_shot_service import OneShotService, announce_progress
-from svc_proto.cli.pending_answers import PendingAnswers
 from svc_proto.cli.voice_chat_io import (
     ConnectionLost,
     InputEnded,
     KeyboardChannel,
     LineTooLong,
+    PendingAnswers,
     PlayerProcess,
     RecorderEnded,
     RecorderProcess,

@@ -10,13 +10,13 @@ from svc_proto.basics.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from svc_proto.machines.candidate_selection import Candidate as Candidate
     from svc_proto.machines.candidate_selection import CandidateSelector as CandidateSelector
+    from svc_proto.phone.backend import CommandRefused as CommandRefused
     from svc_proto.phone.backend import CommandReply as CommandReply
     from svc_proto.phone.backend import CommandResponse as CommandResponse
     from svc_proto.phone.backend import DelayedReply as DelayedReply
     from svc_proto.phone.backend import PhoneBackend as PhoneBackend
     from svc_proto.phone.backend import PhoneCommand as PhoneCommand
     from svc_proto.phone.backend import UploadReply as UploadReply
-    from svc_proto.phone.command_refused import CommandRefused as CommandRefused
     from svc_proto.phone.invite import Invite as Invite
     from svc_proto.phone.invite import parse_phone_invite as parse_phone_invite
     from svc_proto.phone.preferences import Preferences as Preferences
@@ -32,13 +32,12 @@ else:
         {
             "svc_proto.phone.service": "Phone PhoneConfig PhoneState",
             "svc_proto.phone.backend": (
-                "PhoneBackend PhoneCommand DelayedReply UploadReply CommandResponse CommandReply"
+                "PhoneBackend PhoneCommand DelayedReply UploadReply CommandResponse CommandReply CommandRefused"
             ),
             "svc_proto.phone.safety.gate_interface": "SystemBackend",
             "svc_proto.phone.safety.settings": "SafetySettings",
             "svc_proto.phone.user_controls": "UserControls",
             "svc_proto.phone.preferences": "Preferences",
-            "svc_proto.phone.command_refused": "CommandRefused",
             "svc_proto.machines.candidate_selection": "Candidate CandidateSelector",
             "svc_proto.phone.invite": "Invite parse_phone_invite",
         },

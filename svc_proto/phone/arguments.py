@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import as_array, as_object, as_text
 

@@ -9,7 +9,15 @@ from attrs import frozen
 
 from svc_proto.basics.moment import Moment
 
-__all__ = ["PhoneBackend", "PhoneCommand", "DelayedReply", "UploadReply", "CommandResponse", "CommandReply"]
+__all__ = [
+    "PhoneBackend",
+    "PhoneCommand",
+    "DelayedReply",
+    "UploadReply",
+    "CommandResponse",
+    "CommandReply",
+    "CommandRefused",
+]
 
 
 @frozen
@@ -64,3 +72,29 @@ class PhoneBackend(Protocol):
     def status(self, now: Moment) -> Mapping[str, object]:
         """Return the payload of a `bridge.status` (wire bridge 1.3)."""
         ...
+
+
+# --- refusal ----------------------------------------------------------------------------------------------------------
+
+
+class CommandRefused(Exception):  # noqa: N818 - an answer, not a fault
+    """Refusal that ends a route early: `error` is the reply's text, `more` adds members (wire bridge 3.1).
+
+    On status 400 the reply repeats `error_code` as `code`, as phones send it.
+    """
+
+    def __init__(self, status: int, error: str, error_code: str | None = None, /, **more: object) -> None:
+        super().__init__(error)
+        self.status = status
+        self.error = error
+        self.error_code = error_code
+        self.more = more
+
+    def to_reply(self) -> CommandReply:
+        """Return the refusal as the phone's reply."""
+        result: dict[str, object] = {"error": self.error}
+        if self.error_code is not None:
+            result["error_code"] = self.error_code
+            if self.status == 400:
+                result["code"] = self.error_code
+        return CommandReply(self.status, {**result, **self.more})

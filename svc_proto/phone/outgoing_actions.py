@@ -19,7 +19,7 @@ from attrs import frozen
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.content_types import content_type_of
 from svc_proto.phone.arguments import CommandArguments, scalar_text
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused
 
 __all__ = [
     "READERS",

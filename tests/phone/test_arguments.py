@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from svc_proto.phone.arguments import CommandArguments, clamp, replace_lone_surrogates, utf16_length
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused
 
 
 @pytest.mark.parametrize(

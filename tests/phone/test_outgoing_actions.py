@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from svc_proto.phone.arguments import CommandArguments
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused
 from svc_proto.phone.outgoing_actions import READERS, CallAction, OutgoingFile, ShareAction, SmsAction
 
 UNKNOWN = "application/octet-stream"

@@ -9,8 +9,8 @@ import json
 import sys
 
 from clients.phone.emulator import EmulatedPhone
+from clients.phone.emulator.backend import HANDLERS
 from clients.phone.emulator.device import EmulatedDevice
-from clients.phone.emulator.routes import HANDLERS
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.arguments import CommandArguments
 from svc_proto.phone.backend import CommandReply, CommandResponse

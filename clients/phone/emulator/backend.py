@@ -6,22 +6,23 @@ It has no policy. Safety gates check commands before, with `foreground`, `text_o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
+from clients.phone.emulator import routes_act, routes_comms, routes_read, routes_share
 from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.environment import EmulatedPermissions, Gesture, OutboxItem
 from clients.phone.emulator.layout import App
-from clients.phone.emulator.routes import find_action, methods_of
 from clients.phone.emulator.routes_read import hash_of
 from clients.phone.emulator.sample_apps import SAMPLE_APPS, client_app
 from clients.phone.emulator.touch_target import texts_at_target
 from clients.phone.emulator.view_tree import find_node, list_nodes
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.arguments import CommandArguments, replace_lone_surrogates
-from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused, CommandReply, CommandResponse, PhoneCommand
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 
-__all__ = ["EmulatedPhone"]
+__all__ = ["EmulatedPhone", "HANDLERS", "RouteAction", "find_action", "methods_of"]
 
 APPLICATIONS = {"sideload": "com.example.client.sideload", "googlePlay": "com.example.client"}  # by flavor
 PERMANENT = (  # capability ids of 5.10; a phone without gates grants all of them
@@ -161,3 +162,25 @@ def _no_route(command: PhoneCommand) -> CommandReply:
     if allowed:
         return CommandReply(405, {"error": f"method: {command.path} takes {' or '.join(allowed)}"})
     return CommandReply(404, {"error": f"path: unknown command {replace_lone_surrogates(command.path[:100])}"})
+
+
+# --- routes -----------------------------------------------------------------------------------------------------------
+
+
+RouteAction: TypeAlias = Callable[[EmulatedDevice, CommandArguments, Moment], CommandResponse]
+HANDLERS: dict[str, RouteAction] = {
+    name: getattr(module, name)
+    for module in (routes_read, routes_act, routes_comms, routes_share)
+    for name in module.__all__
+}
+
+
+def find_action(method: str, path: str) -> RouteAction | None:
+    """Return the handler of a route; None for a pair that is not in the table."""
+    row = DEVICE_CONTROL.get((method, path))
+    return None if row is None else HANDLERS[row.handler or path.removeprefix("/")]
+
+
+def methods_of(path: str) -> list[str]:
+    """Return the methods of a path, for a 405."""
+    return [row.method for row in DEVICE_CONTROL.values() if row.path == path]

@@ -41,7 +41,7 @@ from clients.phone.emulator.system_screens import (
 from clients.phone.emulator.view_tree import HEIGHT, WIDTH, Window
 from clients.phone.emulator.widgets import KEYBOARD, build_keyboard, build_toast, build_window, longest_scroll
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused
 
 __all__ = ["DeviceState", "top_window"]
 

@@ -10,8 +10,7 @@ from clients.phone.emulator.touch_target import find_touch_target
 from clients.phone.emulator.view_tree import Bounds, find_node
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.arguments import CommandArguments, clamp, replace_lone_surrogates, scalar_text, utf16_length
-from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused, CommandReply, CommandResponse, DelayedReply
 
 __all__ = [
     "broadcast",

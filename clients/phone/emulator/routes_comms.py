@@ -9,8 +9,7 @@ from clients.phone.emulator.environment import Contact, PhoneNumber, Radio
 from clients.phone.emulator.sample_apps import DIALER
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.arguments import CommandArguments, clamp, utf16_length
-from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused, CommandReply, CommandResponse, DelayedReply
 from svc_proto.phone.outgoing_actions import parse_call_action, parse_sms_action
 
 __all__ = ["call", "location", "search_contacts", "send_sms", "sms_parts"]

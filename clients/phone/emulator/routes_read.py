@@ -12,8 +12,7 @@ from clients.phone.emulator.view_tree import LIMIT, ViewNode, VisitedNode, bound
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.screen_hash import screen_hash
 from svc_proto.phone.arguments import CommandArguments, clamp
-from svc_proto.phone.backend import CommandReply, CommandResponse, UploadReply
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused, CommandReply, CommandResponse, UploadReply
 
 __all__ = [
     "current_app",

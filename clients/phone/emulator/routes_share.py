@@ -8,8 +8,7 @@ from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.sample_apps import MESSAGES
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.arguments import CommandArguments
-from svc_proto.phone.backend import CommandReply, CommandResponse
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused, CommandReply, CommandResponse
 from svc_proto.phone.outgoing_actions import ShareAction, parse_mms_action, parse_share_action
 
 __all__ = ["send_mms", "share_media"]

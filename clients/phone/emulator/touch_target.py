@@ -13,8 +13,7 @@ from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.routes_read import mentions
 from clients.phone.emulator.view_tree import ViewNode, VisitedNode, Window, find_node, hit_test, traverse, window_at
 from svc_proto.phone.arguments import CommandArguments
-from svc_proto.phone.backend import PhoneCommand
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused, PhoneCommand
 
 __all__ = ["TouchTarget", "find_touch_target", "texts_at_target"]
 

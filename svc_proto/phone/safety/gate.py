@@ -15,8 +15,14 @@ from typing import TypeAlias
 from attrs import evolve
 
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply, PhoneCommand, UploadReply
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import (
+    CommandRefused,
+    CommandReply,
+    CommandResponse,
+    DelayedReply,
+    PhoneCommand,
+    UploadReply,
+)
 from svc_proto.phone.safety import route_rules
 from svc_proto.phone.safety.activity_log import ActivityLog
 from svc_proto.phone.safety.blocklist import Blocklist

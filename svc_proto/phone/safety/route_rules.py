@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from svc_proto.basics import strict_json
 from svc_proto.phone.arguments import CommandArguments, scalar_text
-from svc_proto.phone.backend import CommandReply, PhoneCommand
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused, CommandReply, PhoneCommand
 from svc_proto.phone.outgoing_actions import READERS
 from svc_proto.phone.safety.confirmation import ConfirmationRequest
 from svc_proto.phone.safety.view import ACCESSIBILITY_HINT

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients.phone.emulator.backend import EmulatedPhone
-from clients.phone.emulator.routes import find_action
+from clients.phone.emulator.backend import EmulatedPhone, find_action
 from clients.phone.emulator.sample_apps import BANK, MAIL
 from clients.phone.emulator.view_tree import traverse
 from svc_proto.basics.brand import HERMES, SVC, Brand

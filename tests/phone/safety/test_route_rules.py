@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.phone.backend import CommandReply, PhoneCommand
-from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.backend import CommandRefused, CommandReply, PhoneCommand
 from svc_proto.phone.outgoing_actions import READERS
 from svc_proto.phone.safety import route_rules
 from svc_proto.phone.safety.confirmation import ConfirmationRequest
