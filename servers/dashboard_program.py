@@ -6,9 +6,10 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from attrs import evolve
 
@@ -23,7 +24,6 @@ from runtimes.net.peer_user import can_look_up_users
 from runtimes.service_home.running_relay import with_running_settings
 from runtimes.service_home.server_registry import HomeClaim
 from servers.api_program import read_api_config
-from servers.host_health import HEALTH_FUNCTIONS, host_health
 from servers.launch import (
     CannotStartError,
     bind_server,
@@ -41,19 +41,23 @@ from svc_proto.dashboard.config import DashboardConfig, parse_dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.dashboard.static_files import command_sentences
 from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig, asks_for_users
 from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
+from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.settings import ConfigError
 
 __all__ = [
-    "with_local_servers",
+    "HEALTH_FUNCTIONS",
     "dashboard_program",
     "dashboard_programs",
+    "dashboard_refusal",
+    "host_health",
+    "is_local_safe",
     "page_files",
     "read_dashboard_config",
-    "dashboard_refusal",
-    "is_local_safe",
+    "with_local_servers",
     "without_unsafe_local_access",
 ]
 
@@ -227,6 +231,30 @@ def page_files() -> dict[str, bytes]:
     return found
 
 
+def host_health(config: DashboardConfig) -> Callable[[Engine], Flow[list[dict[str, object]]]]:
+    """Return a function that starts a flow, which runs the health checks of this host as `svc doctor` does.
+
+    It requests the list of models from the model's server, but sends no prompt. It does not check a public address.
+    """
+    ports = [("relay", config.relay.port), ("dashboard", config.port)]
+    if config.api_url is not None:
+        ports.append(("api", urlsplit(config.api_url).port or 8642))
+    relay = RelayClient("relay", config.relay_url, patience=config.patience, local=config.identifies_owner)
+
+    def check(engine: Engine) -> Flow[list[dict[str, object]]]:
+        # loaded at the first use: they need the modules of pairing
+        from svc_proto.cli.health_checks import run_health_checks  # noqa: PLC0415, RUF100
+        from svc_proto.cli.health_gathering import HealthRequest, gather_facts  # noqa: PLC0415, RUF100
+
+        request = HealthRequest(
+            config=config.relay, version=installed_version(), relay=relay, tries_model=False, ports=tuple(ports)
+        )
+        facts = yield from gather_facts(engine, request)
+        return [each.members() for each in run_health_checks(facts)]
+
+    return check
+
+
 def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[DashboardConfig, tuple[str, ...]]:
     """Return the settings for a relay and an API in other processes, and the certificates to trust."""
     trusted: list[str] = []
@@ -267,3 +295,12 @@ def _claim(home: Path) -> HomeClaim | None:
         return claim_home(home, "dashboard")
     except CannotStartError:
         return None
+
+
+def _report(home: str, ports: Sequence[tuple[str, int]]) -> dict[str, object]:
+    from servers.host_report import collect_host_report  # noqa: PLC0415, RUF100 - with the readers of all settings
+
+    return collect_host_report(home, ports)
+
+
+HEALTH_FUNCTIONS: dict[str, Callable[..., object]] = {"host.report": _report}

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import sqlite3
+import ssl
 import stat
 import time
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from runtimes.service_home.home import ENV_FILE
 from runtimes.service_home.server_registry import find_running_servers
 from runtimes.store.store_factory import configured_store, store_files
 from runtimes.store.store_service import StoreError
-from servers.certificate_report import inspect_certificate
+from runtimes.tls.contexts import TlsFileError, context_for_certificates, server_context
 from servers.config_report import find_config_problems
 from svc_proto.api.agent_settings import build_agent_settings
 from svc_proto.api.config import MODEL_URL, model_url_source, parse_api_config
@@ -31,7 +32,7 @@ from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.basics.variable_names import find_unknown_variables, unknown_variable_text
 from svc_proto.settings import ConfigError
 
-__all__ = ["LAST_BACKUP", "collect_host_report", "model_settings", "record_backup"]
+__all__ = ["LAST_BACKUP", "collect_host_report", "inspect_certificate", "model_settings", "record_backup"]
 
 LAST_BACKUP = "last-backup"  # in the folder of running servers: its time is that of the last backup
 RUN = "run"
@@ -43,6 +44,8 @@ PATHS = ("RELAY_TERMINAL_SHELL", "SVC_CONFIG", "RELAY_HERMES_CONFIG", "RELAY_SSL
 SERVER_MEMBERS = ("role", "port", "host", "version", "brand", "inside", "key", "root_path")
 CERTIFICATES = tuple((f"{each}_SSL_CERT", f"{each}_SSL_KEY") for each in ("RELAY", "API_SERVER", "SVC_DASHBOARD"))
 PATH_LISTS = ("RELAY_MEDIA_ALLOWED_ROOTS",)
+DAY = 86_400.0  # s
+STEPS = 4  # messages of a handshake in each direction, at most
 
 
 def collect_host_report(home: str, ports: Sequence[tuple[str, int]] = ()) -> dict[str, object]:
@@ -113,6 +116,26 @@ def model_settings(settings: Mapping[str, str], home: Path, url_source: str = MO
         "context": None if endpoint is None else endpoint.context,
         "source": "" if endpoint is None else endpoint.source,
     }
+
+
+def inspect_certificate(certificate: str, key: str) -> dict[str, object]:
+    """Return path, problem, days until the end of validity, and names of a certificate and its key.
+
+    A handshake in memory shows these.
+    An expired one has `days_left` -1, one with a problem 365; both have no names.
+    """
+    row: dict[str, object] = {"path": certificate, "problem": "", "days_left": 365.0, "names": []}
+    try:
+        found = _peer_certificate(certificate, key)
+    except ssl.SSLCertVerificationError as error:
+        if "expired" in error.verify_message:
+            return {**row, "days_left": -1.0}
+        return {**row, "problem": error.verify_message}
+    except (TlsFileError, ssl.SSLError, OSError) as error:
+        return {**row, "problem": str(error)}
+    ends = ssl.cert_time_to_seconds(str(found["notAfter"])) if "notAfter" in found else time.time() + 365 * DAY
+    names = [str(value) for kind, value in _pairs(found.get("subjectAltName")) if kind in ("DNS", "IP Address")]
+    return {**row, "days_left": (ends - time.time()) / DAY, "names": names}
 
 
 def _env_file(folder: Path) -> tuple[dict[str, str], str]:
@@ -240,3 +263,20 @@ def _missing_paths(settings: Mapping[str, str]) -> list[str]:
         (name, path.strip()) for name in PATH_LISTS for path in settings.get(name, "").split(os.pathsep) if path.strip()
     ]
     return [f"{name}={sanitize_line(path)}" for name, path in rows if not Path(path).expanduser().exists()]
+
+
+def _pairs(value: object) -> list[tuple[object, object]]:
+    rows = value if isinstance(value, tuple) else ()
+    return [(row[0], row[1]) for row in rows if isinstance(row, tuple) and len(row) == 2]
+
+
+def _peer_certificate(certificate: str, key: str) -> Mapping[str, object]:
+    server, client = server_context(certificate, key), context_for_certificates(certificate)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    there = server.wrap_bio(to_server, to_client, server_side=True)
+    here = client.wrap_bio(to_client, to_server)
+    for _ in range(STEPS):
+        for side in (here, there):
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+    return here.getpeercert() or {}

@@ -12,12 +12,15 @@ from typing import cast
 
 from attrs import field
 
+from svc_proto.agent.interface import ModelEndpoint
+from svc_proto.api.agent_settings import AgentSettings
+from svc_proto.api.content import MessageList
 from svc_proto.api.errors import invalid_request
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import boolean, integer, number, optional
 from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
-__all__ = ["CompletionOptions", "parse_completion_options"]
+__all__ = ["ClientOptions", "CompletionOptions", "brings_tools", "parse_completion_options", "resolve_options"]
 
 # From OpenAI's reference.
 RANGES = {
@@ -91,6 +94,47 @@ def parse_completion_options(body: Mapping[str, object]) -> CompletionOptions:
         tools=tools,
         no_tools=tools is None and body.get("tool_choice") == "none",
     )
+
+
+def brings_tools(messages: list[object], options: CompletionOptions) -> bool:
+    """Report whether the client runs tools itself: it lists tools, or its last message is a tool's result."""
+    return options.tools is not None or any(JsonObject.of(row).get("role") == "tool" for row in messages[-1:])
+
+
+def resolve_options(
+    settings: AgentSettings, name: str, options: CompletionOptions, messages: MessageList, *, place: str
+) -> ClientOptions:
+    """Return the options for a turn with the model `name`.
+
+    If neither an alias `name` nor the settings have an endpoint, the client's tools are dropped. Then raises `Refused`
+    400 if `messages` has tool results, or if the options require a tool call. `place`: the body's member with the
+    messages.
+    """
+    endpoint = settings.aliases.get(name, settings.endpoint)
+    tools = options.tools or (() if messages.results or options.no_tools else None)
+    if tools is not None and endpoint is None:  # the built-in agent calls no tools of a client
+        if messages.results or options.must_call:
+            text = "tools need a model, and none is configured: set SVC_MODEL_BASE_URL"
+            raise invalid_request(text, param=place if options.tools is None else "tools")
+        tools = None
+    return ClientOptions(
+        endpoint=endpoint,
+        model=name or settings.name,
+        max_tokens=min(filter(None, (settings.max_tokens, options.max_tokens)), default=None),
+        options=options.members,
+        tools=tools,
+    )
+
+
+@fast_frozen(kw_only=True)
+class ClientOptions:
+    """Members of a `TurnRequest` that the client's options decide: endpoint, limits, and the client's tools."""
+
+    endpoint: ModelEndpoint | None
+    model: str
+    max_tokens: int | None
+    options: Mapping[str, object]
+    tools: tuple[Mapping[str, object], ...] | None
 
 
 def _others(body: Mapping[str, object]) -> dict[str, object]:

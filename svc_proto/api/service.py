@@ -22,13 +22,11 @@ from svc_proto.api.access import (
     preflight_headers,
 )
 from svc_proto.api.agent_settings import AgentSettings, AgentSettingsReader
-from svc_proto.api.api_key_files import read_key
 from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.errors import error_response, store_unavailable
-from svc_proto.api.host_settings import HostSettings
-from svc_proto.api.metrics import api_metrics
+from svc_proto.api.host_settings import HostSettings, read_key
 from svc_proto.api.model_config_file import PROMPT, ModelConfigFile
 from svc_proto.api.model_list import ModelList
 from svc_proto.api.routes import (
@@ -152,7 +150,7 @@ class Api:
         """Implement `Service.bind`: store the engine and create the parts."""
         self.engine, config = engine, self.config
         self._admission = AdmissionControl(engine, self, self.limits)
-        self._monitor.bind(engine, self._admission, lambda: [*api_metrics(self.runs), *self.ownership.metrics()])
+        self._monitor.bind(engine, self._admission, lambda: [*self.runs.metrics(), *self.ownership.metrics()])
         self.parts = build_agent(
             engine,
             AgentConfig(

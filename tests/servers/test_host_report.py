@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from servers.certificate_report import inspect_certificate
-from servers.host_report import collect_host_report, model_settings, record_backup
+from servers.host_report import collect_host_report, inspect_certificate, model_settings, record_backup
 from tests.runtimes.certificates import make_certificate
 from tests.servers.program_process import FOREIGN
 

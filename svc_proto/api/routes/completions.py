@@ -9,12 +9,11 @@ from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.chat.titles import check_session_id
 from svc_proto.api.chat.views import function_call
-from svc_proto.api.completion_options import CompletionOptions, parse_completion_options
+from svc_proto.api.completion_options import CompletionOptions, brings_tools, parse_completion_options, resolve_options
 from svc_proto.api.content import MessageList, parse_conversation
 from svc_proto.api.errors import invalid_request
 from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
 from svc_proto.api.projections.turn_events import TurnEnded
-from svc_proto.api.runs.client_options import brings_tools, resolve_options
 from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.runs.run import Run
 from svc_proto.api.runs.run_manager import TurnPort

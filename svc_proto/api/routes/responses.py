@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.records import ChatSession
-from svc_proto.api.completion_options import CompletionOptions, parse_completion_options
+from svc_proto.api.completion_options import CompletionOptions, brings_tools, parse_completion_options, resolve_options
 from svc_proto.api.content import MessageList, parse_conversation, parse_history, parse_text
 from svc_proto.api.errors import invalid_request, not_found
 from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
@@ -22,7 +22,6 @@ from svc_proto.api.response_request import (
     item_reference,
     response_of_item,
 )
-from svc_proto.api.runs.client_options import brings_tools, resolve_options
 from svc_proto.api.runs.history import MAX_ROWS, read_history
 from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.runs.response_store import ResponseStore

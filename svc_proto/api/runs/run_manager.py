@@ -11,7 +11,7 @@ from svc_proto.api.ports import ClientPort, SettingsPort, StorePort
 from svc_proto.api.runs.run import Run
 from svc_proto.api.runs.turn_execution import TurnHost, TurnRequest, execute_turn
 from svc_proto.basics.brand import Brand
-from svc_proto.basics.metrics import Histogram
+from svc_proto.basics.metrics import Histogram, MetricFamily, counter, gauge
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse
@@ -54,6 +54,21 @@ class RunManager:
         for record in self.registry.live():
             counts[record.state.value] += 1
         return counts
+
+    def metrics(self) -> list[MetricFamily]:
+        """Return metrics of live turns, totals of ended ones, and the number of text pieces of both."""
+        usage = self.usage
+        tokens = {"input": usage.input_tokens, "output": usage.output_tokens}
+        return [
+            gauge("svc_runs", "Turns that are not over, by what they are at.", self.states(), "state"),
+            counter("svc_turns", "Turns that are over, by how they ended.", self.outcomes, "outcome"),
+            self.durations.family(
+                "svc_turn_duration_seconds", "From the order of a turn to its end, its wait in line included."
+            ),
+            counter("svc_model_calls", "Requests to the model of turns that are over.", self.model_calls),
+            counter("svc_tokens", "Tokens of turns that are over, where the model's answers say.", tokens, "direction"),
+            counter("svc_deltas", "Pieces of text that the agent has said.", self.deltas),
+        ]
 
     def new_id(self) -> str:
         """Return a new id: `run_` and 32 hexadecimal digits (wire api 6.1)."""

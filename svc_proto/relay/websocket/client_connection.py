@@ -32,8 +32,7 @@ from svc_proto.machines.transitions import Table, step
 from svc_proto.relay.ports import PairedSessionsPort
 from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
 from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
-from svc_proto.relay.websocket.deviating_messages import read_deviating_message
-from svc_proto.relay.websocket.message_dispatch import DispatchPort, dispatch
+from svc_proto.relay.websocket.message_dispatch import DispatchPort, dispatch, read_deviating_message
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 
 if TYPE_CHECKING:

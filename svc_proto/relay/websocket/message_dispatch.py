@@ -1,14 +1,21 @@
 """Messages of authenticated clients, by channel (wire core 1.7, wire bridge 1).
 
-A message on an unknown channel is answered with `system/error` under its id.
+A message on an unknown channel is answered with `system/error` under its id. A phone's answers and notifications grant
+nothing, so those that are not strict JSON are read leniently: an app may have cut a text in the middle of an emoji
+(wire bridge 1.4). A response that cannot be read fails its command at once, with the reason, if its request id is
+found. On all other channels such a message is ignored.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Protocol
 
+from svc_proto.basics.strict_json import JsonError
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
+from svc_proto.engine.lenient_reader import LenientReader
 from svc_proto.engine.sync import Condition
 from svc_proto.machines.grants import NOTIFICATIONS
 from svc_proto.machines.owner_messages import OwnerMessages
@@ -17,12 +24,16 @@ from svc_proto.relay import change_notifier
 from svc_proto.relay.ports import PhonesPort
 from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
 from svc_proto.relay.terminals.tui_channel import TuiChannelHandler, TuiClient, TuiPort
-from svc_proto.schema.envelope import Envelope
-from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.envelope import Envelope, to_envelope
+from svc_proto.schema.json_object import JsonObject, as_object
 
-__all__ = ["DispatchPort", "dispatch"]
+__all__ = ["DispatchPort", "dispatch", "read_deviating_message"]
 
 NO_CHAT = "this relay passes no chat on: talk to the API server, on port 8642 of its host unless it says otherwise"
+LENIENT_CHANNELS = ("bridge", "notifications")
+UNREADABLE = 502  # status of a response that cannot be read
+_RESPONSE = re.compile(r'"type"\s*:\s*"bridge\.response"')
+_REQUEST_ID = re.compile(r'"request_id"\s*:\s*"([^"\\]{1,100})"')
 
 
 class DispatchPort(PhonesPort, TuiPort, Protocol):
@@ -54,6 +65,16 @@ class DispatchClient(TuiClient, Protocol):
 def dispatch(client: DispatchClient, envelope: Envelope) -> None:
     """Dispatch a message to the handler of its channel; an unknown channel is answered with `system/error`."""
     CHANNEL_HANDLERS.get(envelope.channel, _unknown)(client, envelope)
+
+
+def read_deviating_message(engine: Engine, text: str) -> Envelope | None:
+    """Return the message in a text that the strict reader refuses, or an error response instead; None to ignore it."""
+    try:
+        value = as_object(LenientReader(engine, "phone").read(text))
+    except JsonError as error:
+        return _unreadable_response(text, str(error))
+    envelope = None if value is None else to_envelope(value, len(text))
+    return envelope if envelope is not None and envelope.channel in LENIENT_CHANNELS else None
 
 
 def _unknown(client: DispatchClient, envelope: Envelope) -> None:
@@ -170,3 +191,13 @@ CHANNEL_HANDLERS: dict[str, Callable[[DispatchClient, Envelope], None]] = {
     "chat": _chat,
     "proactive": _proactive,
 }
+
+
+def _unreadable_response(text: str, problem: str) -> Envelope | None:
+    """Return an error response in place of an unreadable one; None if the text is no response with a request id."""
+    found = _REQUEST_ID.search(text)
+    if found is None or _RESPONSE.search(text) is None:
+        return None
+    result = {"ok": False, "error": f"the phone's answer cannot be read: {problem}"}
+    payload = JsonObject(request_id=found[1], status=UNREADABLE, result=result)
+    return Envelope("bridge", "bridge.response", "", payload, len(text))
