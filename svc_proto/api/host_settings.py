@@ -116,13 +116,7 @@ class HostSettings:
         for variable in values:
             if variable in self._config.host_environment:
                 raise Refused(409, "set_in_environment", f"{variable} is set in the environment of the servers")
-        yield from self._changing.acquire()
-        try:
-            yield from set_variables(self._engine, self._config.home, values)
-        except HostFileError as error:
-            raise _file_problem(str(error)) from None
-        finally:
-            self._changing.release()
+        yield from self._write(set_variables(self._engine, self._config.home, values))
         self._engine.log(Level.INFO, "settings of the host changed", fields=sorted(values))
 
     def write_key(self) -> Flow[None]:
@@ -135,9 +129,12 @@ class HostSettings:
             raise Refused(409, "keyless", "the server was started without a key")
         if config.key_in_environment:
             raise Refused(409, "key_in_environment", "the key is API_SERVER_KEY of the server's environment")
+        yield from self._write(write_new_key(self._engine, config.home, config.config_path, configured_key=""))
+
+    def _write(self, writing: Flow[object]) -> Flow[None]:
         yield from self._changing.acquire()
         try:
-            yield from write_new_key(self._engine, config.home, config.config_path, configured_key="")
+            yield from writing
         except HostFileError as error:
             raise _file_problem(str(error)) from None
         finally:

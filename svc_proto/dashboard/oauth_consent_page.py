@@ -8,7 +8,8 @@ from svc_proto.basics import strict_json
 from svc_proto.commands import Level
 from svc_proto.dashboard.access import FIELDS, POLICY, DashboardAccess
 from svc_proto.dashboard.ports import DashboardPort
-from svc_proto.dashboard.upstream import PRIVATE, Upstream
+from svc_proto.dashboard.sign_in_page import sheet_page
+from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.page_language import PageTexts, page_texts
@@ -16,7 +17,6 @@ from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import SCOPE_ACT, SCOPE_READ
 from svc_proto.service_clients.service_client import error_message_in
-from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import encode_segment, parse_query
 
 __all__ = ["PAGE_FIELDS", "PATH", "routes"]
@@ -152,14 +152,5 @@ def _result(texts: PageTexts, name: str, allowed: bool) -> str:
 
 
 def _page(texts: PageTexts, body: str) -> Response:
-    title = texts.html("Allow an agent")
-    text = (
-        f'<!doctype html><html lang="{texts.language}"><head><meta charset="utf-8">'
-        '<meta name="color-scheme" content="light dark">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
-        '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
-        '<body><main class="sheet"><img class="mark" src="page/icon.svg" alt="" width="36" height="36">'
-        f"<h1>{title}</h1>{body}"
-        f'<p><a href="./">{texts.html("Back to the dashboard")}</a></p></main></body></html>\n'
-    )
-    return Response(200, Headers(((b"content-type", b"text/html; charset=utf-8"), PRIVATE)), text.encode("utf-8"))
+    back = f'<p><a href="./">{texts.html("Back to the dashboard")}</a></p>'
+    return sheet_page(texts, texts.html("Allow an agent"), body + back)

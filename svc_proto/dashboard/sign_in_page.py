@@ -20,7 +20,7 @@ from svc_proto.engine.router import Route
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.urls import encode_segment, parse_query
 
-__all__ = ["PATH", "redirect_to_sign_in", "routes"]
+__all__ = ["PATH", "redirect_to_sign_in", "routes", "sheet_page"]
 
 PATH = "/login"
 LARGEST = 4_096  # bytes of a form
@@ -46,6 +46,22 @@ def redirect_to_sign_in(refused: Refused, head: RequestHead, prefix: str) -> Res
     return _redirect(f"{prefix}{PATH}?next={encode_segment(target)}")
 
 
+def sheet_page(
+    texts: PageTexts, title: str, body: str, status: int = 200, fields: tuple[tuple[bytes, bytes], ...] = ()
+) -> Response:
+    """Return a page with a title above a body; both are translated HTML."""
+    text = (
+        f'<!doctype html><html lang="{texts.language}"><head><meta charset="utf-8">'
+        '<meta name="color-scheme" content="light dark">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
+        '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
+        '<body><main class="sheet"><img class="mark" src="page/icon.svg" alt="" width="36" height="36">'
+        f"<h1>{title}</h1>{body}</main></body></html>\n"
+    )
+    html = (b"content-type", b"text/html; charset=utf-8")
+    return Response(status, Headers((html, PRIVATE, *fields)), text.encode("utf-8"))
+
+
 class _SignInPage:
     def __init__(self, dashboard: SignInPort) -> None:
         self._dashboard = dashboard
@@ -57,7 +73,7 @@ class _SignInPage:
         if not self._dashboard.config.password or gate.sign_ins.find(cookie_token(request.headers)) is not None:
             return _redirect(after)
         texts = page_texts(request.headers)
-        return _page(texts, _form(texts, after))
+        return sheet_page(texts, texts.html("Sign in"), _form(texts, after))
 
     def sign_in(self, request: Request) -> Flow[Response]:
         """Check the password; set the cookie of a new session and return to the requested page.
@@ -73,7 +89,8 @@ class _SignInPage:
             cookie = yield from dashboard.sign_in(request, form.get("password", ""))
         except Refused as refused:
             texts = page_texts(request.headers)
-            return _page(texts, _form(texts, after, refused.message), refused.status, refused.headers)
+            body = _form(texts, after, refused.message)
+            return sheet_page(texts, texts.html("Sign in"), body, refused.status, refused.headers)
         return _redirect(after, cookie)
 
     def _next(self, target: str) -> str:
@@ -100,17 +117,3 @@ def _form(texts: PageTexts, after: str, problem: str = "") -> str:
         f'required autofocus></label></p><p><button class="main">{texts.html("Sign in")}</button></p></form>'
         f'<p class="remark">{place}</p>'
     )
-
-
-def _page(texts: PageTexts, body: str, status: int = 200, fields: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
-    title = texts.html("Sign in")
-    text = (
-        f'<!doctype html><html lang="{texts.language}"><head><meta charset="utf-8">'
-        '<meta name="color-scheme" content="light dark">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
-        '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
-        '<body><main class="sheet"><img class="mark" src="page/icon.svg" alt="" width="36" height="36">'
-        f"<h1>{title}</h1>{body}</main></body></html>\n"
-    )
-    html = (b"content-type", b"text/html; charset=utf-8")
-    return Response(status, Headers((html, PRIVATE, *fields)), text.encode("utf-8"))

@@ -146,7 +146,7 @@ class Relay:
         )
         self._monitor.bind(engine, self._admission, lambda: relay_metrics(self))
         self.audit = RelayAudit(engine, self.proxies)
-        self._records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
+        self.records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
         self.owner_replied = Condition(engine)
         self.shells = ShellLauncher(engine, self.config)
         self.media = MediaService(engine, self.config, self.coordinator.broadcast)
@@ -166,7 +166,7 @@ class Relay:
     def on_stopping(self) -> None:
         """Stop the services; a single node fails pending commands, and in a cluster the clients begin to move."""
         self._profile_timer.cancel()
-        self._records.stop()
+        self.records.stop()
         moving = self.coordinator.stop()
         for client in list(self.clients.values()):
             if moving is not None:
@@ -236,28 +236,20 @@ class Relay:
         With `again`, a session that is missing in the store was revoked at another node, and ends here, too.
         """
         self.watch_sessions()
-        failure = yield from self._records.save(session, again=again)
+        failure = yield from self.records.save(session, again=again)
         if failure is not None and failure.kind is FailureKind.NOT_FOUND:
             self.close_connections(session, "the session was revoked")
         if failure is None and session.is_active(self.engine.now.wall):
             self.coordinator.session_saved(session)
         return failure
 
-    def is_stored(self, session: PairedSession) -> bool:
-        """Report whether no change of the session is unsaved; True without a store."""
-        return self._records.is_stored(session)
-
-    def unsaved_since(self, session: PairedSession) -> float | None:
-        """Return the time (monotonic s) of the session's last unsaved change; None if there is none."""
-        return self._records.unsaved_since(session)
-
     def erase(self, session: PairedSession) -> Flow[str | None]:
         """Remove an ended session from the store; return a warning if that failed, else None."""
         self.watch_sessions()
-        failure = yield from self._records.erase(session)
+        failure = yield from self.records.erase(session)
         if failure is None:
             return None
-        after = "" if self._records.are_revocations_stored else "; a restart before that would make it valid again"
+        after = "" if self.records.are_revocations_stored else "; a restart before that would make it valid again"
         return f"revoked, but the store did not take it yet: the relay goes on trying{after}"
 
     def grants_changed(self, session: PairedSession) -> None:
@@ -311,14 +303,14 @@ class Relay:
         if session.is_active(self.engine.now.wall):
             self.sessions.revoke(session, self.engine.now)
             self.coordinator.session_ended(session)
-        self._records.erase_later(session)
+        self.records.erase_later(session)
 
     def expire_sessions(self) -> None:
         """End the sessions whose lifetime has elapsed: the first ones now, and the rest in pages after pauses."""
         for session in self.sessions.expire_due(self.engine.now):
             self.engine.log(Level.INFO, "session expired", session=session.token_prefix, device=session.device_name)
             self.end_session(session, "the session has expired")
-            self._records.erase_later(session)
+            self.records.erase_later(session)
         self.watch_sessions()
 
     def watch_sessions(self) -> None:
@@ -543,7 +535,7 @@ class Relay:
 
     def _start(self) -> Flow[None]:
         engine = self.engine
-        failure = yield from self.coordinator.load_sessions(self._records)
+        failure = yield from self.coordinator.load_sessions(self.records)
         if failure is not None:
             engine.exit(1, f"the session store cannot be read: {failure.detail or failure.kind.value}")
             return

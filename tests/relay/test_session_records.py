@@ -125,13 +125,13 @@ def test_a_bad_record_of_a_tombstone_is_skipped(book: RelayHarness) -> None:
 
 def test_failed_saves_are_recorded(book: RelayHarness, paired: PairedPhone) -> None:
     (session,) = book.relay.sessions.find(paired.prefix, book.now)
-    assert book.relay.is_stored(session)
+    assert book.relay.records.is_stored(session)
     book.refuse = (SaveSession,)
     assert book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}).status == 500
-    assert not book.relay.is_stored(session)
+    assert not book.relay.records.is_stored(session)
     book.refuse = ()
     assert book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}).status == 200
-    assert book.relay.is_stored(session)
+    assert book.relay.records.is_stored(session)
 
 
 def test_shared_tombstones_of_other_relays_are_kept() -> None:

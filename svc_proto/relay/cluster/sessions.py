@@ -22,6 +22,7 @@ from svc_proto.engine.sync import Condition, Semaphore
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
+from svc_proto.relay.session_records import SessionRecords
 from svc_proto.schema.json_object import as_text
 from svc_proto.store_requests import SESSIONS_PAGE, DeleteSession, LoadSessionChanges, LoadSessionRevision, LoadSessions
 
@@ -52,12 +53,7 @@ class ClusterSessionsPort(Protocol):
 
     engine: Engine
     sessions: PairedSessionRegistry
-
-    def is_stored(self, session: PairedSession) -> bool:
-        """Report whether no change of the session is unsaved."""
-
-    def unsaved_since(self, session: PairedSession) -> float | None:
-        """Return the time (monotonic s) of the session's last unsaved change; None if there is none."""
+    records: SessionRecords
 
     def grants_changed(self, session: PairedSession) -> None:
         """Close the MCP sessions and voice sockets, and unregister the phones, that lack a grant of the session now."""
@@ -169,7 +165,7 @@ class ClusterSessions:
     def _is_ahead(self, token_hash: str, at: float) -> bool:
         """Report whether this node has an unstored change from `at` (Redis's clock) or later, or noted a later one."""
         now, session = self._relay.engine.now.mono, self._relay.sessions.hashed(token_hash)
-        changed = None if session is None else self._relay.unsaved_since(session)
+        changed = None if session is None else self._relay.records.unsaved_since(session)
         if changed is not None and at <= self._node.cluster_time - (now - changed):
             return True
         changed_at, _ = self._changes.get(token_hash, now) or (-inf, 0.0)
@@ -185,7 +181,7 @@ class ClusterSessions:
         if token_hash is None:
             return
         session = self._relay.sessions.hashed(token_hash)
-        if session is not None and not self._relay.is_stored(session):
+        if session is not None and not self._relay.records.is_stored(session):
             return
         _, received_at = self._changes.get(token_hash, self._relay.engine.now.mono) or (0.0, -inf)
         if received_at < queried_at:
@@ -217,9 +213,9 @@ class ClusterSessions:
     def end_local(self, token_hash: str) -> None:
         """End a session at this node that another node has revoked, or that is gone from the store."""
         self.note_end(token_hash)
-        session = self._relay.sessions.hashed(token_hash)
-        if session is not None and self._relay.close_connections(session, OVER) and not self._relay.is_stored(session):
-            self._relay.forget_session(session)  # a pending write must not bring it back
+        relay, session = self._relay, self._relay.sessions.hashed(token_hash)
+        if session is not None and relay.close_connections(session, OVER) and not relay.records.is_stored(session):
+            relay.forget_session(session)  # a pending write must not bring it back
 
     def read_again(self) -> None:
         """Start to read the changed sessions; while they are being read, read them once more afterwards."""
@@ -282,7 +278,7 @@ class ClusterSessions:
                 break
         for token_hash in chain.from_iterable(missing.values()):
             session = self._relay.sessions.hashed(token_hash)
-            if session is None or not self._relay.is_stored(session):
+            if session is None or not self._relay.records.is_stored(session):
                 continue
             found = yield from self._query(LoadSessions(token_hash))  # it may have been stored meanwhile
             if found == ():
