@@ -1,4 +1,7 @@
-"""Methods for prompts: submit, interrupt, redirect; and the steps before and after a turn."""
+"""Methods for prompts, approvals and questions; and the steps before and after a turn.
+
+The agent requests no secrets; an answer with one is reported as expired.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from svc_proto.api.chat.store_requests import ListMessages, TruncateMessages, Up
 from svc_proto.api.content import parse_prompt
 from svc_proto.api.errors import check_not_stopping
 from svc_proto.api.gateway.attachment_files import delete_files, load_parts
-from svc_proto.api.gateway.live_session import LiveSession, QueuedPrompt
+from svc_proto.api.gateway.live_session import LiveGateway, LiveSession, QueuedPrompt
 from svc_proto.api.gateway.sessions import build_info
 from svc_proto.api.gateway.settings import chosen_model
 from svc_proto.api.runs.run import Run
@@ -19,16 +22,18 @@ from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics.brand import HERMES
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
+from svc_proto.machines.approvals import LASTING, LASTING_TEXT, parse_approval
 from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, RpcCall
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
+from svc_proto.service_clients.authority import MANAGE
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-from svc_proto.api.gateway.live_session import LiveGateway
 
 __all__ = ["MAX_ROWS", "QUEUE_FULL", "finish_turn", "methods"]
 
+NEVER_ASKED = ("sudo.respond", "secret.respond", "terminal.read.respond")
 MAX_QUEUED = 16  # prompts that wait in one session
 MAX_TEXT = 10_000_000  # characters of a prompt, as in a body of the other routes (wire api 2.5)
 MAX_MESSAGE_ID = 64  # characters
@@ -39,13 +44,16 @@ MAX_ROWS = 100_000  # messages of a session among which the one to begin again f
 
 
 def methods(gateway: LiveGateway) -> dict[str, Method]:
-    """Return the gateway's methods for prompts by name."""
+    """Return the gateway's methods for prompts, approvals and questions by name."""
     theme = _PromptMethods(gateway)
     return {
         "prompt.submit": theme.submit,
         "session.interrupt": theme.interrupt,
         "session.redirect": theme.redirect,
         "session.steer": theme.redirect,
+        "approval.respond": theme.approve,
+        "clarify.respond": theme.clarify,
+        **dict.fromkeys(NEVER_ASKED, _answer_too_late),
     }
 
 
@@ -217,6 +225,31 @@ class _PromptMethods:
         session.queue.appendleft(QueuedPrompt(text, connection.request))
         return {"status": "queued"}
 
+    def approve(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Answer an approval request of the present turn. Raises `Refused` 403 without the right for a lasting one."""
+        api, session = self._gateway.api, (yield from self._gateway.find(connection, call))
+        answer, turn = parse_approval(call.params), session.turn
+        if turn is None:
+            return {"resolved": 0, "status": "expired"}
+        authority = api.authority(connection.request)
+        if answer.choice in LASTING and not authority.holds(MANAGE):
+            raise Refused(403, "grant_required", LASTING_TEXT)
+        answered = turn.answer(answer.choice, call_id=answer.call_id or "", everything=answer.everything)
+        if answer.choice in LASTING:
+            for event in answered:
+                api.ledger.approval(authority.name, session.id, event.pattern)
+        return {"resolved": len(answered), **({} if answered else {"status": "expired"})}
+
+    def clarify(self, connection: GatewayConnection, call: RpcCall) -> Result:
+        """Answer a question by its request id, in any live session.
+
+        The status is `expired` if no present turn has the question, or its run is being stopped.
+        """
+        request_id, text = call.text("request_id"), call.text("answer")
+        turns = [session.turn for session in self._gateway.sessions.values()]
+        answered = any(turn.answer_question(request_id, text) for turn in turns if turn is not None)
+        return {"status": "ok" if answered else "expired"}
+
     def _truncate(self, session: LiveSession, call: RpcCall) -> Flow[dict[str, object]]:
         """Remove a message of the user and all after it; return the row ids of the user's messages that remain.
 
@@ -243,6 +276,10 @@ class _PromptMethods:
         request = TruncateMessages(session_id=session.id, keep=position - 1, now=api.engine.now.wall)
         yield from api.run_store_request(request)
         return {"survivor_user_row_ids": [row for row in of_user if row < position]}
+
+
+def _answer_too_late(connection: GatewayConnection, call: RpcCall) -> Result:
+    return {"status": "expired"}
 
 
 def _prompt_text(call: RpcCall) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.errors import check_not_stopping
-from svc_proto.api.gateway import attachments, commands, compression, profiles, prompts, questions, sessions, settings
+from svc_proto.api.gateway import attachments, commands, compression, profiles, prompts, sessions, settings
 from svc_proto.api.gateway.attachment_files import delete_files, sweep_files
 from svc_proto.api.gateway.attachment_upload import AttachmentUpload, UploadCall, UploadSpace
 from svc_proto.api.gateway.connection import GatewayConnection, Method
@@ -39,7 +39,7 @@ class ApiGateway:
         self.sessions: dict[str, LiveSession] = {}  # by id; the one that was opened last is last
         self._upload_space = UploadSpace()
         self._methods: dict[str, Method] = {}
-        for theme in (sessions, prompts, compression, questions, attachments, settings, commands, profiles):
+        for theme in (sessions, prompts, compression, attachments, settings, commands, profiles):
             self._methods |= theme.methods(self)
         api.runs.on_run_created = self._on_run_created
         api.engine.spawn(sweep_files(api.engine))
