@@ -289,22 +289,19 @@ class HitsJson(TypedDict):
     results: list[HitJson]
 
 
-class NewSessionJson(TypedDict, total=False):
-    """Properties of a new chat."""
-
-    id: str | None
-    session_id: Annotated[str | None, "alias of `id`"]
-    title: str | None
-    model: str | None
-    system_prompt: str | None
-
-
 class ForkJson(TypedDict, total=False):
     """Properties of a copied chat."""
 
     id: str | None
     session_id: Annotated[str | None, "alias of `id`"]
     title: str | None
+
+
+class NewSessionJson(ForkJson, total=False):
+    """Properties of a new chat."""
+
+    model: str | None
+    system_prompt: str | None
 
 
 class SessionChangeJson(TypedDict, total=False):

@@ -6,20 +6,6 @@ from typing import Annotated, Literal, Required, TypeAlias, TypedDict
 from svc_proto.schema.common_types import NonNegativeInt
 from svc_proto.schema.relay_types import DurationSeconds
 
-__all__ = [
-    "ClientMetadataJson",
-    "OAuthRefusalJson",
-    "ConsentAnswerJson",
-    "ConsentQuestionJson",
-    "ClientRegistrationJson",
-    "ResourceMetadataJson",
-    "RevocationJson",
-    "ServerMetadataJson",
-    "ConsentAnsweredJson",
-    "TokenRequestJson",
-    "TokensJson",
-]
-
 Scope: TypeAlias = Literal["bridge", "bridge:read"]
 
 

@@ -7,25 +7,6 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from svc_proto.schema.api_types import McpServerRowJson
 from svc_proto.schema.common_types import UnixTime
 
-__all__ = [
-    "ApprovalEndJson",
-    "ApprovalEndedJson",
-    "StandingApprovalJson",
-    "StandingApprovalsJson",
-    "ChangeJson",
-    "ChangesJson",
-    "HostChangeJson",
-    "HostSettingJson",
-    "HostSettingName",
-    "HostSettingsJson",
-    "ModelProbeJson",
-    "ModelProbedJson",
-    "UndoChangesJson",
-    "UndoneChangeJson",
-    "UndoneChangesJson",
-]
-__all__ += ["McpSwitchJson", "McpSwitchedJson", "McpTestedJson"]
-
 
 class ChangeJson(TypedDict):
     """A change of an approval, a setting or a note."""
