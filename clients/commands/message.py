@@ -26,7 +26,7 @@ Exit codes: 0; 1 when the relay does not accept the message, or no reply came in
 @click.command("message", epilog=EXAMPLES, context_settings=SETTINGS)
 @click.argument("text")
 @click.option("--title", help="Title of the notification.")
-@click.option("--wait", "seconds", type=click.IntRange(1, 86_400), help="Wait this many seconds for replies.")
+@click.option("--wait", "seconds", type=click.IntRange(1, 86_400), help="Wait this many seconds for replies to it.")
 @json_option
 @runtime_option
 @click.pass_context
@@ -46,9 +46,12 @@ def main(
     )
     replies: list[JsonObject] = []
     if seconds is not None:
-        limit = float(seconds)
+        limit, message_id = float(seconds), sent.text("message_id")
         replies = run_flow(
-            lambda engine: wait_for_replies(engine, relay, limit), runtime, home=service_home(), client_tls=trust
+            lambda engine: wait_for_replies(engine, relay, message_id, limit),
+            runtime,
+            home=service_home(),
+            client_tls=trust,
         )
     if as_json:
         answers = {} if seconds is None else {"reply": replies[0] if replies else None, "replies": replies}

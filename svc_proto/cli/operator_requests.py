@@ -179,15 +179,16 @@ def send_message(engine: Engine, relay: RelayClient, text: str, title: str | Non
     )
 
 
-def wait_for_replies(engine: Engine, relay: RelayClient, within: float) -> Flow[list[JsonObject]]:
-    """Return the next replies of the owner, or none after about `within` seconds. Raises `CliError`.
+def wait_for_replies(engine: Engine, relay: RelayClient, message_id: str, within: float) -> Flow[list[JsonObject]]:
+    """Return the next replies of the owner to a message, or none after about `within` seconds. Raises `CliError`.
 
-    The relay returns all stored replies at once, and each one once only.
+    The relay returns each reply once only. Replies to earlier messages stay there.
     """
+    of = encode_segment(message_id)
     until = engine.now.mono + within
     while (left := until - engine.now.mono) > 0:
         wait = max(1, min(ROUND, int(left)))
-        asked = relay.json(engine, "GET", f"/phone/replies?timeout={wait}", within=wait + MARGIN)
+        asked = relay.json(engine, "GET", f"/phone/replies?timeout={wait}&message_id={of}", within=wait + MARGIN)
         replies = (yield from with_explanation(asked, {})).objects("replies")
         if replies:
             return replies

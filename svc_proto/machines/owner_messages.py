@@ -22,7 +22,7 @@ from svc_proto.schema.json_object import JsonObject
 if TYPE_CHECKING:
     from svc_proto.schema.relay_types import OwnerThreadJson
 
-__all__ = ["DEFAULT_THREAD", "OwnerMessage", "OwnerMessages", "parse_message", "parse_wait"]
+__all__ = ["DEFAULT_THREAD", "OwnerMessage", "OwnerMessages", "parse_message", "parse_message_id", "parse_wait"]
 
 MAX_QUEUED = 100  # messages while no client is subscribed
 MAX_REPLIES = 100  # replies that no program has fetched
@@ -70,21 +70,22 @@ class OwnerMessages:
     def __init__(self) -> None:
         self.subscribers: set[int] = set()  # socket numbers of clients
         self._queue: deque[tuple[str, int, OwnerMessage]] = deque(maxlen=MAX_QUEUED)
-        self._replies: deque[dict[str, object]] = deque(maxlen=MAX_REPLIES)
+        self._replies: deque[tuple[int, dict[str, object]]] = deque(maxlen=MAX_REPLIES)  # with their numbers
+        self._received = 0  # replies so far
         self._threads: dict[str, OwnerThreadJson] = {}  # by chat id, the latest last
-        self._posted: deque[float] = deque(maxlen=MAX_RATE)  # monotonic times
+        self._posted: deque[tuple[float, str, int]] = deque(maxlen=MAX_RATE)  # monotonic s, id, replies before
 
     def post(self, message: OwnerMessage, message_id: str, now: Moment) -> dict[str, object] | None:
         """Return the payload of a message for all subscribers; without any, queue the message and return None.
 
         Raise `Refused` 429 above `MAX_RATE` messages an hour.
         """
-        if len(self._posted) == MAX_RATE and now.mono - self._posted[0] < RATE_PERIOD:
-            wait = ceil(RATE_PERIOD - (now.mono - self._posted[0]))
+        if len(self._posted) == MAX_RATE and (age := now.mono - self._posted[0][0]) < RATE_PERIOD:
+            wait = ceil(RATE_PERIOD - age)
             text_ = f"the owner gets at most {MAX_RATE} messages an hour; try again in {wait} seconds"
             fields = ((b"retry-after", b"%d" % wait),)
             raise Refused(429, "rate_limited", text_, extra={"retry_after": wait}, headers=fields)
-        self._posted.append(now.mono)
+        self._posted.append((now.mono, message_id, self._received))
         self._remember_thread(message)
         sent_at = int(now.wall * 1000)
         if self.subscribers:
@@ -126,16 +127,30 @@ class OwnerMessages:
             return False
         names = {name: members.text(name)[:MAX_ID] or None for name in ("reply_to", "message_id", "client_msg_id")}
         chat_id = members.text("chat_id")[:MAX_ID] or DEFAULT_THREAD
-        self._replies.append(
-            {"text": said[:MAX_TEXT], "chat_id": chat_id, **names, "device_name": device, "received_at": now.wall}
-        )
+        reply: dict[str, object] = {"text": said[:MAX_TEXT], "chat_id": chat_id, **names}
+        reply |= {"device_name": device, "received_at": now.wall}
+        self._replies.append((self._received, reply))
+        self._received += 1
         return True
 
-    def take_replies(self) -> list[dict[str, object]]:
-        """Remove and return all stored replies, oldest first."""
-        found = list(self._replies)
-        self._replies.clear()
-        return found
+    def take_replies(self, message_id: str | None = None) -> list[dict[str, object]]:
+        """Remove and return the stored replies, oldest first: all, or those to one message.
+
+        A reply that names none of the last `MAX_RATE` messages is one to each of them that was posted before it.
+        """
+        if message_id is None:
+            found = list(self._replies)
+        else:
+            posted = {identity: before for _, identity, before in self._posted}
+            first = posted.get(message_id, self._received)
+            found = []
+            for number, reply in self._replies:
+                named = next((name for name in (reply["reply_to"], reply["message_id"]) if name in posted), None)
+                if message_id == named or (named is None and number >= first):
+                    found.append((number, reply))
+        for entry in found:
+            self._replies.remove(entry)
+        return [reply for _, reply in found]
 
     def threads(self) -> list[OwnerThreadJson]:
         """Return the threads, the latest first."""
@@ -176,6 +191,11 @@ def parse_wait(value: str | None) -> float:
     if not (number.isascii() and number.isdecimal()):
         raise invalid("timeout", "a whole number of seconds")
     return min(float(number[:9]), MAX_WAIT)
+
+
+def parse_message_id(value: str | None) -> str | None:
+    """Parse `message_id` of `GET /phone/replies`; None if absent. Raises `Refused` 400."""
+    return None if value is None else _identity(value, "message_id")
 
 
 def _identity(value: object, field: str) -> str:

@@ -179,13 +179,13 @@ def test_wait_ends_with_the_first_replies() -> None:
     def answer(asked: UpstreamRequest) -> Reply:
         return as_json({"ok": True, "replies": next(replies)})
 
-    world = OneShotHarness(lambda engine: wait_for_replies(engine, RELAY, 60.0), http=answer)
+    world = OneShotHarness(lambda engine: wait_for_replies(engine, RELAY, "m&1", 60.0), http=answer)
     assert world.run() == [{"text": "Yes"}, {"text": "No"}]
-    assert [asked.path for asked in world.asked] == ["/phone/replies?timeout=25"] * 2
+    assert [asked.path for asked in world.asked] == ["/phone/replies?timeout=25&message_id=m%261"] * 2
 
 
 def test_wait_ends_without_a_reply() -> None:
-    world = OneShotHarness(lambda engine: wait_for_replies(engine, RELAY, 0.0))
+    world = OneShotHarness(lambda engine: wait_for_replies(engine, RELAY, "m", 0.0))
     assert world.run() == []
 
 

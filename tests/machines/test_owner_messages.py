@@ -101,6 +101,30 @@ def test_replies_are_fetched_once() -> None:
     assert (len(found), len(str(found[-1]["text"])), found[0]["chat_id"]) == (MAX_REPLIES, MAX_TEXT, "owner")
 
 
+def test_replies_to_one_message_are_fetched_apart() -> None:
+    messages = OwnerMessages()
+    messages.add_reply({"text": "early"}, "Pixel", at(0))
+    for number in (1, 2):
+        messages.post(OwnerMessage(text="Sure?"), f"m{number}", at(number))
+    for text, names in (
+        ("named", {"reply_to": "m1"}),
+        ("also named", {"message_id": "m1"}),
+        ("other", {"reply_to": "m2"}),
+        ("unnamed", {}),
+        ("to a push", {"reply_to": "x"}),
+    ):
+        messages.add_reply({"text": text, **names}, "Pixel", at(3))
+    messages.post(OwnerMessage(text="Now?"), "m3", at(4))
+
+    def taken(message_id: str | None = None) -> list[object]:
+        return [reply["text"] for reply in messages.take_replies(message_id)]
+
+    assert taken("m3") == taken("unknown") == []
+    assert taken("m1") == ["named", "also named", "unnamed", "to a push"]
+    assert taken("m2") == ["other"]
+    assert taken() == ["early"]
+
+
 @pytest.mark.parametrize("text", [None, "", "  ", 5])
 def test_reply_without_text_is_rejected(text: object) -> None:
     messages = OwnerMessages()

@@ -211,7 +211,13 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         "GET /phone/replies": OperationDoc(
             "Fetch the owner's replies, each once",
             types.OwnerRepliesJson,
-            query={"timeout": Annotated[int, schema_keywords(minimum=0), "s, at most 30; 0 if absent"]},
+            query={
+                "timeout": Annotated[int, schema_keywords(minimum=0), "s, at most 30; 0 if absent"],
+                "message_id": Annotated[
+                    str, schema_keywords(minLength=1, maxLength=200), "only replies to this message"
+                ],
+            },
+            details="A reply that names no known message counts as one to each message from before it.",
         ),
         "GET /phone/outbound": OperationDoc("List queued messages to the owner", types.OwnerOutboundJson),
         "DELETE /phone/outbound": OperationDoc("Drop queued messages to the owner", types.OwnerOutboundDroppedJson),

@@ -12,7 +12,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
 from svc_proto.engine.sync import Condition
-from svc_proto.machines.owner_messages import OwnerMessages, parse_message, parse_wait
+from svc_proto.machines.owner_messages import OwnerMessages, parse_message, parse_message_id, parse_wait
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.ports import RelayPort
 from svc_proto.relay.websocket.client_connection import ClientConnection
@@ -65,12 +65,12 @@ class _OwnerMessageRoutes:
         return json_response(200, {"ok": True, "delivered": True, "message_id": identity})
 
     def replies(self, request: Request) -> Flow[JsonResponse[types.OwnerRepliesJson]]:
-        relay = self._relay
+        relay, message_id = self._relay, parse_message_id(request.query.get("message_id"))
         until = relay.engine.now.mono + parse_wait(request.query.get("timeout"))
-        found = relay.owner_messages.take_replies()
+        found = relay.owner_messages.take_replies(message_id)
         while not found and relay.engine.now.mono < until:
             yield from relay.owner_replied.wait(until)
-            found = relay.owner_messages.take_replies()
+            found = relay.owner_messages.take_replies(message_id)
         return json_response(200, {"ok": True, "replies": found, "count": len(found)})
 
     def outbound(self, request: Request) -> JsonResponse[types.OwnerOutboundJson]:
