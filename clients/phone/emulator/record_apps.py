@@ -33,6 +33,7 @@ FILES = "com.example.files"
 PLAYER = "com.example.player"
 CLOCK = "com.android.deskclock"
 MORE = "More options"
+CANCEL = button("Cancel", "cancel", GoBack())
 LONG_TEXT = "\n".join(f"{number}. The boat leaves the harbour at {number % 12 + 6}:15." for number in range(1, 71))
 
 
@@ -43,24 +44,21 @@ def _empty(*keys: str) -> tuple[tuple[str, str], ...]:
 
 def _confirmed(collection: str, name: str, then: str) -> dict[str, Screen]:
     """Return the screens of an open record: a menu with Edit and Delete, and a dialog that confirms the deletion."""
+    erase = ChangeRecords("delete", collection, then, toast="Deleted")
     return {
-        "menu": Screen(
-            title="",
-            rows=(entry("Edit", None, ShowScreen("edit")), entry("Delete", None, ShowScreen("confirm"))),
-            form=Form.MENU,
-        ),
-        "confirm": Screen(
-            title=f"Delete {name}?",
-            rows=(
-                label("This cannot be undone."),
-                cells(
-                    button("Cancel", "cancel", GoBack()),
-                    button("Delete", "delete", ChangeRecords("delete", collection, then, toast="Deleted")),
-                ),
-            ),
-            form=Form.DIALOG,
+        "menu": _menu(entry("Edit", None, ShowScreen("edit")), entry("Delete", None, ShowScreen("confirm"))),
+        "confirm": _dialog(
+            f"Delete {name}?", label("This cannot be undone."), cells(CANCEL, button("Delete", "delete", erase))
         ),
     }
+
+
+def _menu(*rows: Row) -> Screen:
+    return Screen(title="", rows=rows, form=Form.MENU)
+
+
+def _dialog(title: str, *rows: Row) -> Screen:
+    return Screen(title=title, rows=rows, form=Form.DIALOG)
 
 
 def _form(title: str, collection: str, then: str, rows: tuple[Row, ...], needs: tuple[str, ...]) -> Screen:
@@ -88,6 +86,7 @@ def _expenses() -> App:
         *((f"Coffee {number}", "2.80", "Food", "", f"2026-11-{number + 9}") for number in range(1, 9)),
         ("Ferry", "7.00", "Travel", "to the island", "2026-11-20"),
     )
+    erase = ChangeRecords("delete", "expense", "list", toast="Deleted")
     screens = {
         "list": Screen(
             title="Expenses",
@@ -103,19 +102,8 @@ def _expenses() -> App:
             foot=(icon(MORE, "more", ShowScreen("menu")),),
         ),
         "edit": _form("Expense", "expense", "list", form, ("name", "amount")),
-        "list menu": Screen(
-            title="", rows=(entry("Delete selected", None, ShowScreen("confirm selected")),), form=Form.MENU
-        ),
-        "confirm selected": Screen(
-            title="Delete the selected expenses?",
-            rows=(
-                cells(
-                    button("Cancel", "cancel", GoBack()),
-                    button("Delete", "delete", ChangeRecords("delete", "expense", "list", toast="Deleted")),
-                ),
-            ),
-            form=Form.DIALOG,
-        ),
+        "list menu": _menu(entry("Delete selected", None, ShowScreen("confirm selected"))),
+        "confirm selected": _dialog("Delete the selected expenses?", cells(CANCEL, button("Delete", "delete", erase))),
         **_confirmed("expense", "{name}", "list"),
     }
     rows = tuple(dict(zip(keys, each, strict=True)) for each in found)
@@ -263,37 +251,16 @@ def _files() -> App:
             rows=(text_field("name", "Name"), choice("folder", "Folder", *folders)),
             foot=(button("Create", "create", create),),
         ),
-        "rename": Screen(
-            title="Rename",
-            rows=(
-                text_field("name", "Name"),
-                cells(
-                    button("Cancel", "cancel", GoBack()),
-                    button("OK", "ok", rename),
-                ),
-            ),
-            form=Form.DIALOG,
+        "rename": _dialog("Rename", text_field("name", "Name"), cells(CANCEL, button("OK", "ok", rename))),
+        "move": _dialog(
+            "Move or copy",
+            choice("folder", "Target folder", *folders),
+            cells(CANCEL, button("Copy here", "copy", keep), button("Move here", "move", move)),
         ),
-        "move": Screen(
-            title="Move or copy",
-            rows=(
-                choice("folder", "Target folder", *folders),
-                cells(
-                    button("Cancel", "cancel", GoBack()),
-                    button("Copy here", "copy", keep),
-                    button("Move here", "move", move),
-                ),
-            ),
-            form=Form.DIALOG,
-        ),
-        "menu": Screen(
-            title="",
-            rows=(
-                entry("Rename", None, ShowScreen("rename")),
-                entry("Move or copy", None, ShowScreen("move")),
-                entry("Delete", None, ShowScreen("confirm")),
-            ),
-            form=Form.MENU,
+        "menu": _menu(
+            entry("Rename", None, ShowScreen("rename")),
+            entry("Move or copy", None, ShowScreen("move")),
+            entry("Delete", None, ShowScreen("confirm")),
         ),
         "confirm": _confirmed("file", "{name}", "folder")["confirm"],
     }
@@ -323,28 +290,17 @@ def _player() -> App:
                 ),
             ),
         ),
-        "menu": Screen(
-            title="",
-            rows=(
-                entry("Add to queue", None, ShowScreen("queued", (("list", "Queue"),))),
-                entry("Add to playlist", None, ShowScreen("choose")),
-                entry("Details", None, ShowScreen("song")),
-            ),
-            form=Form.MENU,
+        "menu": _menu(
+            entry("Add to queue", None, ShowScreen("queued", (("list", "Queue"),))),
+            entry("Add to playlist", None, ShowScreen("choose")),
+            entry("Details", None, ShowScreen("song")),
         ),
-        "choose": Screen(
-            title="Add {name} to",
-            rows=(
-                choice("list", "Playlist", "Morning", "Road trip"),
-                cells(button("Cancel", "cancel", GoBack()), button("Add", "add", add)),
-            ),
-            form=Form.DIALOG,
+        "choose": _dialog(
+            "Add {name} to",
+            choice("list", "Playlist", "Morning", "Road trip"),
+            cells(CANCEL, button("Add", "add", add)),
         ),
-        "queued": Screen(
-            title="Play {name} next?",
-            rows=(cells(button("Cancel", "cancel", GoBack()), button("Queue it", "queue", add)),),
-            form=Form.DIALOG,
-        ),
+        "queued": _dialog("Play {name} next?", cells(CANCEL, button("Queue it", "queue", add))),
         "lists": Screen(
             title="Playlists",
             rows=tuple(entry(each, None, ShowScreen("list", (("list", each),))) for each in lists),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import assert_never
 
 from attrs import evolve
@@ -148,37 +149,23 @@ def _list(package: str, screen: Screen, look: ScreenState, body: Bounds) -> View
 def _row(package: str, row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
     view_id = f"{package}:id/{row.view}" if row.view else None
     key = row.key or ""
+    node = partial(ViewNode, bounds=frame, view_id=view_id)
     match row.kind:
         case RowKind.LABEL:
             return _line(look.texts.get(key) or row.text, frame)
         case RowKind.ENTRY:
             return _entry(package, row, frame, look)
         case RowKind.BUTTON:
-            return ViewNode(
-                class_name=BUTTON,
-                bounds=frame,
-                text=row.text,
-                description=row.detail,
-                view_id=view_id,
-                press=row.press,
-                enabled=_complete(row.press, look),
-            )
+            enabled = _complete(row.press, look)
+            return node(class_name=BUTTON, text=row.text, description=row.detail, press=row.press, enabled=enabled)
         case RowKind.ICON:
-            return ViewNode(
-                class_name="android.widget.ImageButton",
-                bounds=frame,
-                description=row.text,
-                view_id=view_id,
-                press=row.press,
-            )
+            return node(class_name="android.widget.ImageButton", description=row.text, press=row.press)
         case RowKind.FIELD:
-            return ViewNode(
+            return node(
                 class_name="android.widget.EditText",
-                bounds=frame,
                 text=_display_text(look.texts.get(key), hidden=row.password),
                 description=row.hint,
                 hint=row.hint,
-                view_id=view_id,
                 focused=look.cursor == key,
                 password=row.password,
                 press=Focus(key),
@@ -188,20 +175,13 @@ def _row(package: str, row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
         case RowKind.SWITCH | RowKind.CHECK_BOX:
             return _two_states(row, frame, view_id, on=key in look.on)
         case RowKind.CHOICE:
-            return ViewNode(
-                class_name="android.widget.Spinner",
-                bounds=frame,
-                text=look.texts.get(key) or row.hint,
-                description=row.text,
-                view_id=view_id,
-                press=row.press,
-            )
+            chosen = look.texts.get(key) or row.hint
+            return node(class_name="android.widget.Spinner", text=chosen, description=row.text, press=row.press)
         case RowKind.BAR:
-            return ViewNode(
+            return node(
                 class_name="android.widget.SeekBar",
                 bounds=Bounds(frame.left + MARGIN, frame.top, frame.right - MARGIN, frame.bottom),
                 description=row.text,
-                view_id=view_id,
                 value=look.texts.get(key, "50"),
                 press=SetBar(key),
             )
