@@ -28,7 +28,7 @@ def refused(approvals: PendingApprovals, answer: ApprovalAnswer, now: float = LA
 NOT_PENDING = (409, "approval_not_pending")
 
 
-def test_answer_resolves_the_named_call() -> None:
+def test_several_requests_need_an_answer_that_names_its_call() -> None:
     approvals = PendingApprovals()
     first, second = ask(approvals, "a", "b")
     assert refused(approvals, ApprovalAnswer(choice="once", call_id="c")) == NOT_PENDING
@@ -39,6 +39,11 @@ def test_answer_resolves_the_named_call() -> None:
     assert (first.state, first.choice) == (ApprovalState.PENDING, "deny")
     assert refused(approvals, ApprovalAnswer(choice="once", call_id="b")) == NOT_PENDING
     assert refused(approvals, ApprovalAnswer(choice="once", call_id="b", everything=True)) == NOT_PENDING
+    approvals = PendingApprovals()
+    ask(approvals, "a", "b")
+    for everything in (False, True):  # "all" cannot mean a request that the client has not seen
+        assert refused(approvals, ApprovalAnswer(choice="once", everything=everything)) == NOT_PENDING
+        assert refused(approvals, ApprovalAnswer(choice="session", everything=everything)) == NOT_PENDING
 
 
 @pytest.mark.parametrize("answer", [ApprovalAnswer(choice="once"), ApprovalAnswer(choice="session", everything=True)])
@@ -50,22 +55,11 @@ def test_unnamed_answer_resolves_a_single_older_request(answer: ApprovalAnswer) 
     assert approvals.answer(answer, 2.0) == [only]
 
 
-def test_several_requests_need_a_named_answer() -> None:
-    approvals = PendingApprovals()
-    ask(approvals, "a", "b")
-    for everything in (False, True):  # "all" cannot mean a request that the client has not seen
-        assert refused(approvals, ApprovalAnswer(choice="once", everything=everything)) == NOT_PENDING
-        assert refused(approvals, ApprovalAnswer(choice="session", everything=everything)) == NOT_PENDING
-
-
-def test_denial_needs_no_call_id() -> None:
+def test_denials_need_no_call_id_and_may_be_of_all() -> None:
     approvals = PendingApprovals()
     first, second = ask(approvals, "a", "b")
     assert approvals.answer(ApprovalAnswer(choice="deny"), 1.0) == [first]
     assert approvals.answer(ApprovalAnswer(choice="deny", everything=True), 1.0) == [second]
-
-
-def test_all_are_denied_at_once() -> None:
     approvals = PendingApprovals()
     both = ask(approvals, "a", "b")
     assert approvals.answer(ApprovalAnswer(choice="deny", everything=True), 1.0) == both

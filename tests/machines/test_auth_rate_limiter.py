@@ -112,7 +112,7 @@ def test_a_registration_clears_everything() -> None:
     assert not fail(limiter, 1, address="192.0.2.2")
 
 
-def test_a_flood_of_addresses_does_not_lift_a_block() -> None:
+def test_at_the_cap_counters_and_the_earliest_block_are_evicted() -> None:
     limiter = AuthRateLimiter(cap=3)
     fail(limiter, 0, 0, 0, 0, 0)
     for number in range(100):
@@ -121,9 +121,6 @@ def test_a_flood_of_addresses_does_not_lift_a_block() -> None:
     # The stalest counter was evicted.
     assert limiter.state("198.51.100.96", at(1)) is LimiterState.CLEAR
     assert limiter.state("198.51.100.97", at(1)) is LimiterState.COUNTING
-
-
-def test_at_the_cap_the_earliest_block_is_evicted() -> None:
     limiter = AuthRateLimiter(cap=2)
     for second, address in enumerate(("192.0.2.1", "192.0.2.2", "192.0.2.3")):
         fail(limiter, *[second] * 5, address=address)

@@ -100,18 +100,7 @@ def test_a_command_and_its_answer() -> None:
     assert list(commands.records()[0]) == list(record)
 
 
-def test_the_records_of_one_session() -> None:
-    commands = BridgeCommands()
-    for name, session in (("r1", "a"), ("r2", "b"), ("r3", "a")):
-        commands.begin(
-            name, socket=PHONE, method="GET", path="/ping", params={}, body={}, now=at(0), session_prefix=session
-        )
-    assert [record["request_id"] for record in commands.records(session_prefix="a")] == ["r3", "r1"]
-    assert [record["request_id"] for record in commands.records(1, session_prefix="b")] == ["r2"]
-    assert commands.records(session_prefix="c") == []
-
-
-def test_thirty_seconds_without_an_answer() -> None:
+def test_commands_without_an_answer_end_after_thirty_seconds() -> None:
     commands = BridgeCommands()
     begin(commands, "r1")
     begin(commands, "r2", when=1)
@@ -125,9 +114,6 @@ def test_thirty_seconds_without_an_answer() -> None:
     assert commands.records()[1]["decision"] == "timeout"
     assert made_by_relay(commands.timeout("r2")) == (504, "phone_timeout")
     assert commands.timeout("r2") is None
-
-
-def test_expired_commands_are_reported_after_all_have_ended() -> None:
     commands = BridgeCommands(cap=2)
     outcomes: list[object] = []
 
@@ -142,7 +128,7 @@ def test_expired_commands_are_reported_after_all_have_ended() -> None:
     assert commands.pending_count == 2
 
 
-def test_only_the_commands_of_a_lost_socket_fail() -> None:
+def test_commands_end_with_a_failed_send_or_a_lost_socket() -> None:
     commands = BridgeCommands()
     begin(commands, "r1")
     begin(commands, "r2", socket=4)
@@ -155,9 +141,6 @@ def test_only_the_commands_of_a_lost_socket_fail() -> None:
     assert commands.socket_lost(PHONE) == []
     assert [record["decision"] for record in commands.records()] == ["error", "pending", "error"]
     assert commands.pending_count == 1
-
-
-def test_failed_send() -> None:
     commands = BridgeCommands()
     outcomes: list[CommandOutcome] = []
     begin(commands, on_outcome=outcomes.append)
@@ -269,13 +252,18 @@ def test_the_error_of_a_record(payload: dict[str, object], error: str | None) ->
     assert commands.records()[0]["error"] == error
 
 
-def test_a_long_result_is_cut() -> None:
+def test_results_are_cut_and_secrets_in_lists_redacted() -> None:
     commands = BridgeCommands()
     begin(commands)
     commands.answer("r1", PHONE, {"status": 200, "result": {"x": "y" * 10_000}}, at(1))
     summary = commands.records()[0]["result_summary"]
     assert summary == '{"x":"' + "y" * 491 + "..."
     assert len(summary) == 500
+    commands = BridgeCommands()
+    body = {"attachments": [{"name": "a", "token": "t"}, ["b", {"password": "p"}]]}
+    commands.begin("r1", socket=PHONE, method="POST", path="/share_media", params={}, body=body, now=at(0))
+    shown = {"attachments": [{"name": "a", "token": "[redacted]"}, ["b", {"password": "[redacted]"}]]}
+    assert commands.records()[0]["params"] == shown
 
 
 @pytest.mark.parametrize("hide", [True, False])
@@ -302,14 +290,6 @@ def test_text_in_a_result_is_hidden(hide: bool, shown: str) -> None:
     assert (record["result_summary"], record["error"]) == (f'{{"ok":true,"text":"{shown}"}}', None)
 
 
-def test_secrets_in_lists_are_redacted() -> None:
-    commands = BridgeCommands()
-    body = {"attachments": [{"name": "a", "token": "t"}, ["b", {"password": "p"}]]}
-    commands.begin("r1", socket=PHONE, method="POST", path="/share_media", params={}, body=body, now=at(0))
-    shown = {"attachments": [{"name": "a", "token": "[redacted]"}, ["b", {"password": "[redacted]"}]]}
-    assert commands.records()[0]["params"] == shown
-
-
 @pytest.mark.parametrize("known", [False, True], ids=["the text is not at hand", "the text is at hand"])
 def test_long_parameters_are_not_kept(*, known: bool) -> None:
     commands = BridgeCommands()
@@ -323,7 +303,7 @@ def test_long_parameters_are_not_kept(*, known: bool) -> None:
     assert len(params["[truncated]"]) == 500
 
 
-def test_the_ring_keeps_a_hundred_newest_first() -> None:
+def test_records_are_newest_first_bounded_and_of_one_session_on_request() -> None:
     commands = BridgeCommands()
     for number in range(105):
         begin(commands, f"r{number}")
@@ -332,6 +312,14 @@ def test_the_ring_keeps_a_hundred_newest_first() -> None:
     assert commands.records(0) == commands.records(-1) == []
     assert commands.answer("r0", PHONE, {"status": 200}, at(1)) == CommandOutcome(200, {})  # evicted, still answered
     json.dumps(commands.records(), allow_nan=False)
+    commands = BridgeCommands()
+    for name, session in (("r1", "a"), ("r2", "b"), ("r3", "a")):
+        commands.begin(
+            name, socket=PHONE, method="GET", path="/ping", params={}, body={}, now=at(0), session_prefix=session
+        )
+    assert [record["request_id"] for record in commands.records(session_prefix="a")] == ["r3", "r1"]
+    assert [record["request_id"] for record in commands.records(1, session_prefix="b")] == ["r2"]
+    assert commands.records(session_prefix="c") == []
 
 
 def test_too_many_in_flight() -> None:

@@ -19,23 +19,20 @@ MESH = Candidate("mesh", 1, "http://100.64.0.1:8767")
 PUBLIC = Candidate("public", 2, "https://relay.example")
 
 
-def test_better_tier_precedes_a_quicker_one() -> None:
+def test_a_better_tier_precedes_and_its_first_answer_wins() -> None:
     choice = CandidateSelector([PUBLIC, MESH, LAN])
     assert choice.start(0.0) == [Probe(LAN)]
     assert choice.next_deadline() == 4.0
     assert choice.answered(LAN, 3.9) == [Chosen(LAN)]
     assert (choice.state, choice.chosen) == (SelectionState.CHOSEN, LAN)
     assert choice.next_deadline() is None
-
-
-def test_first_answer_within_a_tier_wins() -> None:
     choice = CandidateSelector([LAN, LAN2, MESH])
     assert choice.start(0.0) == [Probe(LAN), Probe(LAN2)]
     assert choice.answered(LAN2, 1.0) == [CancelProbe(LAN), Chosen(LAN2)]
     assert choice.answered(LAN, 1.1) == []  # too late to matter
 
 
-def test_the_next_tier_is_tried_when_a_whole_one_fails() -> None:
+def test_the_next_tier_is_tried_when_one_fails_or_is_silent() -> None:
     choice = CandidateSelector([LAN, LAN2, MESH])
     choice.start(0.0)
     assert choice.failed(LAN, 0.5) == []
@@ -43,9 +40,6 @@ def test_the_next_tier_is_tried_when_a_whole_one_fails() -> None:
     assert choice.failed(LAN2, 0.6) == [Probe(MESH)]
     assert choice.failed(MESH, 0.7) == [Chosen(None)]
     assert choice.state is SelectionState.NONE
-
-
-def test_a_silent_route_is_given_up_after_four_seconds() -> None:
     choice = CandidateSelector([LAN, MESH])
     choice.start(10.0)
     assert choice.advance(13.999) == []
@@ -53,24 +47,18 @@ def test_a_silent_route_is_given_up_after_four_seconds() -> None:
     assert choice.next_deadline() == 18.0
 
 
-def test_selection_is_cached_for_a_minute() -> None:
+def test_a_selection_lasts_a_minute_or_until_the_network_changes() -> None:
     choice = CandidateSelector([LAN, MESH])
     choice.start(0.0)
     choice.answered(LAN, 0.0)
     assert choice.start(59.9) == [Chosen(LAN)]
     assert choice.start(60.0) == [Probe(LAN)]
-
-
-def test_a_network_change_starts_anew() -> None:
     choice = CandidateSelector([LAN, MESH])
     choice.start(0.0)
     choice.answered(LAN, 0.0)
     assert choice.network_changed(1.0) == [Probe(LAN)]
     assert choice.network_changed(2.0) == [CancelProbe(LAN), Probe(LAN)]
     assert choice.chosen is None
-
-
-def test_no_candidates_select_none() -> None:
     assert CandidateSelector([]).start(0.0) == [Chosen(None)]
 
 

@@ -41,11 +41,8 @@ def forms(payload: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(parse_invite(text)) for text in texts]
 
 
-def test_one_route() -> None:
+def test_forms_of_an_invite() -> None:
     assert forms(FULL) == [FULL, {"svc": 1, **ALONE}, ALONE]
-
-
-def test_several_routes() -> None:
     full, short, *rest = forms({**FULL, "endpoints": [LAN, PUBLIC], "hermes": 3})
     assert short["endpoints"] == [
         {
@@ -59,17 +56,11 @@ def test_several_routes() -> None:
     assert full["sig"] == "c2ln"
     assert "sig" not in short
     assert rest == [{"hermes": 1, **ALONE}, ALONE]
-
-
-def test_terms_of_the_session_are_kept() -> None:
     relay = {**RELAY, "ttl_seconds": 60}
     assert forms({**FULL, "relay": relay, "tls": True, "port": 9}) == [
         {**FULL, "relay": relay, "tls": True, "port": 9},
         {"svc": 2, "host": "192.168.1.20", "port": 9, "key": FULL["key"], "tls": True, "relay": relay},
     ]
-
-
-def test_without_a_relay() -> None:
     plain = {name: FULL[name] for name in ("svc", "host", "port", "key", "tls")}
     assert forms({**plain, "svc": 1}) == [
         {**plain, "svc": 1},

@@ -5,7 +5,7 @@ import pytest
 from svc_proto.machines.confirmations import MAX_OPEN, Confirmation, PendingConfirmations, choice_for
 
 
-def test_one_confirmation_at_a_time() -> None:
+def test_confirmations_are_shown_one_at_a_time_in_order() -> None:
     asked = PendingConfirmations()
     assert asked.pop(None) is None
     first, second = Confirmation("a", "A?"), Confirmation("b", "B?")
@@ -20,19 +20,12 @@ def test_one_confirmation_at_a_time() -> None:
     assert asked.pop("") is second
     assert not asked.resolve("unknown")
     assert asked.pop(None) is None
-    assert asked.resolve("b")
-    assert asked.head is None
-
-
-def test_later_confirmation_may_be_resolved_first() -> None:
+    assert [asked.resolve("b"), asked.head] == [True, None]
     asked = PendingConfirmations()
     asked.add(Confirmation("a", "A?"))
     asked.add(Confirmation("b", "B?"))
     assert not asked.resolve("b")
     assert asked.head == Confirmation("a", "A?")
-
-
-def test_too_many_confirmations() -> None:
     asked = PendingConfirmations()
     for number in range(MAX_OPEN + 1):
         asked.add(Confirmation(str(number), "?"))

@@ -83,12 +83,13 @@ def test_withheld_channels_are_absent(expires_at: float | None) -> None:
 def test_parsing_grants() -> None:
     assert parse_grants({"bridge": 60, "chat": 0, "tui": False}) == {"bridge": 60.0, "chat": 0.0, "tui": None}
     assert parse_grants(dict.fromkeys(CHANNELS, 315_360_000)).keys() == set(CHANNELS)
-
-
-def test_additional_grant_names() -> None:
     assert parse_grants({"own": 5, "chat": False}, more=("own",)) == {"own": 5.0, "chat": None}
     assert build_grants(NOW, None, {**dict.fromkeys(CHANNELS), "own": 5.0}) == {"own": NOW + 5}
     assert build_grants(NOW, None, {**dict.fromkeys(CHANNELS), "own": None}) == {}
+    assert parse_requested_grants({"bridge": 60, "chat": -1, "tui": True, "terminal": "x"}) == {"bridge": 60.0}
+    assert parse_requested_grants({"bridge": False, "chat": True}) == {"bridge": None}
+    assert parse_requested_grants({"chat": -1, "own": 5}) is None
+    assert parse_requested_grants("chat") is None
 
 
 @pytest.mark.parametrize(
@@ -112,10 +113,3 @@ def test_bad_grants_are_refused_by_name(value: object, field: str) -> None:
         parse_grants(value)
     assert (caught.value.status, caught.value.code) == (400, "invalid_field")
     assert caught.value.extra == {"field": field}
-
-
-def test_valid_requested_grants_count() -> None:
-    assert parse_requested_grants({"bridge": 60, "chat": -1, "tui": True, "terminal": "x"}) == {"bridge": 60.0}
-    assert parse_requested_grants({"bridge": False, "chat": True}) == {"bridge": None}
-    assert parse_requested_grants({"chat": -1, "own": 5}) is None
-    assert parse_requested_grants("chat") is None

@@ -31,7 +31,7 @@ def test_the_table_is_the_specification() -> None:
     assert {(a.value, t.value, b.value) for (a, t), b in MEDIA_TABLE.items()} == SPEC_ROWS
 
 
-def test_entry_expires_exactly_after_its_ttl() -> None:
+def test_entries_expire_exactly_after_their_ttl() -> None:
     registry, (entry,) = filled(1)
     assert registry.lookup(entry.token, NOW.at(NOW.mono + TTL - 0.001)) is entry
     assert registry.next_expiry() == NOW.mono + TTL
@@ -42,9 +42,15 @@ def test_entry_expires_exactly_after_its_ttl() -> None:
     assert registry.expire_due(late) == [entry]
     assert entry.state is MediaState.EXPIRED
     assert len(registry) == 0
+    registry, (entry,) = filled(1)
+    later = NOW.at(NOW.mono + TTL + 1)
+    _, gone = registry.register(
+        later, lambda n: b"\xff" * n, path="/tmp/x", content_type="a/b", file_name=None, size=1, owned=True
+    )
+    assert gone == [entry]
 
 
-def test_the_five_hundred_and_first_evicts_the_oldest() -> None:
+def test_the_least_recently_used_entry_is_evicted_at_the_cap() -> None:
     registry, entries = filled(500)
     entropy = counting_entropy()
     for _ in range(600):
@@ -54,23 +60,11 @@ def test_the_five_hundred_and_first_evicts_the_oldest() -> None:
     assert entries[0].state is MediaState.EVICTED
     assert registry.lookup(entries[0].token, NOW) is None
     assert len(registry) == 500
-
-
-def test_reading_makes_an_entry_most_recently_used() -> None:
     registry, entries = filled(3, cap=3)
     assert registry.lookup(entries[0].token, NOW.at(101.0)) is entries[0]
     assert entries[0].last_accessed == NOW.wall + 1.0
     _, gone = registry.register(NOW, lambda n: b"\xff" * n, path="/tmp/new", content_type="a/b", file_name=None, size=1)
     assert gone == [entries[1]]
-
-
-def test_register_returns_expired_entries() -> None:
-    registry, (entry,) = filled(1)
-    later = NOW.at(NOW.mono + TTL + 1)
-    _, gone = registry.register(
-        later, lambda n: b"\xff" * n, path="/tmp/x", content_type="a/b", file_name=None, size=1, owned=True
-    )
-    assert gone == [entry]
 
 
 def test_the_inspector_sees_a_base_name_and_no_path() -> None:

@@ -50,15 +50,13 @@ def test_every_state_can_end() -> None:
     assert not [row for row in CONSENT_TABLE if row[0] is ConsentState.ENDED]
 
 
-def test_code_in_any_spelling(consents: ConsentHarness) -> None:
+def test_consents_and_their_codes_expire(consents: ConsentHarness) -> None:
     consent = consents.ask()
     assert consents.consents.find_by_code(f" {consent.code.lower()} ", at(599)) is consent
     assert consents.consents.find_by_code("", at(599)) is None
     assert consents.consents.find_by_code(consent.code, at(600)) is None
     assert consent.state is ConsentState.ENDED
-
-
-def test_allowed_consent_lasts_as_long_again(consents: ConsentHarness) -> None:
+    consents = ConsentHarness()
     consent = consents.ask()
     consents.consents.answer(consent, YES, at(599))
     assert consents.consents.find_by_ticket(consent.ticket, at(1198)) is consent
@@ -66,9 +64,7 @@ def test_allowed_consent_lasts_as_long_again(consents: ConsentHarness) -> None:
     assert consents.consents.next_expiry() == 1199
     with pytest.raises(LocalProtocolError):
         consents.consents.answer(consent, None, at(600))
-
-
-def test_code_lasts_a_minute_and_is_remembered_for_ten(consents: ConsentHarness) -> None:
+    consents = ConsentHarness()
     consent = consents.ask()
     consents.consents.answer(consent, YES, at(1))
     code = consents.consents.issue_code(consent, at(2), consents.entropy)
@@ -81,7 +77,7 @@ def test_code_lasts_a_minute_and_is_remembered_for_ten(consents: ConsentHarness)
     assert len(consents.consents) == 0
 
 
-def test_eight_consents_of_one_network_may_wait(consents: ConsentHarness) -> None:
+def test_places_for_consents_are_shared_out(consents: ConsentHarness) -> None:
     mine = [consents.ask(address=f"2001:db8::{number}") for number in range(8)]
     with pytest.raises(Refused) as caught:
         consents.ask(address="2001:db8::9")
@@ -89,15 +85,20 @@ def test_eight_consents_of_one_network_may_wait(consents: ConsentHarness) -> Non
     consents.ask(address="2001:db8:1::1")
     consents.consents.answer(mine[0], None, at(0))
     consents.ask(address="2001:db8::9")
-
-
-def test_256_in_all(consents: ConsentHarness) -> None:
+    consents = ConsentHarness()
     first = consents.ask()
     for number in range(256):
         consents.ask(address=f"198.51.{number}.1")
     assert len(consents.consents) == 256
     assert consents.consents.is_full
     assert consents.consents.find_by_ticket(first.ticket, at(0)) is None
+    consents = ConsentHarness()
+    answered = [consents.ask(address=f"198.51.{number}.1") for number in range(256)]
+    for each in answered:
+        consents.consents.answer(each, YES, at(0))
+    consents.ask()
+    assert consents.consents.find_by_ticket(answered[0].ticket, at(0)) is None
+    assert len(consents.consents) == 256
 
 
 def test_a_crowd_displaces_itself_alone(consents: ConsentHarness) -> None:
@@ -114,15 +115,6 @@ def test_a_crowd_displaces_itself_alone(consents: ConsentHarness) -> None:
         consents.ask(address=f"198.52.{number}.1")
     assert consents.consents.find_by_ticket(here.ticket, at(0)) is here
     assert consents.trade(code, 1) == (used, False)
-
-
-def test_answered_consents_are_replaced_by_age(consents: ConsentHarness) -> None:
-    answered = [consents.ask(address=f"198.51.{number}.1") for number in range(256)]
-    for each in answered:
-        consents.consents.answer(each, YES, at(0))
-    consents.ask()
-    assert consents.consents.find_by_ticket(answered[0].ticket, at(0)) is None
-    assert len(consents.consents) == 256
 
 
 def test_consent_is_moved_to_another_node(consents: ConsentHarness) -> None:

@@ -13,7 +13,7 @@ def pair(number: int) -> OAuthTokenPair:
 FIRST = OAuthTokens(client="c", pairs=(pair(0),))
 
 
-def test_a_used_refresh_token_is_accepted_in_its_grace() -> None:
+def test_used_tokens_are_accepted_in_the_grace_of_the_refresh_token() -> None:
     assert FIRST.accepts_refresh("r0", 9.0)
     assert not FIRST.accepts_refresh("r1", 9.0)
     once = FIRST.replaced("r0", pair(1), 10.0)
@@ -24,9 +24,6 @@ def test_a_used_refresh_token_is_accepted_in_its_grace() -> None:
     assert [again.accepts_refresh(token, 1e9) for token in ("r1", "r2")] == [True, True]
     later = again.replaced("r1", pair(3), 100.0)
     assert [found.refresh for found in later.pairs] == ["r3", "r2", "r1"]
-
-
-def test_an_access_token_ends_with_the_grace_of_its_refresh_token() -> None:
     tokens = FIRST.replaced("r0", pair(1), 10.0)
     assert [tokens.access_until(token) for token in ("a0", "a1", "a2")] == [10.0 + REFRESH_GRACE, 3_600.0, 0.0]
     assert FIRST.replaced("r0", pair(1), 3_590.0).access_until("a0") == 3_600.0

@@ -49,9 +49,6 @@ def test_queue_keeps_the_newest_messages_in_order() -> None:
     assert [each["text"] for each in backlog] == [str(n) for n in range(2, MAX_QUEUED + 2) if n != 5]
     assert all(each["queued_delivery"] is True for each in backlog)
     assert messages.outbound() == []
-
-
-def test_queue_can_be_dropped() -> None:
     messages = OwnerMessages()
     messages.post(OwnerMessage(text="a"), "m", at(0))
     assert (messages.clear(), messages.clear(), messages.subscribe(1)) == (1, 0, [])

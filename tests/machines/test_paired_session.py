@@ -55,7 +55,7 @@ def test_holding_a_grant() -> None:
     assert not session.holds("unheard", WALL)
 
 
-def test_a_session_survives_its_record() -> None:
+def test_a_session_and_its_terms_survive_its_record() -> None:
     sessions = PairedSessionRegistry()
     token, session = sessions.create(
         at(0), source(), ttl=0.0, preset={"bridge": 60.0, "chat": 0.0, "tui": None}, key_hash="ab12"
@@ -71,9 +71,20 @@ def test_a_session_survives_its_record() -> None:
     assert other.lookup(token, at(1)) is not None
     sessions.patch(session, at(0), ttl=10.0, grants=None)
     assert PairedSessionRegistry().restore(session.to_record(), at(10)) is None
+    session = PairedSessionRegistry().create(
+        at(0.3), source(), ttl=0.0, preset={"bridge": 60.0, "tui": None, "voice:stt": None}
+    )[1]
+    spans = {**dict.fromkeys(CHANNELS, 0.0), "bridge": 60.0}
+    assert session.given == PairingTerms(
+        0.0, {name: spans[name] for name in CHANNELS if name not in ("tui", "voice:stt")}
+    )
+    stored = json.loads(json.dumps(session.to_record()))
+    again = PairedSession.from_record(stored)
+    assert (again.given, again.grants) == (session.given, session.grants)  # no voice grants come back
+    assert again.preset == ("bridge", "tui", "voice:stt")
 
 
-def test_a_record_of_an_older_file() -> None:
+def test_records_of_older_files_are_read() -> None:
     record: dict[str, object] = {
         "token": "1c2d3e4f-0000-4000-8000-000000000000",
         "created_at": 1.5,
@@ -95,6 +106,20 @@ def test_a_record_of_an_older_file() -> None:
     assert PairedSession.from_record({**record, "token": "1c2d3e4f"}).token_prefix == "1c2d3e4f"
     bare = PairedSession.from_record({**record, "expires_at": 50, "grants": {"bridge": "never"}})
     assert bare.grants == dict.fromkeys(("bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"), 50.0)
+    record = (
+        PairedSessionRegistry().create(at(0), source(), ttl=3600.0, preset={"bridge": 60.0, "tui": 0.5})[1].to_record()
+    )
+    del record["given"], record["knows_key"], record["key_hash"]
+    grants = cast("dict[str, object]", record["grants"])
+    del grants["terminal"]
+    # The session was renewed 600 s after the pairing; an end in the past must not be read as "never".
+    session = PairedSession.from_record({**record, "last_seen": WALL + 600})
+    assert session.knows_key  # the usual case
+    assert session.key_hash == ""
+    given = session.given
+    assert given.ttl == given.grants["chat"] == 3000.0
+    assert (given.grants["bridge"], given.grants["tui"]) == (1.0, 1.0)
+    assert given.grants.keys() == set(CHANNELS) - {"terminal"}
 
 
 BAD_TERMS: list[object] = [None, {"ttl_seconds": None, "grants": {}}, {"ttl_seconds": 5}]
@@ -129,37 +154,6 @@ def test_missing_expiry_is_not_read_as_never() -> None:
     for bad in others:
         with pytest.raises(Refused, match=r"^(session|token) must be "):
             PairedSession.from_record(bad)
-
-
-def test_terms_of_the_pairing_are_stored() -> None:
-    session = PairedSessionRegistry().create(
-        at(0.3), source(), ttl=0.0, preset={"bridge": 60.0, "tui": None, "voice:stt": None}
-    )[1]
-    spans = {**dict.fromkeys(CHANNELS, 0.0), "bridge": 60.0}
-    assert session.given == PairingTerms(
-        0.0, {name: spans[name] for name in CHANNELS if name not in ("tui", "voice:stt")}
-    )
-    stored = json.loads(json.dumps(session.to_record()))
-    again = PairedSession.from_record(stored)
-    assert (again.given, again.grants) == (session.given, session.grants)  # no voice grants come back
-    assert again.preset == ("bridge", "tui", "voice:stt")
-
-
-def test_older_record_takes_its_terms_from_its_grants() -> None:
-    record = (
-        PairedSessionRegistry().create(at(0), source(), ttl=3600.0, preset={"bridge": 60.0, "tui": 0.5})[1].to_record()
-    )
-    del record["given"], record["knows_key"], record["key_hash"]
-    grants = cast("dict[str, object]", record["grants"])
-    del grants["terminal"]
-    # The session was renewed 600 s after the pairing; an end in the past must not be read as "never".
-    session = PairedSession.from_record({**record, "last_seen": WALL + 600})
-    assert session.knows_key  # the usual case
-    assert session.key_hash == ""
-    given = session.given
-    assert given.ttl == given.grants["chat"] == 3000.0
-    assert (given.grants["bridge"], given.grants["tui"]) == (1.0, 1.0)
-    assert given.grants.keys() == set(CHANNELS) - {"terminal"}
 
 
 def test_device_information() -> None:

@@ -88,7 +88,7 @@ def test_the_lifetime(ttl: float | None, maximum: float | None, lifetime: float 
         assert session.grants == dict.fromkeys(CHANNELS)
 
 
-def test_a_look_up_moves_last_seen() -> None:
+def test_a_use_of_a_token_moves_last_seen() -> None:
     sessions = PairedSessionRegistry()
     token, session = sessions.create(at(0), source(), ttl=100.0)
     assert sessions.lookup(token, at(40)) is session
@@ -96,9 +96,6 @@ def test_a_look_up_moves_last_seen() -> None:
     assert sessions.lookup(token + "x", at(50)) is None
     assert sessions.lookup("\ud800", at(50)) is None
     assert session.last_seen == WALL + 40
-
-
-def test_an_access_token_moves_last_seen_while_it_is_accepted() -> None:
     sessions, entropy = PairedSessionRegistry(), source()
     _, session = sessions.create(at(0), entropy)
     access, _, lasts = sessions.issue(session, "client", at(0), entropy)
@@ -112,7 +109,7 @@ def test_an_access_token_moves_last_seen_while_it_is_accepted() -> None:
     )
 
 
-def test_a_session_ends_on_time_and_once() -> None:
+def test_sessions_end_on_time_once_and_in_pages() -> None:
     sessions = PairedSessionRegistry()
     token, session = sessions.create(at(0), source(), ttl=100.0)
     other = sessions.create(at(0), source(2), ttl=50.0)[1]
@@ -128,9 +125,6 @@ def test_a_session_ends_on_time_and_once() -> None:
     assert sessions.expire_due(at(1e9)) == []
     assert sessions.next_expiry() is None
     assert sessions.active(at(1e9)) == [forever]
-
-
-def test_many_sessions_that_end_at_once_are_removed_in_pages() -> None:
     sessions = PairedSessionRegistry()
     for n in range(EXPIRED_PAGE + 1):
         sessions.create(at(0), source(n), ttl=100.0)
@@ -140,7 +134,7 @@ def test_many_sessions_that_end_at_once_are_removed_in_pages() -> None:
     assert sessions.next_expiry() is None
 
 
-def test_token_of_an_earlier_version_names_its_session() -> None:
+def test_sessions_are_found_by_prefix_and_listed_last_seen_first() -> None:
     sessions, token = PairedSessionRegistry(), "7f0c2d4e-93a1-4b65-8c1d-0a2b3c4d5e6f"
     _, session = sessions.create(at(0), source())
     record = {**session.to_record(), "token_hash": sha256_hex(token), "token_prefix": token[:8]}
@@ -148,9 +142,6 @@ def test_token_of_an_earlier_version_names_its_session() -> None:
     assert restored is not None
     assert sessions.lookup(token, at(1)) is restored
     assert sessions.find(token, at(1)) == [restored]
-
-
-def test_finding_by_prefix() -> None:
     sessions = PairedSessionRegistry()
     entropy = prefixed(b"\xab\xcd\x00\x01", b"\xab\xcd\x00\x02", b"\xab\xce\x00\x01")
     (token, one), (_, two), (_, three) = [sessions.create(at(0), entropy) for _ in range(3)]
@@ -166,6 +157,10 @@ def test_finding_by_prefix() -> None:
     assert sessions.find("ffff", now) == []
     assert sessions.find("abcd", at(31 * DAY)) == []
     assert sessions.find(token, at(31 * DAY)) == []
+    sessions = PairedSessionRegistry()
+    made = [sessions.create(at(n), source(n)) for n in range(3)]
+    sessions.lookup(made[0][0], at(9))
+    assert sessions.active(at(10)) == [made[0][1], made[2][1], made[1][1]]
 
 
 @pytest.mark.parametrize("prefix", ["", "abc", "   ab  "])
@@ -175,14 +170,7 @@ def test_a_short_prefix_is_refused(prefix: str) -> None:
     assert (caught.value.status, caught.value.code) == (400, "invalid_prefix")
 
 
-def test_the_active_ones_last_seen_first() -> None:
-    sessions = PairedSessionRegistry()
-    made = [sessions.create(at(n), source(n)) for n in range(3)]
-    sessions.lookup(made[0][0], at(9))
-    assert sessions.active(at(10)) == [made[0][1], made[2][1], made[1][1]]
-
-
-def test_revoked_session_is_removed() -> None:
+def test_ended_sessions_are_not_changed() -> None:
     sessions = PairedSessionRegistry()
     token, session = sessions.create(at(0), source(), ttl=100.0)
     sessions.revoke(session, at(1))
@@ -196,6 +184,20 @@ def test_revoked_session_is_removed() -> None:
         sessions.revoke(session, at(1))
     with pytest.raises(LocalProtocolError):
         sessions.patch(session, at(1), ttl=5.0, grants=None)
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source(), ttl=100.0)[1]
+    sessions.rename(session, "Kitchen", at(1))
+    assert (session.device_name, session.to_record()["device_name"]) == ("Kitchen", "Kitchen")
+    with pytest.raises(LocalProtocolError):
+        sessions.rename(session, "late", at(100))
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source(), ttl=100.0)[1]
+    with pytest.raises(LocalProtocolError):
+        sessions.revoke(session, at(100))
+    with pytest.raises(LocalProtocolError):
+        sessions.patch(session, at(100), ttl=5.0, grants=None)
+    assert session.expires_at == WALL + 100
+    assert sessions.expire_due(at(100)) == [session]
 
 
 def test_sessions_of_a_device() -> None:
@@ -209,27 +211,7 @@ def test_sessions_of_a_device() -> None:
         assert sessions.of_device(nothing, at(9)) == []
 
 
-def test_a_session_is_renamed_while_it_is_active() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=100.0)[1]
-    sessions.rename(session, "Kitchen", at(1))
-    assert (session.device_name, session.to_record()["device_name"]) == ("Kitchen", "Kitchen")
-    with pytest.raises(LocalProtocolError):
-        sessions.rename(session, "late", at(100))
-
-
-def test_an_expired_session_cannot_be_revoked_or_patched() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=100.0)[1]
-    with pytest.raises(LocalProtocolError):
-        sessions.revoke(session, at(100))
-    with pytest.raises(LocalProtocolError):
-        sessions.patch(session, at(100), ttl=5.0, grants=None)
-    assert session.expires_at == WALL + 100
-    assert sessions.expire_due(at(100)) == [session]
-
-
-def test_extending_rebuilds_defaults_and_keeps_presets() -> None:
+def test_a_new_lifetime_rebuilds_defaults_and_clamps_presets() -> None:
     sessions = PairedSessionRegistry()
     token, session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY, "voice:stt": 0.0})
     sessions.patch(session, at(DAY / 2), ttl=90 * DAY, grants=None)
@@ -242,9 +224,6 @@ def test_extending_rebuilds_defaults_and_keeps_presets() -> None:
     assert session.last_seen == now
     assert sessions.next_expiry() == now + 90 * DAY
     assert sessions.lookup(token, at(50 * DAY)) is session
-
-
-def test_shortening_clamps_everything() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=0.0, preset={"terminal": DAY})[1]
     sessions.patch(session, at(0), ttl=60.0, grants=None)
@@ -252,6 +231,10 @@ def test_shortening_clamps_everything() -> None:
     sessions.patch(session, at(0), ttl=0.0, grants=None)
     assert session.expires_at is None
     assert session.grants == {**dict.fromkeys(CHANNELS), "terminal": WALL + 60}
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source(), max_ttl=DAY)[1]
+    sessions.patch(session, at(0), ttl=0.0, grants=None, max_ttl=DAY)
+    assert session.expires_at == WALL + DAY
 
 
 def test_patching_grants_keeps_the_lifetime() -> None:
@@ -265,14 +248,7 @@ def test_patching_grants_keeps_the_lifetime() -> None:
     assert session.preset == ("terminal", "bridge", "tui")
 
 
-def test_the_operators_maximum_holds_for_patches() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), max_ttl=DAY)[1]
-    sessions.patch(session, at(0), ttl=0.0, grants=None, max_ttl=DAY)
-    assert session.expires_at == WALL + DAY
-
-
-def test_withheld_channel_does_not_come_back() -> None:
+def test_withheld_channels_stay_withheld() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), preset={"terminal": None, "tui": None})[1]
     assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
@@ -281,6 +257,18 @@ def test_withheld_channel_does_not_come_back() -> None:
         assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
     sessions.patch(session, at(0), ttl=0.0, grants=None, policy=None)  # nor when the operator extends
     assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source())[1]
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": None, "bridge": 60.0}, policy=None)
+    assert "terminal" not in session.grants
+    with pytest.raises(Refused):
+        sessions.patch(session, at(0), ttl=None, grants={"terminal": 60.0})
+    sessions.patch(session, at(0), ttl=None, grants={"bridge": DAY})
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source())[1]
+    for span, has_right in ((None, False), (0.0, True)):
+        sessions.patch(session, at(0), ttl=None, grants={"manage": span}, policy=None)
+        assert ("manage" in session.rights) is has_right
 
 
 @pytest.mark.parametrize(
@@ -312,24 +300,6 @@ def test_channel_granted_by_the_operator_is_extended_by_the_operator(policy: Ses
     assert session.grants["terminal"] == session.expires_at
 
 
-def test_channel_revoked_by_the_operator_counts_as_withheld() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source())[1]
-    sessions.patch(session, at(0), ttl=None, grants={"terminal": None, "bridge": 60.0}, policy=None)
-    assert "terminal" not in session.grants
-    with pytest.raises(Refused):
-        sessions.patch(session, at(0), ttl=None, grants={"terminal": 60.0})
-    sessions.patch(session, at(0), ttl=None, grants={"bridge": DAY})
-
-
-def test_operator_withdraws_and_returns_a_right() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source())[1]
-    for span, has_right in ((None, False), (0.0, True)):
-        sessions.patch(session, at(0), ttl=None, grants={"manage": span}, policy=None)
-        assert ("manage" in session.rights) is has_right
-
-
 def test_session_may_take_back_a_channel_that_it_gave_up() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source())[1]
@@ -344,7 +314,7 @@ def test_session_may_take_back_a_channel_that_it_gave_up() -> None:
     assert session.grants["terminal"] == WALL + DAY
 
 
-def test_as_paired_renews_up_to_the_terms_of_the_pairing() -> None:
+def test_as_paired_renews_up_to_the_terms_of_the_pairing_or_the_operator() -> None:
     sessions = PairedSessionRegistry()
     given = {"terminal": 3600.0, "tui": None, "chat": DAY}
     session = sessions.create(at(0.1), source(), ttl=7 * DAY, preset=given)[1]
@@ -356,6 +326,20 @@ def test_as_paired_renews_up_to_the_terms_of_the_pairing() -> None:
     assert session.grants["chat"] == WALL + 60.2  # set explicitly, and not named now
     assert session.grants["voice:stt"] == later + 7 * DAY
     assert "tui" not in session.grants
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source(), ttl=DAY)[1]
+    sessions.patch(session, at(0), ttl=90 * DAY, grants={"tui": 90 * DAY}, policy=None)
+    sessions.patch(session, at(5), ttl=80 * DAY, grants={"bridge": DAY}, policy=AS_PAIRED)
+    assert session.expires_at == session.grants["tui"] == session.grants["chat"] == WALL + 5 + 80 * DAY
+    with pytest.raises(Refused):
+        sessions.patch(session, at(5), ttl=81 * DAY, grants=None, policy=AS_PAIRED)
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source(), ttl=DAY)[1]
+    assert dict(session.given.grants) == dict.fromkeys(CHANNELS, DAY)
+    sessions.patch(session, at(0), ttl=90 * DAY, grants=None, policy=None)
+    held = dict(session.grants)
+    sessions.patch(session, at(50), ttl=None, grants={"voice:stt": 1.0}, policy=AS_PAIRED)
+    assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days do not start again
 
 
 @pytest.mark.parametrize(
@@ -387,26 +371,6 @@ def test_policies_refuse_longer_terms(
     assert session.to_record() == before
 
 
-def test_as_paired_keeps_extensions_of_the_operator() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=DAY)[1]
-    sessions.patch(session, at(0), ttl=90 * DAY, grants={"tui": 90 * DAY}, policy=None)
-    sessions.patch(session, at(5), ttl=80 * DAY, grants={"bridge": DAY}, policy=AS_PAIRED)
-    assert session.expires_at == session.grants["tui"] == session.grants["chat"] == WALL + 5 + 80 * DAY
-    with pytest.raises(Refused):
-        sessions.patch(session, at(5), ttl=81 * DAY, grants=None, policy=AS_PAIRED)
-
-
-def test_renewal_does_not_exceed_the_terms_of_the_pairing() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=DAY)[1]
-    assert dict(session.given.grants) == dict.fromkeys(CHANNELS, DAY)
-    sessions.patch(session, at(0), ttl=90 * DAY, grants=None, policy=None)
-    held = dict(session.grants)
-    sessions.patch(session, at(50), ttl=None, grants={"voice:stt": 1.0}, policy=AS_PAIRED)
-    assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days do not start again
-
-
 def test_reduce_only_accepts_shorter() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=30 * DAY)[1]
@@ -417,7 +381,7 @@ def test_reduce_only_accepts_shorter() -> None:
     assert session.grants["chat"] == WALL + 11 * DAY
 
 
-def test_at_the_cap_a_new_session_is_refused() -> None:
+def test_sessions_and_tombstones_count_towards_the_cap() -> None:
     sessions = PairedSessionRegistry(cap=1)
     session = sessions.create(at(0), source())[1]
     for attempt in (
@@ -428,19 +392,6 @@ def test_at_the_cap_a_new_session_is_refused() -> None:
             attempt()
         assert (caught.value.status, caught.value.code) == (503, "too_many_sessions")
     assert sessions.restore(session.to_record(), at(0)) == session
-
-
-def test_prefixes_are_unique_if_possible() -> None:
-    sessions = PairedSessionRegistry()
-    entropy = prefixed(b"\1\1\1\1", b"\1\1\1\1", b"\2\2\2\2")
-    assert sessions.create(at(0), entropy)[1].token_prefix == "01010101"
-    assert sessions.create(at(0), entropy)[1].token_prefix == "02020202"
-    sessions.create(at(0), bytes)
-    with pytest.raises(LocalProtocolError, match="entropy"):
-        sessions.create(at(0), bytes)
-
-
-def test_tombstones_count_towards_the_cap() -> None:
     sessions = PairedSessionRegistry(cap=1)
     token, session = sessions.create(at(0), source())
     sessions.revoke(session, at(0))
@@ -454,6 +405,16 @@ def test_tombstones_count_towards_the_cap() -> None:
     sessions.forget_revoked(session)
     assert sessions.tombstones() == []
     sessions.create(at(0), source())
+
+
+def test_prefixes_are_unique_if_possible() -> None:
+    sessions = PairedSessionRegistry()
+    entropy = prefixed(b"\1\1\1\1", b"\1\1\1\1", b"\2\2\2\2")
+    assert sessions.create(at(0), entropy)[1].token_prefix == "01010101"
+    assert sessions.create(at(0), entropy)[1].token_prefix == "02020202"
+    sessions.create(at(0), bytes)
+    with pytest.raises(LocalProtocolError, match="entropy"):
+        sessions.create(at(0), bytes)
 
 
 def test_older_session_gets_no_new_channels() -> None:

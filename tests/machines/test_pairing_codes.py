@@ -51,23 +51,17 @@ def test_a_code_lives_ten_minutes(start: float, age: float, good: bool) -> None:
     assert len(codes) == 0
 
 
-def test_registering_again_replaces_values_and_timer() -> None:
+def test_codes_are_replaced_purged_and_dropped_at_the_cap() -> None:
     codes = PairingCodes()
     codes.register("Q7M2ZK", at(0), PairingMeta(ttl_seconds=1.0))
     codes.register("q7m2zk", at(500), PairingMeta(ttl_seconds=2.0))
     assert codes.purge(at(1_099.9)) == []
     assert codes.consume("Q7M2ZK", at(1_099.9)) == PairingMeta(ttl_seconds=2.0)
-
-
-def test_purge_returns_expired_codes() -> None:
     codes = PairingCodes()
     codes.register("AAAAAA", at(0), PairingMeta())
     codes.register("BBBBBB", at(1), PairingMeta())
     assert codes.purge(at(600)) == ["AAAAAA"]
     assert codes.next_expiry() == 601.0
-
-
-def test_at_the_cap_the_oldest_is_dropped() -> None:
     codes = PairingCodes(cap=2)
     for code in ("AAAAAA", "BBBBBB", "CCCCCC"):
         codes.register(code, at(0), PairingMeta())
@@ -104,18 +98,35 @@ def test_a_whole_registration() -> None:
     assert without[1].endpoints is None
 
 
-def test_operator_may_grant_read_only() -> None:
+def test_members_of_the_operator() -> None:
     grants = {**dict.fromkeys(CHANNELS, False), "bridge:read": 0}
     meta = parse_meta({"grants": grants}, with_endpoints=False)
     assert meta == PairingMeta(grants={**dict.fromkeys(CHANNELS), "bridge:read": 0.0})
     assert parse_requested_terms({"grants": grants}) == PairingMeta(grants=dict.fromkeys(CHANNELS))
-
-
-def test_null_counts_as_absent() -> None:
     members = {"ttl_seconds": None, "grants": None, "transport_hint": None, "endpoints": None}
     assert parse_meta(members, with_endpoints=True) == PairingMeta()
     most: list[object] = [0] * MAX_ENDPOINTS
     assert parse_meta({**members, "endpoints": most}, with_endpoints=True) == PairingMeta(endpoints=most)
+    meta = parse_meta({"keep_earlier": True}, with_endpoints=False)
+    assert meta == PairingMeta(keep_earlier=True)
+    assert merge_terms(meta, parse_requested_terms({})).keep_earlier
+    assert not merge_terms(PairingMeta(), parse_requested_terms({"keep_earlier": True})).keep_earlier
+    assert not parse_meta({"carries_key": None}, with_endpoints=False).carries_key
+    meta = parse_meta({"carries_key": True}, with_endpoints=False)
+    assert merge_terms(meta, parse_requested_terms({"carries_key": False})).carries_key
+    assert not merge_terms(PairingMeta(), parse_requested_terms({"carries_key": True})).carries_key
+    assert parse_meta({"own_key": True}, with_endpoints=False) == PairingMeta(own_key=True)
+    own = PairingMeta(key_hash="ab12")
+    assert merge_terms(own, PairingMeta(key_hash="cd34")).key_hash == "ab12"
+    # Only the relay itself sets the hash of a key.
+    assert (
+        parse_meta({"key_hash": "ab12"}, with_endpoints=False)
+        == parse_requested_terms({"key_hash": "ab12"})
+        == PairingMeta()
+    )
+    assert PairingMeta().grants_chat
+    assert PairingMeta(grants={"bridge": None, "chat": 0.0}).grants_chat
+    assert not PairingMeta(grants={"chat": None}).grants_chat
 
 
 @pytest.mark.parametrize(
@@ -146,41 +157,12 @@ def test_a_bad_registration_is_refused_in_order(body: object, field: str) -> Non
     assert (caught.value.status, caught.value.code, caught.value.extra) == (400, "invalid_field", {"field": field})
 
 
-def test_keep_earlier_is_for_the_operator_only() -> None:
-    meta = parse_meta({"keep_earlier": True}, with_endpoints=False)
-    assert meta == PairingMeta(keep_earlier=True)
-    assert merge_terms(meta, parse_requested_terms({})).keep_earlier
-    assert not merge_terms(PairingMeta(), parse_requested_terms({"keep_earlier": True})).keep_earlier
-
-
-def test_carries_key_member() -> None:
-    assert not parse_meta({"carries_key": None}, with_endpoints=False).carries_key
-    meta = parse_meta({"carries_key": True}, with_endpoints=False)
-    assert merge_terms(meta, parse_requested_terms({"carries_key": False})).carries_key
-    assert not merge_terms(PairingMeta(), parse_requested_terms({"carries_key": True})).carries_key
-    assert parse_meta({"own_key": True}, with_endpoints=False) == PairingMeta(own_key=True)
-    own = PairingMeta(key_hash="ab12")
-    assert merge_terms(own, PairingMeta(key_hash="cd34")).key_hash == "ab12"
-    # Only the relay itself sets the hash of a key.
-    assert (
-        parse_meta({"key_hash": "ab12"}, with_endpoints=False)
-        == parse_requested_terms({"key_hash": "ab12"})
-        == PairingMeta()
-    )
-    assert PairingMeta().grants_chat
-    assert PairingMeta(grants={"bridge": None, "chat": 0.0}).grants_chat
-    assert not PairingMeta(grants={"chat": None}).grants_chat
-
-
-def test_requested_terms_of_a_phone() -> None:
+def test_operator_terms_precede_requested_ones() -> None:
     assert parse_requested_terms({"ttl_seconds": 60, "grants": {"chat": 5, "tui": "x"}}) == PairingMeta(
         ttl_seconds=60.0, grants={"chat": 5.0}
     )
     assert parse_requested_terms({"ttl_seconds": "60", "grants": 5, "transport_hint": "wss"}) == PairingMeta()
     assert parse_requested_terms({}) == PairingMeta()
-
-
-def test_operator_terms_precede_requested_ones() -> None:
     phone = PairingMeta(ttl_seconds=60.0, grants={"chat": 5.0})
     assert merge_terms(PairingMeta(ttl_seconds=0.0), phone) == PairingMeta(ttl_seconds=0.0, grants={"chat": 5.0})
     full = PairingMeta(ttl_seconds=1.0, grants={}, transport_hint="ws", endpoints=[])

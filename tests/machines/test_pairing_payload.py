@@ -47,16 +47,21 @@ def build(relay: RelayBlock | None = None, **more: object) -> dict[str, object]:
     )
 
 
-def test_the_vectors_of_the_wire_document() -> None:
+def test_signatures_are_those_of_the_wire_document() -> None:
     assert payload_signature(VECTOR, KEY) == "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="
     original = {"hermes": 2, **{name: value for name, value in VECTOR.items() if name != "svc"}}
     assert payload_signature(original, KEY) == "OHM+WArv8wLMz03e1ARUJt1b/mc6OuVgZMHmrby5q+A="
-
-
-def test_built_payload_has_the_signature_of_the_vector() -> None:
     payload = build(relay=RelayBlock(url="ws://192.0.2.10:8767", code="Q7M2ZK", ttl_seconds=0.0))
     assert payload == {**VECTOR, "hermes": VECTOR["svc"]}
     assert verify_payload({**VECTOR, "sig": "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="}, KEY)
+    payload = sign_payload({"sig": "old", **build()}, KEY)
+    assert list(payload)[-1] == "sig"
+    assert verify_payload(payload, KEY)
+    assert not verify_payload(payload, b"another secret of 32 bytes......")
+    assert not verify_payload({**payload, "port": 1}, KEY)
+    assert not verify_payload({**payload, "sig": None}, KEY)
+    assert not verify_payload({**payload, "sig": "ß"}, KEY)
+    assert not verify_payload(build(), KEY)
 
 
 def test_members_in_the_order_of_the_table() -> None:
@@ -90,17 +95,6 @@ def test_the_version(block: RelayBlock | None, endpoints: list[object] | None, v
     payload = build(relay=block, endpoints=endpoints, dashboard_url="http://h")
     assert payload["svc"] == version
     assert ("relay" in payload, "endpoints" in payload) == (block is not None, bool(endpoints))
-
-
-def test_signing_and_verifying() -> None:
-    payload = sign_payload({"sig": "old", **build()}, KEY)
-    assert list(payload)[-1] == "sig"
-    assert verify_payload(payload, KEY)
-    assert not verify_payload(payload, b"another secret of 32 bytes......")
-    assert not verify_payload({**payload, "port": 1}, KEY)
-    assert not verify_payload({**payload, "sig": None}, KEY)
-    assert not verify_payload({**payload, "sig": "ß"}, KEY)
-    assert not verify_payload(build(), KEY)
 
 
 def test_the_url() -> None:
@@ -188,15 +182,12 @@ def test_a_wrapped_invite(width: int, separator: str) -> None:
         assert parse_invite(wrapped(text, width, separator)) == PAYLOAD
 
 
-def test_wrapped_json_and_invisible_characters() -> None:
+def test_invites_in_many_lines_and_with_invisible_characters() -> None:
     compact = JSON_TEXT.replace(" ", "")
     for separator in ("\n", "\n  ", "\r\n> "):
         assert parse_invite(wrapped(compact, 30, separator)) == json.loads(compact)
     for sign in "\u200b\u200d\u2060\ufeff\xad\u200e\x00\x7f":
         assert parse_invite(f"{sign}{URL[:10]}{sign}{URL[10:40]}{sign}{URL[40:]}{sign}") == PAYLOAD
-
-
-def test_an_invite_in_more_lines_than_are_tried_one_by_one() -> None:
     payload = {"svc": 1, "host": "h" * 300}
     url = pairing_url(SVC, json.dumps(payload))
     assert parse_invite(wrapped(url, 1, "\n")) == payload

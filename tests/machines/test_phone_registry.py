@@ -63,7 +63,7 @@ def test_first_phone_is_active_until_it_disconnects() -> None:
     assert refusal(phones, None) == (503, "phone_not_connected")
 
 
-def test_choosing_another_active_phone() -> None:
+def test_a_phone_is_chosen_by_name_or_as_the_active_one() -> None:
     phones = PhoneRegistry()
     connect(phones, 2, name="Pixel 7a")
     connect(phones, 4, name="Note Air", form_factor="tablet")
@@ -76,9 +76,6 @@ def test_choosing_another_active_phone() -> None:
         "aliases": ["id-4", "id4", "Note Air", "noteair", "tablet"],
     }
     assert phones.choose(None).socket == 4
-
-
-def test_selectors() -> None:
     phones = PhoneRegistry()
     connect(phones, 2, device_id="5B-6e", name="Pixel 7a")
     connect(phones, 4, device_id="other", name="Onyx BOOX", form_factor="eink")
@@ -90,9 +87,6 @@ def test_selectors() -> None:
     assert phones.choose("кухня").socket == 6
     for selector in ("кух", "!!", "pix"):
         assert refusal(phones, selector) == (404, "unknown_device")
-
-
-def test_shared_name_is_ambiguous_but_an_id_is_not() -> None:
     phones = PhoneRegistry()
     connect(phones, 2)
     connect(phones, 4, device_id="phone")
@@ -162,7 +156,7 @@ def test_a_status_report() -> None:
     assert phones.status_report("kitchen", at(1))["last_seen_seconds_ago"] == 0
 
 
-def test_connected_phone_without_a_report() -> None:
+def test_reports_of_phones_that_sent_none_or_have_left() -> None:
     phones = PhoneRegistry()
     connect(phones, 2)
     report = phones.status_report(None, at(3))
@@ -171,9 +165,6 @@ def test_connected_phone_without_a_report() -> None:
     phones.remove(2)
     with pytest.raises(Refused):
         phones.status_report(None, at(4))
-
-
-def test_the_last_status_outlives_its_phone() -> None:
     phones = PhoneRegistry()
     connect(phones, 2)
     phones.status(2, {"bridge": {"master_enabled": True}}, at(0))
@@ -188,6 +179,12 @@ def test_the_last_status_outlives_its_phone() -> None:
     with pytest.raises(Refused) as caught:
         phones.status_report("id-2", at(61))
     assert caught.value.status == 404
+    phones = PhoneRegistry()
+    connect(phones, 2)
+    assert not phones.status(4, {}, at(0))
+    assert not phones.status(2, [], at(0))
+    assert not phones.status(2, {"x": "y" * MAX_STATUS}, at(0))
+    assert phones.status_report(None, at(0))["last_seen_seconds_ago"] is None
 
 
 def test_secrets_of_a_status_are_redacted() -> None:
@@ -199,16 +196,7 @@ def test_secrets_of_a_status_are_redacted() -> None:
     assert (report["device"], report["password"]) == (shown, "[redacted]")
 
 
-def test_invalid_status_is_ignored() -> None:
-    phones = PhoneRegistry()
-    connect(phones, 2)
-    assert not phones.status(4, {}, at(0))
-    assert not phones.status(2, [], at(0))
-    assert not phones.status(2, {"x": "y" * MAX_STATUS}, at(0))
-    assert phones.status_report(None, at(0))["last_seen_seconds_ago"] is None
-
-
-def test_the_devices_newest_status_first() -> None:
+def test_preferred_phones_may_be_set() -> None:
     phones = PhoneRegistry()
     for socket in (2, 4, 6):
         connect(phones, socket)
@@ -219,6 +207,20 @@ def test_the_devices_newest_status_first() -> None:
     devices = report["devices"]
     assert isinstance(devices, list)
     assert [device["device_id"] for device in devices] == ["id-6", "id-2", "id-4"]
+    phones = PhoneRegistry()
+    for socket in (2, 4):
+        connect(phones, socket)
+    assert (phones.active, phones.most_recent) == ("id-2", "id-4")
+    phones.set_preferred(active="id-4", most_recent="id-2")
+    assert (phones.active, phones.most_recent) == ("id-4", "id-2")
+    assert phones.choose(None).device_id == "id-4"
+    phones.set_preferred(active="id-9", most_recent=None)
+    assert (phones.active, phones.most_recent) == (None, None)
+    phones.set_preferred(active=None, most_recent="id-9")
+    assert (phones.active, phones.most_recent) == (None, None)
+    assert [phone.device_id for phone in phones.connected()] == ["id-2", "id-4"]
+    assert phones.find_by_device_id("id-2") is phones.find_by_socket(2)
+    assert phones.find_by_device_id("id-9") is None
 
 
 @pytest.mark.parametrize(
@@ -240,20 +242,3 @@ def test_a_selector_is_text() -> None:
     with pytest.raises(Refused) as caught:
         split_selector({}, {"deviceId": 5})
     assert (caught.value.status, caught.value.extra) == (400, {"field": "deviceId"})
-
-
-def test_preferred_phones_may_be_set() -> None:
-    phones = PhoneRegistry()
-    for socket in (2, 4):
-        connect(phones, socket)
-    assert (phones.active, phones.most_recent) == ("id-2", "id-4")
-    phones.set_preferred(active="id-4", most_recent="id-2")
-    assert (phones.active, phones.most_recent) == ("id-4", "id-2")
-    assert phones.choose(None).device_id == "id-4"
-    phones.set_preferred(active="id-9", most_recent=None)
-    assert (phones.active, phones.most_recent) == (None, None)
-    phones.set_preferred(active=None, most_recent="id-9")
-    assert (phones.active, phones.most_recent) == (None, None)
-    assert [phone.device_id for phone in phones.connected()] == ["id-2", "id-4"]
-    assert phones.find_by_device_id("id-2") is phones.find_by_socket(2)
-    assert phones.find_by_device_id("id-9") is None

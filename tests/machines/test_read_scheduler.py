@@ -16,16 +16,12 @@ def new() -> ReadScheduler[str]:
 
 def test_reads_are_immediate_while_the_bucket_lasts() -> None:
     turns = new()
-    assert turns.allowance_for("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
-    assert turns.next_due is None
+    assert (turns.allowance_for("a", AT_ONCE - 1, 0.0), turns.next_due) == (AT_ONCE - 1, None)
     assert turns.allowance_for("b", SLICE_SIZE, 0.0) == SLICE_SIZE  # partial reads until empty
     assert turns.allowance_for("c", 1, 0.0) == 0
     assert "c" in turns
     assert "b" not in turns
     assert turns.next_due == SLICE_SIZE / RATE
-
-
-def test_fitting_reads_are_not_queued() -> None:
     turns = new()
     assert turns.allowance_for("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
     assert turns.allowance_for("a", 1, 0.0) == 1
@@ -33,9 +29,18 @@ def test_fitting_reads_are_not_queued() -> None:
     assert turns.next_due is None
     assert turns.allowance_for("a", AT_ONCE + 1, 100.0) == AT_ONCE - HANDFUL
     assert turns.allowance_for("b", 1, 200.0) == 0  # waiting connections have precedence
+    turns = new()
+    turns.allowance_for("a", 2 * AT_ONCE, 0.0)
+    went = 0
+    while turns.next(100.0) is not None:
+        turns.enqueue("a")
+        went += 1
+    assert went * SLICE_SIZE == BURST_SIZE
+    turns.remove("a")
+    assert turns.allowance_for("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # the rest is reserved
 
 
-def test_fast_credit_is_spent_and_refilled() -> None:
+def test_fast_credit_is_spent_refilled_and_returned() -> None:
     turns = new()
     assert turns.fast_credit == HANDFUL
     turns.fast_credit -= HANDFUL  # as a channel does
@@ -50,9 +55,6 @@ def test_fast_credit_is_spent_and_refilled() -> None:
     assert turns.fast_credit == HANDFUL
     turns.fast_credit -= HANDFUL
     assert turns.allowance_for("a", 2 * AT_ONCE, 300.0) == AT_ONCE - HANDFUL  # never more at once than `AT_ONCE`
-
-
-def test_fast_credit_returns_to_the_bucket_for_waiting_connections() -> None:
     turns = new()
     assert turns.fast_credit == HANDFUL
     for peer in "abcde":
@@ -74,19 +76,7 @@ def test_no_fast_credit_while_a_connection_waits(how: str) -> None:
     assert turns.allowance_for("b", 1, 0.0) == 0
 
 
-def test_bucket_does_not_exceed_its_capacity() -> None:
-    turns = new()
-    turns.allowance_for("a", 2 * AT_ONCE, 0.0)
-    went = 0
-    while turns.next(100.0) is not None:
-        turns.enqueue("a")
-        went += 1
-    assert went * SLICE_SIZE == BURST_SIZE
-    turns.remove("a")
-    assert turns.allowance_for("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # the rest is reserved
-
-
-def test_unfinished_reader_goes_to_the_end_of_the_queue() -> None:
+def test_waiting_readers_take_turns_after_extra_charges() -> None:
     turns = new()
     for name in "abc":
         turns.allowance_for(name, 2 * AT_ONCE, 0.0)
@@ -95,6 +85,13 @@ def test_unfinished_reader_goes_to_the_end_of_the_queue() -> None:
     turns.remove("b")
     turns.remove("absent")
     assert (turns.next(1.0), turns.next(1.0)) == ("c", "a")
+    turns = ReadScheduler[str](at_once=4096, rate=16_384.0)
+    assert turns.allowance_for("a", 100, 0.0) == 100
+    turns.charge(3996 + 8192, 0.0)
+    turns.enqueue("a")
+    assert turns.next_due == 0.5
+    assert turns.next(0.5) is None
+    assert turns.next(0.51) == "a"
 
 
 @given(st.lists(st.tuples(st.integers(1, 5 * AT_ONCE), st.floats(0, 0.01)), max_size=30))
@@ -121,13 +118,3 @@ def test_every_reader_finishes_within_the_rate(arrivals: list[tuple[int, float]]
             del left[went]
         assert read <= AT_ONCE + SLICE_SIZE + now * RATE
     assert turns.next_due is None
-
-
-def test_extra_charges_delay_the_next_read() -> None:
-    turns = ReadScheduler[str](at_once=4096, rate=16_384.0)
-    assert turns.allowance_for("a", 100, 0.0) == 100
-    turns.charge(3996 + 8192, 0.0)
-    turns.enqueue("a")
-    assert turns.next_due == 0.5
-    assert turns.next(0.5) is None
-    assert turns.next(0.51) == "a"

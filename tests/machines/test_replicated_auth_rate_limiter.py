@@ -21,15 +21,12 @@ class Nodes:
         self.there.apply_remote(word, str(body.get("address", "")), at(0))
 
 
-def test_five_failures_block_on_both_nodes() -> None:
+def test_failures_successes_and_clears_count_on_both_nodes() -> None:
     nodes = Nodes()
     blocked = [nodes.here.failure(WHO, at(0)) for _ in range(MAX_FAILURES)]
     assert blocked == [False] * 4 + [True]
     assert nodes.told == [("failed", {"address": WHO})] * 5
     assert nodes.there.blocked_for(WHO, at(0)) == BLOCK_DURATION
-
-
-def test_success_is_broadcast_only_after_failures() -> None:
     nodes = Nodes()
     nodes.here.success(WHO, at(0))
     assert nodes.told == []
@@ -38,18 +35,12 @@ def test_success_is_broadcast_only_after_failures() -> None:
     nodes.here.success(WHO, at(0))
     assert nodes.told[1:] == [("succeeded", {"address": WHO})]
     assert nodes.here.state(WHO, at(0)) is nodes.there.state(WHO, at(0)) is LimiterState.CLEAR
-
-
-def test_clear_applies_to_both_nodes() -> None:
     nodes = Nodes()
     for _ in range(MAX_FAILURES):
         nodes.here.failure(WHO, at(0))
     nodes.here.clear()
     assert nodes.told[5:] == [("cleared", {})]
     assert nodes.here.blocked_for(WHO, at(0)) == nodes.there.blocked_for(WHO, at(0)) == 0
-
-
-def test_unknown_messages_are_ignored() -> None:
     nodes = Nodes()
     nodes.there.apply_remote("forgiven", WHO, at(0))
     assert nodes.there.state(WHO, at(0)) is LimiterState.CLEAR

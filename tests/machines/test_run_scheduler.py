@@ -34,7 +34,7 @@ def test_turns_of_one_session_run_in_sequence() -> None:
     assert len(runs) == 1
 
 
-def test_at_the_cap_a_turn_waits_and_a_run_is_refused() -> None:
+def test_the_cap_limits_what_runs() -> None:
     runs = RunScheduler(1)
     first = runs.add("a", "s", may_wait=False, now=at(0))
     assert names(runs.startable(at(0))) == ["a"]
@@ -47,56 +47,11 @@ def test_at_the_cap_a_turn_waits_and_a_run_is_refused() -> None:
     assert runs.startable(at(1)) == []
     runs.finish(first, T.FINISH, at(2))
     assert names(runs.startable(at(2))) == ["c"]
-
-
-def test_without_a_cap_everything_runs() -> None:
     runs = RunScheduler(0)
     for number in range(50):
         runs.add(f"r{number}", f"s{number}", may_wait=number % 2 == 0, now=at(0))
     assert len(runs.startable(at(0))) == 50
     runs.check_capacity()
-
-
-def test_a_run_that_waits_for_its_session_holds_its_slot() -> None:
-    runs = RunScheduler(2)
-    first = turn(runs, "a")
-    runs.startable(at(0))
-    second = runs.add("b", "s", may_wait=False, now=at(0))
-    assert runs.startable(at(0)) == []
-    with pytest.raises(Refused):
-        runs.check_capacity()
-    runs.finish(first, T.FINISH, at(1))
-    assert names(runs.startable(at(1))) == ["b"]
-    runs.stop(second, at(2))
-    runs.finish(second, T.CANCEL, at(3))
-    runs.check_capacity()
-
-
-def test_turn_stopped_before_its_start_frees_its_place() -> None:
-    runs = RunScheduler(1)
-    first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
-    runs.startable(at(0))
-    runs.stop(second, at(1))
-    runs.stop(second, at(1))  # a second request
-    assert second.state.value == "stopping"
-    runs.finish(first, T.FINISH, at(2))
-    assert names(runs.startable(at(2))) == ["c"]
-    runs.finish(second, T.CANCEL, at(3))
-    assert (second.state.value, third.state.value) == ("cancelled", "running")
-
-
-def test_stopped_running_turn_keeps_its_slot_until_its_end() -> None:
-    runs = RunScheduler(1)
-    first = turn(runs, "a")
-    runs.startable(at(0))
-    turn(runs, "b")
-    runs.stop(first, at(1))
-    assert runs.startable(at(1)) == []
-    runs.finish(first, T.CANCEL, at(2))
-    assert names(runs.startable(at(2))) == ["b"]
-
-
-def test_cap_may_change() -> None:
     runs = RunScheduler(10)
     runs.cap = 0
     first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
@@ -112,7 +67,19 @@ def test_cap_may_change() -> None:
     assert names(runs.startable(at(2))) == [second.id]
 
 
-def test_waiting_run_with_a_slot_is_not_starved() -> None:
+def test_a_run_that_waits_for_its_session_holds_its_slot() -> None:
+    runs = RunScheduler(2)
+    first = turn(runs, "a")
+    runs.startable(at(0))
+    second = runs.add("b", "s", may_wait=False, now=at(0))
+    assert runs.startable(at(0)) == []
+    with pytest.raises(Refused):
+        runs.check_capacity()
+    runs.finish(first, T.FINISH, at(1))
+    assert names(runs.startable(at(1))) == ["b"]
+    runs.stop(second, at(2))
+    runs.finish(second, T.CANCEL, at(3))
+    runs.check_capacity()
     runs = RunScheduler(2)
     turn(runs, "a")
     runs.startable(at(0))
@@ -120,7 +87,28 @@ def test_waiting_run_with_a_slot_is_not_starved() -> None:
     assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (2, 0, False)
 
 
-def test_the_queue_has_a_limit() -> None:
+def test_stopped_turns_free_their_place_at_their_end() -> None:
+    runs = RunScheduler(1)
+    first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
+    runs.startable(at(0))
+    runs.stop(second, at(1))
+    runs.stop(second, at(1))  # a second request
+    assert second.state.value == "stopping"
+    runs.finish(first, T.FINISH, at(2))
+    assert names(runs.startable(at(2))) == ["c"]
+    runs.finish(second, T.CANCEL, at(3))
+    assert (second.state.value, third.state.value) == ("cancelled", "running")
+    runs = RunScheduler(1)
+    first = turn(runs, "a")
+    runs.startable(at(0))
+    turn(runs, "b")
+    runs.stop(first, at(1))
+    assert runs.startable(at(1)) == []
+    runs.finish(first, T.CANCEL, at(2))
+    assert names(runs.startable(at(2))) == ["b"]
+
+
+def test_the_queue_has_a_limit_and_its_ids_are_unique() -> None:
     runs = RunScheduler(1, max_queued=2)
     turn(runs, "a")
     runs.startable(at(0))
@@ -130,6 +118,10 @@ def test_the_queue_has_a_limit() -> None:
         turn(runs, "d")
     assert (refused.value.status, refused.value.code) == (429, "rate_limit_exceeded")
     assert len(runs) == 3
+    runs = RunScheduler(1)
+    turn(runs, "a")
+    with pytest.raises(LocalProtocolError):
+        turn(runs, "a")
 
 
 def test_ended_runs_are_remembered_for_an_hour() -> None:
@@ -147,10 +139,3 @@ def test_ended_runs_are_remembered_for_an_hour() -> None:
     last = turn(runs, "last")
     runs.startable(at(3601))
     assert runs.finish(last, T.FINISH, at(3601)) == ["r1"]
-
-
-def test_run_ids_are_unique() -> None:
-    runs = RunScheduler(1)
-    turn(runs, "a")
-    with pytest.raises(LocalProtocolError):
-        turn(runs, "a")

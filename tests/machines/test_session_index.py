@@ -16,7 +16,7 @@ def new_session(token: bytes, device_id: str = "unknown", at: float = 0.0) -> Pa
     return PairedSessionRegistry().create(Moment(at, at), lambda size: next(tokens), device=DeviceInfo(id=device_id))[1]
 
 
-def test_pages_have_each_session_once_in_any_group_sizes() -> None:
+def test_pages_have_each_live_session_once() -> None:
     random, index = Random(1), SessionIndex()
     sessions = [new_session(bytes([random.choice((0, 1, 255)), n % 5]) + random.randbytes(30)) for n in range(60)]
     for session in sessions:
@@ -32,9 +32,6 @@ def test_pages_have_each_session_once_in_any_group_sizes() -> None:
                 break
         assert [each.token_prefix for each in seen] == sorted(each.token_prefix for each in sessions)
         assert {id(each) for each in seen} == {id(each) for each in sessions}
-
-
-def test_sessions_that_end_between_pages_are_passed_over() -> None:
     index = SessionIndex()
     sessions = [new_session(bytes([n]) * 32) for n in range(6)]
     for session in sessions:
@@ -47,7 +44,7 @@ def test_sessions_that_end_between_pages_are_passed_over() -> None:
     assert index.page(after, 3) == (sessions[3:], "")
 
 
-def test_devices_and_keys_in_one_group_are_told_apart() -> None:
+def test_sessions_of_devices_and_keys_are_told_apart_oldest_first() -> None:
     index = SessionIndex()
     registry, now = PairedSessionRegistry(), Moment(0.0, 0.0)
     sessions = [
@@ -62,6 +59,15 @@ def test_devices_and_keys_in_one_group_are_told_apart() -> None:
     index.remove(sessions[3])
     assert index.of_device("1-phone") == [sessions[1]]
     assert index.find_by_key("abc") is sessions[0]
+    index = SessionIndex()
+    later, earlier = (new_session(bytes([n]) * 32, "tablet", at=10.0 - n) for n in range(2))
+    for session in (later, earlier, new_session(b"\7" * 32, " None ")):
+        index.add(session)
+    assert index.of_device("tablet") == [earlier, later]
+    assert index.of_device(" None ") == index.of_device("other") == []
+    for session in (later, later, earlier, new_session(b"\0" * 32, "tablet"), new_session(b"\x88" * 32, "other")):
+        index.remove(session)
+    assert index.of_device("tablet") == []
 
 
 @given(st.sets(st.binary(min_size=4, max_size=4), max_size=30), st.text("0123", min_size=3, max_size=8))
@@ -72,15 +78,3 @@ def test_prefixes_are_found_as_by_a_scan(tokens: set[bytes], prefix: str) -> Non
         index.add(session)
     for wanted in (prefix, *(each.token_prefix[:5] for each in sessions)):
         assert index.find(wanted) == [each for each in sessions if each.token_prefix.startswith(wanted)]
-
-
-def test_sessions_of_a_device_are_found_oldest_first() -> None:
-    index = SessionIndex()
-    later, earlier = (new_session(bytes([n]) * 32, "tablet", at=10.0 - n) for n in range(2))
-    for session in (later, earlier, new_session(b"\7" * 32, " None ")):
-        index.add(session)
-    assert index.of_device("tablet") == [earlier, later]
-    assert index.of_device(" None ") == index.of_device("other") == []
-    for session in (later, later, earlier, new_session(b"\0" * 32, "tablet"), new_session(b"\x88" * 32, "other")):
-        index.remove(session)
-    assert index.of_device("tablet") == []

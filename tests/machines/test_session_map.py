@@ -18,7 +18,7 @@ def new_session(seed: int, expires_at: float | None) -> PairedSession:
     return session
 
 
-def test_sessions_without_expiry_are_never_due() -> None:
+def test_expiries_that_are_missing_or_replaced_are_not_due() -> None:
     sessions = SessionMap()
     session = new_session(0, None)
     sessions.discard(session)
@@ -27,6 +27,13 @@ def test_sessions_without_expiry_are_never_due() -> None:
     session.step(SessionTrigger.LIFETIME_ELAPSED)
     sessions.put(session)
     assert sessions.purge(-1e18, 9) == [session]
+    sessions, session = SessionMap(), new_session(0, 9.0)
+    for expiry in (*range(200), 500):
+        session.expires_at = float(expiry)
+        sessions.put(session)
+    assert sessions.next_expiry() == 500.0
+    (group,) = sessions._groups.values()
+    assert len(group._expiries) < 100
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.one_of(st.none(), st.integers(0, 9)), st.booleans()), max_size=60))
@@ -52,13 +59,3 @@ def test_every_session_is_due_at_its_last_expiry(steps: list[tuple[int, int | No
     due += sessions.purge(5.0, len(model) + 1)
     assert [each.expires_at for each in due] == [when for when in expiries if when <= 5.0]
     assert len(sessions) == len(model) - len(due)
-
-
-def test_replaced_expiries_are_removed() -> None:
-    sessions, session = SessionMap(), new_session(0, 9.0)
-    for expiry in (*range(200), 500):
-        session.expires_at = float(expiry)
-        sessions.put(session)
-    assert sessions.next_expiry() == 500.0
-    (group,) = sessions._groups.values()
-    assert len(group._expiries) < 100

@@ -81,13 +81,17 @@ def test_replayed_screen(screen: bytes, text: str) -> None:
     assert replay_text(screen) == text
 
 
-def test_output_is_due_soon_or_at_once() -> None:
+def test_output_is_due_soon_and_an_incomplete_character_is_replaced() -> None:
     buffer = OutputBuffer()
     assert [buffer.feed(b"a", 10.0), buffer.feed(b"b", 10.01)] == [10.0 + FLUSH_AFTER] * 2
     assert buffer.feed(b"x" * (FLUSH_AT - 3), 10.011) == 10.0 + FLUSH_AFTER
     assert buffer.feed(b"x", 10.012) == 10.012
     assert [buffer.drain(), buffer.drain(final=True)] == [b"ab" + b"x" * (FLUSH_AT - 2), b""]
     assert buffer.feed(b"a", 11.0) == 11.0 + FLUSH_AFTER
+    buffer = OutputBuffer()
+    buffer.feed("é".encode()[:1], 0.0)
+    assert buffer.drain() == b""
+    assert buffer.drain(final=True) == "\ufffd".encode()
 
 
 @given(st.text(), st.lists(st.integers(1, 5)))
@@ -98,13 +102,6 @@ def test_no_character_is_ever_cut(text: str, sizes: list[int]) -> None:
         data = data[size:]
         said += buffer.drain()
     assert said + buffer.drain(final=True) == text.encode("utf-8", "replace")
-
-
-def test_incomplete_character_at_the_end_is_replaced() -> None:
-    buffer = OutputBuffer()
-    buffer.feed("é".encode()[:1], 0.0)
-    assert buffer.drain() == b""
-    assert buffer.drain(final=True) == "\ufffd".encode()
 
 
 @given(st.lists(st.tuples(st.sampled_from("aé€😀"), st.integers(1, 4)), max_size=20))

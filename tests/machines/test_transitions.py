@@ -20,10 +20,7 @@ class Push(Enum):
 TABLE: Table[Light, Push] = {(Light.RED, Push.BUTTON): Light.GREEN}
 
 
-def test_a_row_is_followed() -> None:
+def test_a_row_is_followed_and_a_missing_one_is_a_named_error() -> None:
     assert step(TABLE, Light.RED, Push.BUTTON) is Light.GREEN
-
-
-def test_missing_row_is_a_named_error() -> None:
     with pytest.raises(LocalProtocolError, match=r"Push\.BUTTON cannot happen in Light\.GREEN"):
         step(TABLE, Light.GREEN, Push.BUTTON)

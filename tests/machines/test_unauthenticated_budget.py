@@ -48,19 +48,15 @@ def test_resume_without_an_effect() -> None:
     BudgetedConnection().resume()
 
 
-def test_connection_without_bytes_never_waits() -> None:
+def test_connections_with_bytes_wait_for_room() -> None:
     house = House()
     for host in (A, A, B, B):
         assert house.unknown_hosts.update_usage(house.admit(host), 250_000)
     assert house.unknown_hosts.held == BUDGET
     phone = house.admit(C)
-    assert house.unknown_hosts.update_usage(phone, 0)
-    assert not phone.waiting
-    assert house.unknown_hosts.update_usage(phone, 1)
-    assert phone.waiting
-
-
-def test_newest_connection_waits_for_room() -> None:
+    assert [(house.unknown_hosts.update_usage(phone, size), phone.waiting) for size in (0, 1)] == [
+        (True, False), (True, True),
+    ]  # fmt: skip
     house = House()
     first, second, third = house.admit(A), house.admit(B), house.admit(C)
     for peer in (first, second):
@@ -72,7 +68,7 @@ def test_newest_connection_waits_for_room() -> None:
     assert not third.waiting
 
 
-def test_share_per_address() -> None:
+def test_addresses_share_the_room() -> None:
     house = House()
     first, second, other = house.admit(A), house.admit("::ffff:" + A), house.admit(B)
     house.unknown_hosts.update_usage(first, SHARE)
@@ -83,6 +79,17 @@ def test_share_per_address() -> None:
     assert house.woken == []  # the budget has room; its own address is full
     house.unknown_hosts.remove(first)
     assert house.woken == [second]
+    house = House()
+    big = [house.admit(None) for _ in range(2)]
+    for peer in big:
+        house.unknown_hosts.update_usage(peer, 500_000)
+    crowd = [house.admit(host) for host in (A, A, A, B)]
+    for peer in crowd:
+        house.unknown_hosts.update_usage(peer, 1)
+    house.unknown_hosts.update_usage(big[0], 500_000 - READ_SIZE - 4)
+    assert house.woken == [crowd[0], crowd[3]]
+    house.unknown_hosts.remove(big[1])
+    assert house.woken == [crowd[0], crowd[3], crowd[1], crowd[2]]
 
 
 def test_ipv6_64_is_one_address_and_loopback_is_exempt() -> None:
@@ -110,21 +117,7 @@ def test_last_waiting_connection_is_dropped_when_full() -> None:
     assert house.unknown_hosts.update_usage(many[3], 312_500)  # unchanged
 
 
-def test_room_is_assigned_to_addresses_in_turn() -> None:
-    house = House()
-    big = [house.admit(None) for _ in range(2)]
-    for peer in big:
-        house.unknown_hosts.update_usage(peer, 500_000)
-    crowd = [house.admit(host) for host in (A, A, A, B)]
-    for peer in crowd:
-        house.unknown_hosts.update_usage(peer, 1)
-    house.unknown_hosts.update_usage(big[0], 500_000 - READ_SIZE - 4)
-    assert house.woken == [crowd[0], crowd[3]]
-    house.unknown_hosts.remove(big[1])
-    assert house.woken == [crowd[0], crowd[3], crowd[1], crowd[2]]
-
-
-def test_connection_waiting_for_its_share_does_not_block_others() -> None:
+def test_a_full_share_leaves_room_for_others() -> None:
     house = House()
     hog, first, second = house.admit(None), house.admit(A), house.admit(B)
     house.unknown_hosts.update_usage(hog, BUDGET)
@@ -140,9 +133,6 @@ def test_connection_waiting_for_its_share_does_not_block_others() -> None:
     house.unknown_hosts.update_usage(hog, 0)
     assert house.woken == [first, second, second]
     assert first.waiting
-
-
-def test_connection_over_its_share_leaves_room_for_others() -> None:
     house = House()
     hog, first, second = house.admit(None), house.admit(A), house.admit(B)
     house.unknown_hosts.update_usage(hog, BUDGET)

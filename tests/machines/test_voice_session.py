@@ -167,7 +167,23 @@ def test_invalid_cursor_is_refused(name: str, value: object) -> None:
         Cursor.from_ack({name.removeprefix("last_"): value})
 
 
-def test_ring_drops_its_oldest_events(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ring_is_bounded_and_half_of_it_is_available_while_detached(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = life(VoiceState.ATTACHED)
+    for _ in range(DETACHED_MAX_EVENTS):
+        say(made)
+    assert roomy(made)
+    made.detach(0.0)
+    for _ in range(DETACHED_MAX_EVENTS - 1):
+        say(made)
+    assert roomy(made)
+    say(made)
+    assert not roomy(made)
+    assert len(told(made.resume(TOKEN, {}))) == 2 * DETACHED_MAX_EVENTS
+    assert roomy(made)
+    made.detach(0.0)
+    assert roomy(made)
+    say(made, text="x" * (2 << 20))
+    assert not roomy(made)
     monkeypatch.setattr(voice_session, "RING_EVENTS", 3)
     monkeypatch.setattr(voice_session, "RING_BYTES", 10)
     made = life()
@@ -186,22 +202,3 @@ def test_ring_drops_its_oldest_events(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def roomy(made: VoiceSessionLifecycle) -> bool:
     return made.has_room
-
-
-def test_half_of_the_ring_is_available_while_detached() -> None:
-    made = life(VoiceState.ATTACHED)
-    for _ in range(DETACHED_MAX_EVENTS):
-        say(made)
-    assert roomy(made)
-    made.detach(0.0)
-    for _ in range(DETACHED_MAX_EVENTS - 1):
-        say(made)
-    assert roomy(made)
-    say(made)
-    assert not roomy(made)
-    assert len(told(made.resume(TOKEN, {}))) == 2 * DETACHED_MAX_EVENTS
-    assert roomy(made)
-    made.detach(0.0)
-    assert roomy(made)
-    say(made, text="x" * (2 << 20))
-    assert not roomy(made)
