@@ -111,13 +111,10 @@ def test_broken_answer_is_not_completed(end: Closed | ReadClosed | None) -> None
     assert (slow.pieces, slow.ends) == ([b"abc"], [False])
 
 
-def test_cancelled_caller_aborts_the_forwarded_request() -> None:
+def test_cancelled_callers_and_heads_end_the_request() -> None:
     book, caller, _, _ = passed(asking())
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc") << []
     book.act(caller.task.cancel) << [Abort(ONE)]
-
-
-def test_head_answer_has_no_body() -> None:
     book, caller, _, said = passed(asking(method="HEAD"))
     assert said.startswith(b"HEAD /media/abc ")
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n") << [Abort(ONE)]

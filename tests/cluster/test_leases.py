@@ -139,7 +139,7 @@ def test_leases_are_renewed_each_second_and_after_reconnecting(one: Owner) -> No
     assert one.evals() == []
 
 
-def test_expired_lease_is_acquired_again(one: Owner) -> None:
+def test_leases_expire_after_the_time_of_their_request(one: Owner) -> None:
     one.have()
     one.book.within(one.leases.stop)
     one.book.after(LEASE - 0.1)
@@ -150,9 +150,7 @@ def test_expired_lease_is_acquired_again(one: Owner) -> None:
     assert one.evals() == [("take", KEY, "svc:0:kind:fence", "me", "4000")]
     one.book.answers([b"me", b"9"])
     assert one.leases.fencing_token("s") == 9
-
-
-def test_lease_time_starts_at_the_request(one: Owner) -> None:
+    one = Owner()
     one.take()
     one.book.after(1.0)
     one.book.answers([b"me", b"7"])

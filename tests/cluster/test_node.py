@@ -105,8 +105,7 @@ class Scene:
         self.town.news()
 
 
-@pytest.fixture
-def scene() -> Scene:
+def known() -> Scene:
     """Return a scene in which the node has discovered the node `b`, and all earlier messages were read."""
     scene = Scene()
     scene.hear("b", "hello")
@@ -116,7 +115,12 @@ def scene() -> Scene:
     return scene
 
 
-def test_hello_exchanges_the_states() -> None:
+@pytest.fixture
+def scene() -> Scene:
+    return known()
+
+
+def test_hello_and_requests_exchange_the_states(scene: Scene) -> None:
     scene = Scene()
     scene.hear("b", "hello")
     assert scene.said() == [("node:b", "which", {}), ("node:b", "state", {"mine": 1})]
@@ -125,9 +129,8 @@ def test_hello_exchanges_the_states() -> None:
     scene.hear("b", "state", {"theirs": 2}, to_me=True)
     assert scene.town.news() == [("b", "state", {"theirs": 2})]
     assert "node joined" in scene.book.events()
-
-
-def test_a_state_may_be_large(scene: Scene) -> None:
+    scene.hear("b", "which", to_me=True)
+    assert scene.said() == [("node:b", "state", {"mine": 1})]
     scene.hear("b", "state", {"theirs": [{}] * 80_000}, to_me=True)
     assert scene.town.news() == [("b", "state", {"theirs": [{}] * 80_000})]
 
@@ -152,11 +155,6 @@ def test_missed_broadcast_requests_the_state(scene: Scene) -> None:
     assert scene.town.news() == ["missed", ("b", "news", {})]
     scene.hear("b", "command", {"a": 1}, to_me=True)
     assert scene.town.news() == [("b", "command", {"a": 1})]
-
-
-def test_state_is_sent_on_request(scene: Scene) -> None:
-    scene.hear("b", "which", to_me=True)
-    assert scene.said() == [("node:b", "state", {"mine": 1})]
 
 
 def test_heartbeat_counts_the_receivers() -> None:
@@ -189,24 +187,21 @@ def test_unexpected_heartbeat_reply_is_ignored(scene: Scene, answer: object) -> 
     assert scene.town.news() == []
 
 
-def test_silent_node_is_lost(scene: Scene) -> None:
-    for _ in range(int(LEASE / HEARTBEAT_INTERVAL) - 1):
-        beat(scene)
-    assert scene.town.news() == []
-    beat(scene)
-    assert scene.town.news() == [("b", "lost")]
-
-
 def beat(scene: Scene) -> None:
     scene.book.after(HEARTBEAT_INTERVAL)
     scene.book.answers(*(1 if words[0] == "all" else [] for words in scene.said()))  # type: ignore[index]  # words or a tuple
 
 
-def test_message_prolongs_the_lease(scene: Scene) -> None:
+def test_silent_nodes_are_lost_unless_a_message_prolongs_the_lease(scene: Scene) -> None:
     for _ in range(2 * int(LEASE / HEARTBEAT_INTERVAL)):
         beat(scene)
         scene.hear("b", "beat")
     assert scene.town.news() == []
+    for _ in range(int(LEASE / HEARTBEAT_INTERVAL) - 1):
+        beat(scene)
+    assert scene.town.news() == []
+    beat(scene)
+    assert scene.town.news() == [("b", "lost")]
 
 
 def test_bye_removes_the_node(scene: Scene) -> None:
@@ -260,7 +255,7 @@ def asked(scene: Scene) -> list[JsonObject | Failure]:
     return answers
 
 
-def test_request_and_answer(scene: Scene) -> None:
+def test_requests_are_answered_in_both_directions(scene: Scene) -> None:
     answers = asked(scene)
     ((where, word, body),) = scene.said()  # type: ignore[misc]
     assert (where, word, body["word"], body["body"]) == ("node:b", "asks", "how", {"x": 1})  # type: ignore[has-type]
@@ -272,9 +267,12 @@ def test_request_and_answer(scene: Scene) -> None:
     assert not answers
     scene.hear("b", "says", {"ticket": ticket, "body": {"so": 2}}, to_me=True)
     assert answers == [{"so": 2}]
+    scene.said()
+    scene.hear("b", "asks", {"word": "how", "body": {"x": 1}, "ticket": 9}, to_me=True)
+    assert scene.said() == [("node:b", "says", {"ticket": 9, "body": {"to": "how", "with": {"x": 1}}})]
 
 
-def test_request_to_a_lost_node_fails(scene: Scene) -> None:
+def test_requests_fail_when_their_node_is_lost_or_silent(scene: Scene) -> None:
     answers = asked(scene)
     scene.book.answers(1)
     scene.hear("c", "hello")
@@ -283,9 +281,7 @@ def test_request_to_a_lost_node_fails(scene: Scene) -> None:
     scene.hear("b", "bye")
     assert answers == [module._GONE]
     assert asked(scene) == [module._GONE]
-
-
-def test_unanswered_request_times_out(scene: Scene) -> None:
+    scene = known()
     answers = asked(scene)
     scene.book.answers(1)
     for _ in range(2):
@@ -293,11 +289,6 @@ def test_unanswered_request_times_out(scene: Scene) -> None:
         scene.hear("b", "beat")
     assert len(answers) == 1
     assert isinstance(answers[0], Failure)
-
-
-def test_request_from_another_node(scene: Scene) -> None:
-    scene.hear("b", "asks", {"word": "how", "body": {"x": 1}, "ticket": 9}, to_me=True)
-    assert scene.said() == [("node:b", "says", {"ticket": 9, "body": {"to": "how", "with": {"x": 1}}})]
 
 
 def test_message_without_a_valid_signature_is_dropped(scene: Scene) -> None:
@@ -339,16 +330,13 @@ def test_broadcasts_wait_for_a_message_to_this_node_alone(monkeypatch: pytest.Mo
     assert scene.town.news() == [("c", "lost")]
 
 
-def test_departure_of_an_unproven_node_is_not_kept() -> None:
+def test_nodes_that_depart_before_they_are_proven_or_have_the_secret() -> None:
     scene = Scene()
     scene.hear("b", "hello")
     scene.hear("b", "bye")
     scene.town.news()
     scene.hear("b", "news", told=-1)
     assert scene.town.news() == []
-
-
-def test_node_that_stops_before_it_has_the_secret_does_not_join() -> None:
     book = RedisHarness(lambda engine: Node(engine, WHERE, Town()))
     book.spawn(book.made.start())
     book.within(book.made.stop)
@@ -367,27 +355,21 @@ def test_invalid_message_is_logged(data: bytes) -> None:
     assert not scene.node.members
 
 
-def test_own_messages_are_ignored() -> None:
+def test_own_messages_and_too_many_nodes_are_ignored(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     scene.hear(scene.node.id, "news", told=5)
     assert scene.town.news() == []
     assert not scene.node.members
-
-
-def test_number_of_nodes_is_limited(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = known()
     monkeypatch.setattr(module, "MAX_NODES", 1)
     scene.hear("c", "news")
     assert list(scene.node.members) == ["b"]
     assert scene.town.news() == []
 
 
-def test_stop_broadcasts_bye(scene: Scene) -> None:
+def test_a_stopping_node_says_bye_and_then_only_listens(scene: Scene) -> None:
     scene.book.within(scene.node.stop)
     assert scene.said() == [("all", "bye", {})]
-
-
-def test_stopping_node_notices_lost_nodes_without_heartbeats_of_its_own(scene: Scene) -> None:
-    scene.book.within(scene.node.stop)
     scene.said()
     scene.book.answers(1)
     scene.book.after(HEARTBEAT_INTERVAL)
@@ -446,8 +428,10 @@ def test_cluster_time_is_the_clock_of_redis() -> None:
     assert late.node.cluster_time == late.book.engine.now.wall
 
 
-def test_keys_are_of_this_service() -> None:
+def test_keys_and_values_are_of_this_service(scene: Scene) -> None:
     assert Scene(up=False).node.key("code", "ABC123") == "svc:3:code:ABC123"
+    signed_text = scene.node.sign("a", "text")
+    assert (scene.node.verify("a", signed_text), scene.node.verify("b", signed_text)) == (b"text", None)
 
 
 def test_the_url_of_a_node_is_that_of_its_heartbeat_once_the_node_is_proven() -> None:
@@ -459,8 +443,3 @@ def test_the_url_of_a_node_is_that_of_its_heartbeat_once_the_node_is_proven() ->
     assert scene.node.url_of("b") == "http://b"
     scene.hear("c", "news", to_me=True)
     assert scene.node.url_of("c") == ""
-
-
-def test_values_are_signed_for_their_key(scene: Scene) -> None:
-    signed_text = scene.node.sign("a", "text")
-    assert (scene.node.verify("a", signed_text), scene.node.verify("b", signed_text)) == (b"text", None)

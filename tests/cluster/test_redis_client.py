@@ -40,7 +40,7 @@ def test_client_greets_and_is_up() -> None:
     assert book.events() == ["cluster reached"]
 
 
-def test_with_a_password_a_number_and_subscriptions() -> None:
+def test_greetings_have_the_credentials_database_and_subscriptions() -> None:
     ear = Ear()
     book = started_client(evolve(WHERE, password="secret", user="svc", db=3), ("a", "b"), ear)
     hello = [b"HELLO", b"3", b"AUTH", b"svc", b"secret"]
@@ -48,17 +48,11 @@ def test_with_a_password_a_number_and_subscriptions() -> None:
     book.answers(Push([b"subscribe", b"a", 1]), Push([b"message", b"a", b"text"]), Push([b"later", 1]))
     assert ear.heard == ["up", ("a", b"text")]
     assert "secret" not in str(book.logs)
-
-
-def test_every_connection_selects_the_database() -> None:
     book = started_client(evolve(WHERE, db=3))
     for _ in range(2):
         assert book.open("OK") == [[b"HELLO", b"3"], [b"SELECT", b"3"]]
         book.close()
         book.after(PAUSE)
-
-
-def test_password_without_user_is_for_the_default_user() -> None:
     book = started_client(evolve(WHERE, password="secret"))
     assert book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"secret"]]
 
@@ -78,16 +72,13 @@ def test_refused_greeting_is_retried_and_logged_once(code: str) -> None:
     assert book.logs[0].fields == {"problem": kind, "detail": f"Redis says {code}"}
 
 
-def test_silent_server_is_disconnected(book: RedisHarness[RedisClient]) -> None:
+def test_silent_and_lost_servers_are_dialled_again(book: RedisHarness[RedisClient]) -> None:
     book.accept_connection()
     book.after(REPLY_TIMEOUT)
     assert [type(order) for order in book.commands] == [Abort]
     book.close()
     book.after(PAUSE)
     assert book.dialled().port == 6379
-
-
-def test_connection_lost_during_the_greeting() -> None:
     book = started_client(evolve(WHERE, db=1))
     book.accept_connection()
     book.answers({b"proto": 3})
@@ -150,7 +141,7 @@ def test_attempts_that_time_out_are_repeated_soon(monkeypatch: pytest.MonkeyPatc
         book.after(PAUSE)
 
 
-def test_a_flow_waits_for_its_answer(book: RedisHarness[RedisClient]) -> None:
+def test_flows_wait_for_their_answers_without_a_timeout_between(book: RedisHarness[RedisClient]) -> None:
     nothing = asking(book, "GET", "x")
     assert nothing == [CONNECTION_LOST]
     book.open()
@@ -158,6 +149,8 @@ def test_a_flow_waits_for_its_answer(book: RedisHarness[RedisClient]) -> None:
     assert not answers
     book.answers(None)
     assert answers == [None]
+    book.after(10 * REPLY_TIMEOUT)
+    assert book.made.is_up
 
 
 def test_late_reply_ends_the_connection_and_pending_commands() -> None:
@@ -182,15 +175,6 @@ def test_late_reply_ends_the_connection_and_pending_commands() -> None:
     book.after(PAUSE)
     book.open()
     assert ear.heard == ["up", "down", "up"]
-
-
-def test_no_timeout_without_pending_commands(book: RedisHarness[RedisClient]) -> None:
-    book.open()
-    answers = asking(book, "GET", "a")
-    book.answers(b"1")
-    assert answers == [b"1"]
-    book.after(10 * REPLY_TIMEOUT)
-    assert book.made.is_up
 
 
 def test_stop_sends_pending_commands(book: RedisHarness[RedisClient]) -> None:

@@ -37,18 +37,6 @@ def test_replies_are_ordered_and_commands_are_batched(book: RedisHarness[RedisCl
     assert answers == [b"1", Failure(FailureKind.INTERNAL, "Redis says WRONGTYPE")]
 
 
-def test_too_many_commands_fail_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_PENDING", 2)
-    book = started_client()
-    book.open()
-    asking(book, "GET", "a")
-    asking(book, "GET", "b")
-    assert asking(book, "GET", "c") == [module.TOO_MANY_PENDING]
-    book.answers(b"1")
-    waits = asking(book, "GET", "c")
-    assert not waits
-
-
 def test_aborted_connection_sends_nothing(book: RedisHarness[RedisClient]) -> None:
     book.open()
     redis = book.made
@@ -61,13 +49,24 @@ def test_aborted_connection_sends_nothing(book: RedisHarness[RedisClient]) -> No
     assert (book.ordered(Abort), book.new_commands()) == ([Abort(book.ch)], [])
 
 
-def test_too_many_bytes_fail_at_once(book: RedisHarness[RedisClient]) -> None:
+def test_too_many_commands_or_bytes_fail_at_once(
+    book: RedisHarness[RedisClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
     book.open()
     most = DEFAULT_LIMITS.max_unsent
     around = len(encode_command("SET", "a", "x" * most)) - most
     assert not asking(book, "SET", "a", "x" * (most - around))
     assert not asking(book, "GET", "b")  # still within the limit
     assert asking(book, "GET", "c") == [module.TOO_MANY_PENDING]
+    monkeypatch.setattr(module, "MAX_PENDING", 2)
+    book = started_client()
+    book.open()
+    asking(book, "GET", "a")
+    asking(book, "GET", "b")
+    assert asking(book, "GET", "c") == [module.TOO_MANY_PENDING]
+    book.answers(b"1")
+    waits = asking(book, "GET", "c")
+    assert not waits
 
 
 @pytest.mark.parametrize(("data", "problem"), [(b"hello\r\n", "no known type"), (b":1\r\n", "an answer to no command")])
@@ -82,23 +81,21 @@ def test_server_without_resp_is_disconnected(book: RedisHarness[RedisClient], da
     assert not book.made.is_up
 
 
-def test_the_servers_end_is_the_end(book: RedisHarness[RedisClient]) -> None:
+def test_ends_of_a_connection(book: RedisHarness[RedisClient]) -> None:
     book.open()
     book.feed(ReadClosed(book.ch))
     assert book.ordered(Abort) == [Abort(book.ch)]
     book.close()
     assert book.events() == ["cluster reached", "cluster lost"]
+    book = started_client()
+    book.open()
+    book.within(book.made.stop)
+    book.feed(Stopping(5.0))
+    book.after(module.LINGER)
+    assert Abort(book.ch) in book.commands
 
 
 def test_unsent_commands_do_not_pause_reading(book: RedisHarness[RedisClient]) -> None:
     book.open()
     book.within(lambda: book.made.send("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
     assert not book.commands
-
-
-def test_stop_aborts_after_the_linger_time(book: RedisHarness[RedisClient]) -> None:
-    book.open()
-    book.within(book.made.stop)
-    book.feed(Stopping(5.0))
-    book.after(module.LINGER)
-    assert Abort(book.ch) in book.commands

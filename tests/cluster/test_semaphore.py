@@ -98,7 +98,7 @@ def test_held_slots_are_kept_without_redis(one: Owner) -> None:
     assert len(one.places) == 2
 
 
-def test_surplus_slots_are_released_newest_first(one: Owner) -> None:
+def test_surplus_slots_are_released_newest_first_in_batches(one: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     one.have(3)
     one.book.within(lambda: one.places.release_down_to(3))
     assert one.evals() == []
@@ -109,9 +109,6 @@ def test_surplus_slots_are_released_newest_first(one: Owner) -> None:
     one.book.within(lambda: one.places.release_down_to(0))
     one.book.within(one.places.renew)
     assert one.evals() == [("give back", KEY, "me:1")]
-
-
-def test_renewals_and_releases_are_batched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(semaphore, "BATCH_SIZE", 2)
     one = Owner()
     one.have(3)

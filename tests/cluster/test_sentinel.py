@@ -83,7 +83,7 @@ def test_unknowing_sentinel_is_skipped(answer: object) -> None:
     town.up()
 
 
-def test_unreachable_sentinel_is_skipped_and_queried_last() -> None:
+def test_sentinels_are_asked_in_turn() -> None:
     town = Town()
     town.book.turn_away()
     town.asked(MASTER, "two", 26380)
@@ -92,9 +92,6 @@ def test_unreachable_sentinel_is_skipped_and_queried_last() -> None:
     town.book.after(PAUSE)
     town.asked([b"10.0.0.2", b"6379"], "two", 26380)
     town.up("10.0.0.2")
-
-
-def test_no_sentinel_knows_the_master() -> None:
     town = Town()
     town.book.turn_away()
     town.asked(None, "two", 26380)
@@ -103,6 +100,8 @@ def test_no_sentinel_knows_the_master() -> None:
     town.book.commands.clear()
     town.book.after(PAUSE)
     assert town.book.dialled().host == "one"
+    town = Town(evolve(WHERE, tls=True))
+    assert town.book.dialled().tls
 
 
 def test_a_new_master_ends_the_connection_to_the_old_one(town: Town) -> None:
@@ -132,13 +131,20 @@ def test_unreadable_switch_message_queries_the_sentinel_again(town: Town, text: 
     town.up()
 
 
-def test_switch_to_the_connecting_address_is_ignored() -> None:
+def test_switches_to_the_address_that_is_connecting() -> None:
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.9 6379 10.0.0.1 6379")
     town.up()
     assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
     assert town.book.made.is_up
+    town = Town()
+    town.dialled("one", 26379)
+    town.book.open()
+    town.listened = town.book.ch
+    town.publish(b"svc 10.0.0.9 6379 10.0.0.8 6379")
+    town.book.answers(MASTER)
+    town.up()
 
 
 def test_master_replaced_during_connecting_is_disconnected() -> None:
@@ -153,18 +159,3 @@ def test_master_replaced_during_connecting_is_disconnected() -> None:
     town.book.after(PAUSE)
     town.asked([b"10.0.0.2", b"6379"])
     town.up("10.0.0.2")
-
-
-def test_switch_message_before_the_reply_is_ignored() -> None:
-    town = Town()
-    town.dialled("one", 26379)
-    town.book.open()
-    town.listened = town.book.ch
-    town.publish(b"svc 10.0.0.9 6379 10.0.0.8 6379")
-    town.book.answers(MASTER)
-    town.up()
-
-
-def test_over_tls() -> None:
-    town = Town(evolve(WHERE, tls=True))
-    assert town.book.dialled().tls
