@@ -89,8 +89,15 @@ def test_requests_refused_without_a_password(headers: dict[str, str]) -> None:
     assert verdict(DashboardAuthorizer(OPEN), headers) == 403
 
 
-def test_other_hosts_are_kept_out_without_a_password() -> None:
+def test_other_hosts_come_with_a_password_only() -> None:
     assert verdict(DashboardAuthorizer(OPEN), OWN, peer=FAR) == 403
+    gate = DashboardAuthorizer(KEPT)
+    known = {"authorization": basic(PASSWORD)}
+    for host in ("192.0.2.2:9119", "[2001:db8::1]", "dash.example", "Dash.Example:443", "box.local", "a.localhost"):
+        assert verdict(gate, {**known, "host": host}, peer=FAR) == 200
+        assert verdict(gate, {**known, "host": host, "origin": f"https://{host}"}, peer=FAR) == 200
+    assert verdict(gate, {**known, "host": "rebound.example"}, peer=FAR) == 403
+    assert verdict(gate, {**known, "host": "box.local", "origin": "https://evil.example"}, peer=FAR) == 403
 
 
 def test_same_origin_and_navigation_are_accepted() -> None:
@@ -101,16 +108,6 @@ def test_same_origin_and_navigation_are_accepted() -> None:
     link = {**OWN, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
     assert verdict(gate, link) == 200
     assert verdict(gate, link, path="/page/app.js") == 403
-
-
-def test_with_a_password_other_hosts_may_come_by_address_and_by_name() -> None:
-    gate = DashboardAuthorizer(KEPT)
-    known = {"authorization": basic(PASSWORD)}
-    for host in ("192.0.2.2:9119", "[2001:db8::1]", "dash.example", "Dash.Example:443", "box.local", "a.localhost"):
-        assert verdict(gate, {**known, "host": host}, peer=FAR) == 200
-        assert verdict(gate, {**known, "host": host, "origin": f"https://{host}"}, peer=FAR) == 200
-    assert verdict(gate, {**known, "host": "rebound.example"}, peer=FAR) == 403
-    assert verdict(gate, {**known, "host": "box.local", "origin": "https://evil.example"}, peer=FAR) == 403
 
 
 @pytest.mark.parametrize(
@@ -129,7 +126,7 @@ def test_a_password_may_hold_colons_and_letters_of_every_script() -> None:
     assert verdict(gate, {**OWN, "authorization": basic("grün:weiß:rot")}) == 200
 
 
-def test_wrong_passwords_block_the_address() -> None:
+def test_wrong_passwords_are_counted_until_the_right_one() -> None:
     """Block an address for five minutes after five wrong passwords; a request without a password does not count."""
     gate = DashboardAuthorizer(KEPT)
     wrong, right = {**OWN, "authorization": basic("wrong")}, {**OWN, "authorization": basic(PASSWORD)}
@@ -140,9 +137,6 @@ def test_wrong_passwords_block_the_address() -> None:
     assert verdict(gate, right) == 200  # another address
     assert verdict(gate, right, peer=FAR, after=299.0) == 429
     assert verdict(gate, right, peer=FAR, after=300.0) == 200
-
-
-def test_the_right_password_ends_the_count_of_wrong_ones() -> None:
     gate = DashboardAuthorizer(KEPT)
     wrong, right = {**OWN, "authorization": basic("wrong")}, {**OWN, "authorization": basic(PASSWORD)}
     for _ in range(2):
@@ -207,15 +201,12 @@ def test_with_local_access_this_host_needs_no_password(headers: dict[str, str], 
     assert (config.identifies_owner, KEPT.identifies_owner, OPEN.identifies_owner) == (False, True, False)
 
 
-def test_the_users_of_other_processes_need_a_password() -> None:
+def test_the_owner_of_this_host_is_identified_by_user_or_password() -> None:
     assert refusal(DashboardAuthorizer(OPEN), OWN, own_user=True) is None
     refused = refusal(DashboardAuthorizer(OPEN), OWN, own_user=False)
     assert refused is not None
     assert (refused.status, refused.code) == (403, "loopback_only")
     assert "call it as that user" in refused.message
     assert refusal(DashboardAuthorizer(KEPT), OWN | {"authorization": basic(PASSWORD)}, own_user=False) is None
-
-
-def test_this_host_s_secret_is_sent_for_identified_owners_only() -> None:
     configs = [evolve(OPEN, **more) for more in ({}, {"asks_for_users": True}, {"password": PASSWORD})]
     assert [config.identifies_owner for config in configs] == [False, True, True]

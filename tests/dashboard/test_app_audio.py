@@ -44,10 +44,13 @@ def test_no_recording(body: dict[str, object]) -> None:
     assert voiced(as_json({})).sign_in().request("POST", "/api/audio/transcribe", body).status == 400
 
 
-def test_a_recording_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recordings_that_are_too_large_and_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app_audio, "MAX_SOUND", 4)
     phone = voiced(as_json({})).sign_in()
     assert phone.request("POST", "/api/audio/transcribe", {"data_url": SOUND}).status == 413
+    phone = AppHarness().sign_in()
+    assert phone.request("HEAD", "/api/audio/transcribe").status == 405
+    assert phone.request("HEAD", "/api/audio/moon").status == 404
 
 
 def test_a_text_becomes_sound() -> None:
@@ -69,9 +72,3 @@ def test_a_failure_is_told_in_words(reply: Reply, status: int, words: str) -> No
     answer = voiced(reply).sign_in().request("POST", "/api/audio/speak", {"text": "Hello"})
     assert answer.status == status
     assert words in answer.json["detail"]
-
-
-def test_the_app_finds_the_routes_by_their_head() -> None:
-    phone = AppHarness().sign_in()
-    assert phone.request("HEAD", "/api/audio/transcribe").status == 405
-    assert phone.request("HEAD", "/api/audio/moon").status == 404

@@ -25,7 +25,7 @@ def chat(phone: AppClient, text: str = "/echo hello", **params: object) -> str:
     return session
 
 
-def test_chats_are_listed_page_by_page(phone: AppClient) -> None:
+def test_chats_are_listed_page_by_page_and_archived_on_request(phone: AppClient) -> None:
     first, second = chat(phone, source="webui"), chat(phone)
     phone.socket().new_session()  # without a message
     page = phone.request("GET", "/api/sessions?limit=100&offset=0&order=recent&min_messages=1").json
@@ -38,9 +38,7 @@ def test_chats_are_listed_page_by_page(phone: AppClient) -> None:
     everywhere = phone.request("GET", "/api/profiles/sessions?profile=all&limit=100").json["sessions"]
     assert {row["profile"] for row in everywhere} == {"default"}
     assert phone.request("GET", "/api/profiles/sessions?profile=work").json["sessions"] == []
-
-
-def test_archived_chats_are_listed_on_request(phone: AppClient) -> None:
+    phone = AppHarness().sign_in()
     kept, gone = chat(phone), chat(phone)
     assert phone.request("PATCH", f"/api/sessions/{gone}", {"archived": True, "profile": "default"}).status == 200
     assert phone.request("PATCH", f"/api/sessions/{kept}", {"title": "Kept", "pinned": True}).json["title"] == "Kept"
@@ -51,7 +49,7 @@ def test_archived_chats_are_listed_on_request(phone: AppClient) -> None:
     assert (listed("exclude"), listed("only"), listed("include")) == ([kept], [gone], [gone, kept])
 
 
-def test_the_history_is_read_in_windows(phone: AppClient) -> None:
+def test_a_chat_is_read_in_windows_and_deleted(phone: AppClient) -> None:
     session = chat(phone)
     path = f"/api/sessions/{session}/messages"
     latest = phone.request("GET", f"{path}?limit=1&offset=0&order=latest").json
@@ -64,9 +62,6 @@ def test_the_history_is_read_in_windows(phone: AppClient) -> None:
     assert (export["session"]["id"], len(export["messages"])) == (session, 2)
     assert phone.request("GET", f"/api/sessions/{session}").json["id"] == session
     assert phone.request("GET", "/api/sessions/search?q=hello").json["count"] == 2
-
-
-def test_a_chat_is_deleted(phone: AppClient) -> None:
     session = chat(phone)
     assert phone.request("DELETE", f"/api/sessions/{session}").json == {"ok": True}
     assert phone.request("GET", f"/api/sessions/{session}/messages").status == 404
@@ -87,9 +82,7 @@ def test_old_chats_are_pruned_after_a_look(phone: AppClient) -> None:
     done = phone.request("POST", "/api/sessions/prune", {**wanted, "dry_run": False}).json
     assert done == {"ok": True, "removed": 1}
     assert [row["id"] for row in phone.request("GET", "/api/sessions").json["sessions"]] == [new]
-
-
-def test_more_than_one_page_is_pruned(phone: AppClient) -> None:
+    phone = AppHarness().sign_in()
     for number in range(101):
         phone.request("POST", "/api/agent/sessions", {"title": str(number)})
     assert phone.request("POST", "/api/sessions/prune", {"older_than_days": 0}).json["matched"] == 101
@@ -115,7 +108,7 @@ def test_sections_of_the_settings(phone: AppClient, path: str, members: dict[str
     assert members.items() <= answer.json.items()
 
 
-def test_an_mcp_server_is_switched_and_tested() -> None:
+def test_mcp_servers_are_switched_and_tested() -> None:
     phone = AppHarness(files={CONFIG: "mcp_servers: {spare: {command: /bin/x, enabled: false}}\n"}).sign_in()
     (row,) = phone.request("GET", "/api/mcp/servers").json["servers"]
     assert (row["name"], row["enabled"]) == ("spare", False)
@@ -124,9 +117,6 @@ def test_an_mcp_server_is_switched_and_tested() -> None:
     (row,) = phone.request("GET", "/api/mcp/servers").json["servers"]
     assert (row["enabled"], row["transport"]) == (True, "stdio")
     assert phone.request("POST", "/api/mcp/servers/none/test").status == 404
-
-
-def test_a_slow_mcp_server_is_waited_for() -> None:
     book = AppHarness()
     cookie = f"{COOKIE}={book.sign_in().token}".encode()
     del book.servers[8642]
@@ -138,15 +128,12 @@ def test_a_slow_mcp_server_is_waited_for() -> None:
     assert call.result.status == 502
 
 
-def test_the_one_profile(phone: AppClient) -> None:
+def test_the_one_profile_and_its_model(phone: AppClient) -> None:
     (row,) = phone.request("GET", "/api/profiles").json["profiles"]
     assert (row["name"], row["is_default"], row["skill_count"], row["gateway_running"]) == ("default", True, 0, True)
     assert phone.request("POST", "/api/profiles/active", {"name": "default"}).json["ok"] is True
     assert phone.request("POST", "/api/profiles/active", {"name": "work"}).status == 404
     assert phone.request("GET", "/api/dashboard/plugins").json == []
-
-
-def test_the_model_of_the_server_is_chosen(phone: AppClient) -> None:
     set_path = "/api/model/set"
     assert phone.request("POST", set_path, {"scope": "vision", "model": "x"}).status == 400
     assert phone.request("POST", set_path, {"scope": "main", "provider": "custom", "model": "x"}).status == 400

@@ -28,13 +28,10 @@ def test_without_a_password_nothing_is_to_be_signed_in() -> None:
     assert book.open_socket(ticket, peer=PEER).is_open
 
 
-def test_a_dashboard_without_a_chat_has_no_status() -> None:
+def test_the_status_needs_a_chat_and_follows_the_api_server() -> None:
     book = AppHarness(chat=False)
     assert book.request("GET", "/api/status", peer=REMOTE).status == 404
     assert book.login().status == 404
-
-
-def test_the_status_follows_the_api_server() -> None:
     book = AppHarness()
     assert book.request("GET", "/api/status", peer=REMOTE).status == 200
     del book.servers[8642]
@@ -90,11 +87,16 @@ def test_guesses_are_limited_and_logged_but_never_refuse_a_session() -> None:
     assert book.leaks() == []
 
 
-def test_another_site_can_not_sign_in() -> None:
+def test_another_site_can_not_sign_in_and_signing_out_clears_the_cookie() -> None:
     book = AppHarness()
     origin = [(b"origin", b"https://evil.example")]
     assert book.login(headers=origin).status == 403
     assert book.request("GET", "/api/status", headers=origin, peer=REMOTE).status == 403
+    phone = book.sign_in()
+    answer = phone.request("POST", "/auth/logout")
+    assert "hermes_session=; Path=/; Max-Age=0" in (answer.headers.get(b"set-cookie") or b"").decode()
+    assert phone.request("GET", "/api/auth/me").status == 401
+    assert phone.request("POST", "/auth/logout").status == 200
 
 
 def test_signed_in_clients_are_listed_and_ended() -> None:
@@ -114,12 +116,3 @@ def test_signed_in_clients_are_listed_and_ended() -> None:
     refused = book.open_socket(ticket)
     assert refused.result.status == 401
     assert phone.request("DELETE", f"/api/auth/sessions/{rows[0]['id']}").status == 404
-
-
-def test_signing_out_clears_the_cookie() -> None:
-    book = AppHarness()
-    phone = book.sign_in()
-    answer = phone.request("POST", "/auth/logout")
-    assert "hermes_session=; Path=/; Max-Age=0" in (answer.headers.get(b"set-cookie") or b"").decode()
-    assert phone.request("GET", "/api/auth/me").status == 401
-    assert phone.request("POST", "/auth/logout").status == 200

@@ -18,11 +18,8 @@ FILES = {
 }
 
 
-def test_modules_follow_their_imports() -> None:
+def test_modules_are_joined_in_the_order_of_their_imports() -> None:
     assert list_modules(FILES) == ["two.js", "one.js", "app.js"]
-
-
-def test_joined_file_has_one_scope_and_the_imports_of_modules_apart() -> None:
     joined = join_modules(FILES)
     assert joined[ENTRY].decode() == (
         'import { locale, t } from "./i18n.js";\n'
@@ -31,22 +28,13 @@ def test_joined_file_has_one_scope_and_the_imports_of_modules_apart() -> None:
         'a(t("x"));\n'
     )
     assert sorted(joined) == ["app.css", "app.js", "i18n.js", "late.js", "vendor/x.js"]
-
-
-def test_other_modules_import_from_the_joined_file() -> None:
     joined = join_modules(FILES)
     late = b'import { b } from "./app.js";\nimport { c } from "./other.js";\nimport("./one.json");\n'
     assert joined["late.js"] == late
     for name in ("app.css", "i18n.js", "vendor/x.js"):
         assert joined[name] == FILES[name]
-
-
-def test_files_without_an_entry_are_unchanged() -> None:
     files = {"one.js": b"export {}\n"}
     assert join_modules(files) == files
-
-
-def test_equal_names_are_refused() -> None:
     files = {**FILES, "two.js": b"export const b = 1;\nasync function a() {}\n"}
     with pytest.raises(ValueError, match=r"one\.js and two\.js both define a"):
         join_modules(files)

@@ -14,17 +14,13 @@ from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.playbook import START, counting_entropy
 
 
-def test_every_answer_keeps_other_pages_out(virtual: SimulatedEnvironment) -> None:
+def test_answers_and_refusals_keep_other_pages_out(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual)
     for path in ("/", "/nothing", "/api/plugins/svc-relay/push", "/api/plugins/svc-relay/overview"):
         answer = board.request("GET", path)
         assert b"default-src 'none'" in (answer.headers.get(b"content-security-policy") or b""), path
         assert answer.headers.get(b"cross-origin-resource-policy") == b"same-origin"
         assert answer.headers.get(b"access-control-allow-origin") is None
-
-
-def test_refusals_have_one_form(virtual: SimulatedEnvironment) -> None:
-    board = DashboardServer(virtual)
     assert board.request("GET", "/nothing").json == {"detail": "there is nothing at this path", "code": "not_found"}
     wrong = board.request("GET", "/", headers={"host": "rebound.example"})
     assert (wrong.status, list(wrong.json), wrong.json["code"]) == (403, ["detail", "code"], "host_not_allowed")

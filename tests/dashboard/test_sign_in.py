@@ -14,7 +14,7 @@ from tests.support.core_harness import HOME
 STATE = f"{HOME}/{FILE}"
 
 
-def test_a_session_survives_a_restart_but_no_other_password() -> None:
+def test_a_broken_or_outdated_file_is_not_read() -> None:
     book = AppHarness()
     token = book.sign_in().token
     stored = book.files[STATE]
@@ -24,20 +24,6 @@ def test_a_session_survives_a_restart_but_no_other_password() -> None:
     assert AppClient(again, token).request("GET", "/api/auth/me").status == 200
     other = AppHarness(files={STATE: stored}, password="another horse")
     assert AppClient(other, token).request("GET", "/api/auth/me").status == 401
-
-
-def test_an_unused_session_ends_and_a_used_one_slides() -> None:
-    book = AppHarness()
-    phone, idle = book.sign_in(), book.sign_in()
-    for _ in range(2):
-        book.step_clock(SESSION_TTL / 2 + 1)
-        assert phone.request("GET", "/api/auth/me").status == 200
-    assert idle.request("GET", "/api/auth/me").status == 401
-    (row,) = json.loads(book.files[STATE])["sessions"]
-    assert row["used_at"] == book.now.wall
-
-
-def test_a_session_that_is_over_is_not_read_again() -> None:
     book = AppHarness()
     token = book.sign_in().token
     state = json.loads(book.files[STATE])
@@ -46,14 +32,15 @@ def test_a_session_that_is_over_is_not_read_again() -> None:
     assert len(AppClient(again, token).request("GET", "/api/auth/sessions").json["sessions"]) == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"salt": "x", "password": "y", "sessions": []}'])
-def test_a_broken_file_holds_no_session(text: str) -> None:
-    book = AppHarness(files={STATE: text})
-    assert book.sign_in().request("GET", "/api/auth/me").status == 200
-    assert len(json.loads(book.files[STATE])["sessions"]) == 1
-
-
-def test_the_oldest_session_makes_place() -> None:
+def test_sessions_end_unused_or_for_new_ones() -> None:
+    book = AppHarness()
+    phone, idle = book.sign_in(), book.sign_in()
+    for _ in range(2):
+        book.step_clock(SESSION_TTL / 2 + 1)
+        assert phone.request("GET", "/api/auth/me").status == 200
+    assert idle.request("GET", "/api/auth/me").status == 401
+    (row,) = json.loads(book.files[STATE])["sessions"]
+    assert row["used_at"] == book.now.wall
     book = AppHarness()
     first = book.sign_in()
     for _ in range(MAX_SESSIONS - 1):
@@ -62,6 +49,13 @@ def test_the_oldest_session_makes_place() -> None:
     last = book.sign_in()
     assert first.request("GET", "/api/auth/me").status == 401
     assert last.request("GET", "/api/auth/me").status == 200
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"salt": "x", "password": "y", "sessions": []}'])
+def test_a_broken_file_holds_no_session(text: str) -> None:
+    book = AppHarness(files={STATE: text})
+    assert book.sign_in().request("GET", "/api/auth/me").status == 200
+    assert len(json.loads(book.files[STATE])["sessions"]) == 1
 
 
 def test_a_use_is_stored_once_a_day() -> None:
@@ -82,9 +76,6 @@ def test_a_disk_that_fails_keeps_sessions_in_memory() -> None:
     phone = book.sign_in()
     assert phone.request("GET", "/api/auth/me").status == 200
     assert "sign-ins not stored" in book.events()
-
-
-def test_an_unreadable_file_is_not_replaced() -> None:
     book = AppHarness()
     registry = book.dashboard.gate.sign_ins
     book.refuse = (ReadConfig,)

@@ -48,10 +48,16 @@ def test_programs_get_a_challenge(path: str) -> None:
     assert book.request("POST", "/api/qr", b"x", headers=BROWSER, peer=REMOTE).status == 401
 
 
-def test_wrong_password_is_told_on_the_page() -> None:
+def test_the_form_is_for_passwords_and_short_addresses() -> None:
     answer = send(AppHarness(), "wrong-guess")
     assert (answer.status, answer.headers.get(b"set-cookie")) == (401, None)
     assert b'role="alert"' in answer.body
+    book = AppHarness()
+    assert place(book.request("GET", f"/?{'x' * 2_000}", headers=BROWSER, peer=REMOTE)) == "/login?next="
+    book = AppHarness(password="")
+    assert place(book.request("GET", "/login")) == "/"
+    answer = book.request("POST", "/login", b"password=")
+    assert (place(answer), answer.headers.get(b"set-cookie")) == ("/", None)
 
 
 @pytest.mark.parametrize(
@@ -68,18 +74,6 @@ def test_wrong_password_is_told_on_the_page() -> None:
 )
 def test_only_pages_of_the_dashboard_follow(root: str, after: str, target: str) -> None:
     assert place(send(AppHarness(root_path=root), next=after)) == target
-
-
-def test_a_long_address_is_not_kept() -> None:
-    book = AppHarness()
-    assert place(book.request("GET", f"/?{'x' * 2_000}", headers=BROWSER, peer=REMOTE)) == "/login?next="
-
-
-def test_without_a_password_there_is_no_form() -> None:
-    book = AppHarness(password="")
-    assert place(book.request("GET", "/login")) == "/"
-    answer = book.request("POST", "/login", b"password=")
-    assert (place(answer), answer.headers.get(b"set-cookie")) == ("/", None)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -72,7 +72,7 @@ def stream_of(book: AppHarness) -> speech_stream.SpeechStream:
     return next(held for held in book.engine.revocables if isinstance(held, speech_stream.SpeechStream))
 
 
-def test_a_growing_text_is_spoken_sentence_by_sentence() -> None:
+def test_a_text_is_spoken_by_sentences_or_long_passages() -> None:
     book, client = speaking()
     listener = listen(client)
     listener.send(text="Hello ")
@@ -88,6 +88,12 @@ def test_a_growing_text_is_spoken_sentence_by_sentence() -> None:
     assert listener.sound > second
     assert (listener.types, listener.code) == (["start", "end"], 1000)
     assert not book.engine.revocables
+    _, client = speaking()
+    listener = listen(client)
+    listener.send(text="la " * speech_stream.MAX_PASSAGE)
+    assert listener.sound > 0
+    listener.send(done=True)
+    assert listener.types == ["start", "end"]
 
 
 def test_no_sound_precedes_the_start() -> None:
@@ -103,15 +109,6 @@ def test_nothing_to_speak(text: str) -> None:
     listener = listen(client)
     listener.send(text=text, done=True)
     assert (listener.types, listener.sound, listener.code) == (["end"], 0, 1000)
-
-
-def test_a_long_text_without_sentences_is_cut() -> None:
-    _, client = speaking()
-    listener = listen(client)
-    listener.send(text="la " * speech_stream.MAX_PASSAGE)
-    assert listener.sound > 0
-    listener.send(done=True)
-    assert listener.types == ["start", "end"]
 
 
 def test_a_relay_that_cannot_speak_is_a_fallback() -> None:
@@ -133,12 +130,19 @@ def test_an_answer_that_names_no_socket_is_a_fallback(answer: dict[str, object])
     assert listener.types == ["fallback"]
 
 
-def test_a_failure_after_the_first_sound_breaks_the_stream_off() -> None:
+def test_a_later_failure_breaks_the_stream_off() -> None:
     book, client = speaking()
     listener = listen(client)
     listener.send(text="Hello.\n")
     assert listener.types == ["start"]
     book.disk.put(f"{HOME}-relay/config.yaml", b"voice_output: {enabled: false}\n")
+    book.after(60.0)
+    listener.send(text="And now?\n")
+    assert (listener.types, listener.code) == (["start"], 1011)
+    book, client = speaking()
+    listener = listen(client)
+    listener.send(text="Hello.\n")
+    book.disk.put(f"{HOME}-relay/config.yaml", b"voice_output: {provider: stub, sample_rate: 16000}\n")
     book.after(60.0)
     listener.send(text="And now?\n")
     assert (listener.types, listener.code) == (["start"], 1011)
@@ -161,8 +165,13 @@ def test_a_passage_that_fails_has_one_end(event: dict[str, object]) -> None:
     assert (listener.types, listener.sound) == ([], 0)
 
 
-def test_a_relay_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_end_on_request_or_for_their_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speech_stream._Passage, "on_text", lambda passage, text: None)
+    _, client = speaking()
+    listener = listen(client)
+    listener.send(text="Hello.\n")
+    listener.send(stop=True)
+    assert (listener.types, listener.code) == (["end"], 1000)
     book, client = speaking()
     listener = listen(client)
     listener.send(text="Hello.\n", done=True)
@@ -174,23 +183,11 @@ def test_a_relay_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     assert listener.types == ["fallback"]
 
 
-def test_stop_ends_the_stream_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speech_stream._Passage, "on_text", lambda passage, text: None)
-    _, client = speaking()
-    listener = listen(client)
-    listener.send(text="Hello.\n")
-    listener.send(stop=True)
-    assert (listener.types, listener.code) == (["end"], 1000)
-
-
-def test_a_client_that_sends_nothing_is_disconnected() -> None:
+def test_clients_that_are_silent_wrong_or_signed_out_are_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     book, client = speaking()
     listener = listen(client)
     book.after(speech_stream.TEXT_TIMEOUT + 1.0)
     assert (listener.types, listener.code) == ([], 1000)
-
-
-def test_refused_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speech_stream, "MAX_TEXT", 3)
     _, client = speaking()
     listener = listen(client)
@@ -199,38 +196,22 @@ def test_refused_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     listener = listen(client)
     listener.send_events(BinaryMessage(FIRST, b"x"))
     assert listener.code == 1003
-
-
-def test_the_end_of_the_sign_in_ends_the_stream() -> None:
     _, client = speaking()
     listener = listen(client)
     client.request("POST", "/auth/logout")
     assert listener.code == 1008
 
 
-def test_a_sound_of_another_rate_breaks_the_stream_off() -> None:
-    book, client = speaking()
-    listener = listen(client)
-    listener.send(text="Hello.\n")
-    book.disk.put(f"{HOME}-relay/config.yaml", b"voice_output: {provider: stub, sample_rate: 16000}\n")
-    book.after(60.0)
-    listener.send(text="And now?\n")
-    assert (listener.types, listener.code) == (["start"], 1011)
-
-
-def test_no_password_is_needed_on_this_host() -> None:
+def test_tickets_open_one_stream_and_this_host_needs_no_password() -> None:
+    _, client = speaking()
+    ticket = client.ticket()
+    assert open_stream(client.book, ticket).answer is None
+    assert open_stream(client.book, ticket).result.status == 401
     book = AppHarness(password="")
     ticket = book.request("POST", "/api/auth/ws-ticket").json["ticket"]
     listener = open_stream(book, ticket, PEER)
     listener.send(done=True)
     assert listener.types == ["end"]
-
-
-def test_a_ticket_opens_one_stream() -> None:
-    _, client = speaking()
-    ticket = client.ticket()
-    assert open_stream(client.book, ticket).answer is None
-    assert open_stream(client.book, ticket).result.status == 401
 
 
 def test_the_relay_is_not_read_while_the_client_reads_too_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
