@@ -102,16 +102,13 @@ def test_loopback_bearer_must_be_valid(book: RelayHarness) -> None:
     assert book.request("GET", "/sessions", host=b"rebound.example").status == 401
 
 
-def test_device_control_needs_a_bridge_grant(book: RelayHarness) -> None:
+def test_grants_open_device_control_while_they_last(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {"bridge": 60}})
     book.after(59)
     assert book.call("GET", "/ping", token=paired.token).answer is None
     book.after(1)
     answer = book.request("GET", "/ping", token=paired.token)
     assert (answer.status, answer.json["code"]) == (403, "grant_required")
-
-
-def test_the_grant_to_read_moves_nothing(book: RelayHarness) -> None:
     token = book.pair(operator={"grants": dict.fromkeys(CHANNELS, False) | {"bridge:read": 0}}).token
     answer = book.request("POST", "/tap", {"x": 1, "y": 2}, token=token)
     assert (answer.status, answer.json["code"]) == (403, "grant_required")

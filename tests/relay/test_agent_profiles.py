@@ -27,6 +27,7 @@ def test_the_default_profile() -> None:
         "api_server_port": None,
         "api_server_key_present": False,
     }
+    assert RelayHarness().relay.profiles == [profile_entry("default", {})]
 
 
 @pytest.mark.parametrize(
@@ -43,10 +44,6 @@ def test_profile_of_the_configuration(text: bytes, model: str, description: str)
     book = RelayHarness(files={PATH: text})
     (entry,) = book.pair().ok["profiles"]
     assert (entry["name"], entry["model"], entry["description"]) == ("default", model, description)
-
-
-def test_no_configuration_is_the_bare_default() -> None:
-    assert RelayHarness().relay.profiles == [profile_entry("default", {})]
 
 
 @pytest.mark.parametrize("text", [b"[1]", b"\xff"])
@@ -79,15 +76,13 @@ def test_change_is_pushed_to_all_clients_within_30_seconds(book: RelayHarness) -
         assert pushed["profiles"][0]["model"] == "m-2"
 
 
-def test_discovery_can_be_switched_off() -> None:
+def test_profiles_are_not_polled_when_off_or_stopped(book: RelayHarness) -> None:
     book = RelayHarness(RelayConfig(config_path=PATH, profile_discovery=False))
     book.profile_folders = ["work"]
     book.disk.put(PATH, b"model: {default: m-2}")
     book.after(120.0)
     assert book.relay.profiles == [profile_entry("default", {})]
-
-
-def test_stopped_relay_polls_no_profiles(book: RelayHarness) -> None:
+    book = RelayHarness()
     phone = book.pair().phone
     book.stop(60.0)
     book.disk.put(PATH, b"model: {default: m-2}")

@@ -43,17 +43,11 @@ def asks(*bearers: str | None, pause: float = 0.0, answer: Any = guarded) -> tup
     return found, [request.headers.get(b"authorization") for request in world.asked]
 
 
-def test_only_acceptance_is_cached() -> None:
+def test_only_acceptance_is_cached_in_a_bounded_table(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = [b"Bearer key", b"Bearer other", b"Bearer other"]
     assert asks("key", "key", "other", "other") == ([True, True, False, False], shown)
-
-
-def test_requires_key_probes_without_credential() -> None:
     assert asks(None, None) == ([True, True], [None])
     assert asks(None, None, answer=lambda asked: (200, b"{}")) == ([False, False], [None, None])
-
-
-def test_cache_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "MAX_CACHED", 2)
     assert len(asks("a", "b", "c", "c", "b", "a", answer=lambda asked: (200, b""))[1]) == 4
 

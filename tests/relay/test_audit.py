@@ -35,13 +35,16 @@ def test_sessions_from_their_pairing_to_their_end(book: RelayHarness) -> None:
     assert not any(phone.token in repr(each) for each in recorded(book))
 
 
-def test_settings_of_the_relay(book: RelayHarness) -> None:
+def test_settings_are_recorded_and_a_failing_store_is_logged(book: RelayHarness) -> None:
     assert book.request("PATCH", "/relay/security", {"allow_insecure_api_bearer": True}).status == 200
     assert book.request("PATCH", "/relay/security", {"public_route": False}).status == 200
     assert [dict(each.about) for each in recorded(book)] == [
         {"allow_insecure_api_bearer": "True"},
         {"public_route": "False"},
     ]
+    book.refuse = (AppendAuditEvent,)
+    book.pair()
+    assert "audit event not stored" in book.events(Level.ERROR)
 
 
 def test_changes_at_the_agent() -> None:
@@ -64,9 +67,3 @@ def test_changes_at_the_agent() -> None:
     assert "private" not in repr(events)
     assert "15550100" not in repr(events)
     assert {each.event for each in events} <= set(EVENT_NAMES)
-
-
-def test_a_failing_store_is_logged(book: RelayHarness) -> None:
-    book.refuse = (AppendAuditEvent,)
-    book.pair()
-    assert "audit event not stored" in book.events(Level.ERROR)

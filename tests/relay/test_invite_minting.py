@@ -69,8 +69,11 @@ def test_ports(port: object, status: int) -> None:
     assert (answer.status, answer.json.get("port")) == (status, int(str(port)) if status == 200 else None)
 
 
-def test_an_empty_object_is_no_body() -> None:
+def test_empty_and_null_members_count_as_absent() -> None:
     assert mint({}) == mint(None)
+    assert mint({"dashboardUrl": "http://d.example/"})["dashboard_url"] == "http://d.example"
+    nulls = dict.fromkeys(("host", "port", "tls", "api_key", "dashboard_url", "ttl_seconds", "grants", "endpoints"))
+    assert mint(nulls) == mint()
 
 
 def test_everything_may_be_given() -> None:
@@ -115,21 +118,23 @@ def test_everything_may_be_given() -> None:
     assert book.websocket().auth(pairing_code=minted["code"])["payload"]["transport_hint"] == "wss"
 
 
-def test_the_alias_and_nulls() -> None:
-    assert mint({"dashboardUrl": "http://d.example/"})["dashboard_url"] == "http://d.example"
-    nulls = dict.fromkeys(("host", "port", "tls", "api_key", "dashboard_url", "ttl_seconds", "grants", "endpoints"))
-    assert mint(nulls) == mint()
-
-
-def test_defaults_come_from_the_api_address() -> None:
+def test_invites_of_other_configurations() -> None:
     minted = mint(None, RelayHarness(config(webapi_url="https://api.example")))
     assert (minted["host"], minted["port"], minted["tls"]) == ("api.example", 443, True)
-
-
-def test_relay_url_is_not_taken_from_the_body() -> None:
     book = RelayHarness(config(host="198.51.100.7", ssl_cert="c", ssl_key="k"))
     minted = mint({"relay_url": "ws://evil.example", "relay": {"url": "ws://evil.example"}}, book)
     assert minted["relay_url"] == payload(minted)["relay"]["url"] == "wss://198.51.100.7:8767"
+    book = RelayHarness(CONFIG)
+    book.refuse = (Compute,)
+    assert mint(None, book)["host"] == "127.0.0.1"
+    minted = mint(None, RelayHarness(config(brand=HERMES)))
+    assert minted["qr_payload"].startswith('{"svc":1,"hermes":1,"host":')
+    assert minted["pairing_url"].startswith("hermes-relay://pair?payload=")
+    assert verify_payload(payload(minted), SECRET)
+    book = RelayHarness(CONFIG)
+    book.refuse = (EnsureSecret,)
+    assert "sig" not in payload(mint(None, book))
+    assert book.events(Level.WARNING) == ["QR payload not signed"]
 
 
 def candidate(role: str, host: str) -> dict[str, object]:
@@ -147,12 +152,6 @@ def test_clients_without_candidates_get_the_route_of_the_local_network_or_the_fi
     found = payload(minted)
     assert (minted["host"], minted["port"], minted["tls"]) == (first, 443, True)
     assert (found["host"], found["relay"]["url"], minted["relay_url"]) == (first, *[f"wss://{first}/relay"] * 2)
-
-
-def test_without_a_lan_address() -> None:
-    book = RelayHarness(CONFIG)
-    book.refuse = (Compute,)
-    assert mint(None, book)["host"] == "127.0.0.1"
 
 
 @pytest.mark.parametrize(
@@ -174,20 +173,6 @@ def test_bad_bodies(body: object, field: str) -> None:
     answer = book.request("POST", "/pairing/mint", body)
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
     assert len(book.relay.codes) == 0
-
-
-def test_the_other_brand() -> None:
-    minted = mint(None, RelayHarness(config(brand=HERMES)))
-    assert minted["qr_payload"].startswith('{"svc":1,"hermes":1,"host":')
-    assert minted["pairing_url"].startswith("hermes-relay://pair?payload=")
-    assert verify_payload(payload(minted), SECRET)
-
-
-def test_failed_secret_gives_an_unsigned_payload() -> None:
-    book = RelayHarness(CONFIG)
-    book.refuse = (EnsureSecret,)
-    assert "sig" not in payload(mint(None, book))
-    assert book.events(Level.WARNING) == ["QR payload not signed"]
 
 
 # --- sources of the API key -----------------------------------------------------------------------------------------

@@ -96,15 +96,12 @@ def test_every_local_route_requires_the_secret() -> None:
     assert book.leaks() == []
 
 
-def test_secret_is_not_accepted_from_remote_callers() -> None:
+def test_the_secret_is_for_programs_of_this_host() -> None:
     book = local_harness(local_trust=LocalTrustPolicy.SECRET)
     shown = [(HEADER, secret(book).encode())]
     assert knock(book, secret(book), peer=REMOTE).status == 403
     for header in ((b"x-forwarded-for", b"203.0.113.9"), (b"origin", b"http://localhost:3000")):
         assert book.request("POST", "/pairing", headers=[*shown, header], peer=PEER).status == 403
-
-
-def test_phones_need_no_secret() -> None:
     book = local_harness(local_trust=LocalTrustPolicy.SECRET)
     code = book.request("POST", "/pairing", headers=[(HEADER, secret(book).encode())]).json["code"]
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
@@ -184,7 +181,7 @@ def test_relay_that_stops_does_not_use_the_state_folder_again() -> None:
     assert secret(book) == ""
 
 
-def test_unreadable_public_route_note_requires_the_secret() -> None:
+def test_a_public_route_counts_while_its_note_is_unreadable() -> None:
     book = RelayHarness(CONFIG, started=False)
     book.refuse = (ReadConfig,)
     book.feed(Started())
@@ -196,9 +193,6 @@ def test_unreadable_public_route_note_requires_the_secret() -> None:
     book.after(RETRY_INTERVAL)
     assert is_locked(book)  # because of the public route of the invite
     assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
-
-
-def test_public_route_that_is_registered_during_a_read_of_the_old_note_is_kept() -> None:
     book = RelayHarness(CONFIG, started=False)
     book.refuse = (ReadConfig,)
     book.feed(Started())

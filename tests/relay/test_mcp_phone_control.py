@@ -98,7 +98,9 @@ def test_grant_is_checked_for_each_call(book: RelayHarness, agent: RelayMcpClien
     assert agent.begin("ping").result.status == 403
 
 
-def test_pictures_come_from_the_registry(book: RelayHarness, agent: RelayMcpClient) -> None:
+def test_pictures_come_from_the_registry_up_to_a_size(
+    book: RelayHarness, agent: RelayMcpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def shoot(token: str, ask: str = "tool") -> HttpCall:
         call = agent.tool("phone_screenshot") if ask == "tool" else agent.read("screenshot")
         agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
@@ -114,9 +116,6 @@ def test_pictures_come_from_the_registry(book: RelayHarness, agent: RelayMcpClie
     assert "cannot be read" in text(shoot(token))
     opened = [command for command in book.commands if isinstance(command, ReleaseFile)]
     assert opened
-
-
-def test_too_large_image(book: RelayHarness, agent: RelayMcpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svc_proto.relay.mcp_phone_control.MAX_PICTURE", 8)
     token = upload(book, agent)
     call = agent.tool("phone_screenshot")

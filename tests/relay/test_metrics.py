@@ -18,16 +18,14 @@ def number(book: RelayHarness, name: str, *labels: str) -> float:
     return value
 
 
-def test_phones_sockets_and_sessions(book: RelayHarness) -> None:
+def test_sockets_sessions_and_voice_are_counted(book: RelayHarness) -> None:
     assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 0
     phone = book.pair(client_surface="android").phone
     assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 1
     phone.close()
     assert (number(book, "svc_phones"), number(book, "svc_sessions")) == (0, 1)
     assert number(book, "svc_sockets", "terminal") == number(book, "svc_sockets", "tui") == 0
-
-
-def test_voice_metrics_appear_after_the_first_voice_request(book: RelayHarness) -> None:
+    book = RelayHarness()
     assert [labels for labels, _ in shown(book)["svc_sockets"].values] == [("client",), ("terminal",), ("tui",)]
     book.request("GET", "/voice/config")
     channels = {f"voice:{family}": 0.0 for family in ("output", "lab", "agent")}

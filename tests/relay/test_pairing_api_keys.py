@@ -63,7 +63,7 @@ def beside() -> Beside:
     return Beside()
 
 
-def test_invite_key_ends_with_the_session(beside: Beside) -> None:
+def test_invite_key_ends_with_the_session_also_after_a_restart(beside: Beside) -> None:
     code, key = beside.mint()
     assert (len(key), key[:3]) == (25, "sk-")
     assert beside.takes(key)
@@ -74,6 +74,15 @@ def test_invite_key_ends_with_the_session(beside: Beside) -> None:
     assert (record["key_hash"], record["device_name"], record["knows_key"]) == (sha256_hex(key), "Tablet", False)
     assert beside.revoke(token) == (200, False)
     assert not beside.takes(key)
+    beside = Beside()
+    code, key = beside.mint()
+    _, unused = beside.mint()
+    token = beside.pair(code)
+    again = Beside(beside)
+    assert (again.takes(key), again.takes(unused)) == (True, False)
+    assert again.revoke(token) == (200, False)
+    assert not again.takes(key)
+    assert not Beside(again).takes(key)
 
 
 @pytest.mark.parametrize(
@@ -110,26 +119,13 @@ def test_neither_log_nor_store_has_the_key(beside: Beside) -> None:
     assert sha256_hex(key) in kept
 
 
-def test_key_survives_a_restart_and_ends_with_the_session(beside: Beside) -> None:
-    code, key = beside.mint()
-    _, unused = beside.mint()
-    token = beside.pair(code)
-    again = Beside(beside)
-    assert (again.takes(key), again.takes(unused)) == (True, False)
-    assert again.revoke(token) == (200, False)
-    assert not again.takes(key)
-    assert not Beside(again).takes(key)
-
-
-def test_unstored_pairing_keeps_its_key_until_the_restart(beside: Beside) -> None:
+def test_a_pairing_that_is_not_stored_keeps_no_key(beside: Beside) -> None:
     code, key = beside.mint()
     beside.book.refuse = (SaveSession,)
     beside.pair(code)
     assert beside.takes(key)
     assert not Beside(beside).takes(key)
-
-
-def test_failed_pairing_ends_the_key(beside: Beside) -> None:
+    beside = Beside()
     code, key = beside.mint()
     beside.book.hold = (SaveSession,)
     phone = beside.book.websocket()
@@ -151,13 +147,15 @@ def test_explicit_key_is_used_unchanged(beside: Beside, wanted: str | None, held
     assert beside.revoke(beside.pair(code)) == (200, known)
 
 
-def test_withheld_chat_gives_no_key(beside: Beside) -> None:
+def test_only_the_relay_gives_keys_and_none_without_chat(beside: Beside) -> None:
     assert beside.mint({"grants": {"chat": False}})[1] == ""
     body = {"code": "Q7M2ZK", "own_key": True, "grants": {"chat": False}}
     assert "api_key" not in beside.book.request("POST", "/pairing/register", body).json
-
-
-def test_a_relay_alone_gives_the_main_key() -> None:
+    _, key = beside.mint()
+    beside.book.register()
+    phone = beside.book.websocket()
+    phone.auth(pairing_code="Q7M2ZK", key_hash=sha256_hex("sk-mine"), own_key=True)
+    assert (beside.takes(key), beside.takes("sk-mine")) == (True, False)
     book = RelayHarness(CONFIG)
     minted = book.request("POST", "/pairing/mint").json
     assert json.loads(minted["qr_payload"])["key"] == "sk-main"
@@ -189,14 +187,6 @@ def test_no_key_without_a_request(beside: Beside, way: str, body: dict[str, obje
     assert beside.revoke(beside.pair("Q7M2ZK")) == (200, True)  # a registration without a key uses the main key
 
 
-def test_a_phone_cannot_name_a_key(beside: Beside) -> None:
-    _, key = beside.mint()
-    beside.book.register()
-    phone = beside.book.websocket()
-    phone.auth(pairing_code="Q7M2ZK", key_hash=sha256_hex("sk-mine"), own_key=True)
-    assert (beside.takes(key), beside.takes("sk-mine")) == (True, False)
-
-
 # --- voice ----------------------------------------------------------------------------------------------------------
 
 
@@ -215,7 +205,7 @@ def test_on_voice_routes_the_key_counts_and_ends_at_once(beside: Beside) -> None
     assert voice(beside, key) == 401
 
 
-def test_a_voice_request_under_way_ends_with_the_session(beside: Beside) -> None:
+def test_voice_requests_and_sessions_of_a_key_end_with_the_session(beside: Beside) -> None:
     code, key = beside.mint()
     token = beside.pair(code)
     beside.book.hold = (Compute,)
@@ -223,9 +213,7 @@ def test_a_voice_request_under_way_ends_with_the_session(beside: Beside) -> None
     assert call.answer is None
     assert beside.revoke(token) == (200, False)
     assert call.result.status == 401
-
-
-def test_voice_sessions_of_a_key_end_with_the_session(beside: Beside) -> None:
+    beside = Beside()
     beside.book.engines["speak"] = True
     code, key = beside.mint()
     token = beside.pair(code)

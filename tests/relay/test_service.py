@@ -40,13 +40,23 @@ def test_voice_refusal_is_plain_text() -> None:
 # --- start ----------------------------------------------------------------------------------------------------------
 
 
-def test_ready_after_sessions_are_loaded() -> None:
+def test_the_store_is_needed_at_the_start() -> None:
     book = RelayHarness(started=False)
     book.hold = (LoadSessions,)
     book.feed(Started())
-    assert not book.ready
+    before = book.ready
     book.release()
-    assert book.ready
+    assert (before, book.ready) == (False, True)
+    book = RelayHarness(started=False)
+    book.refuse = (LoadSessions,)
+    book.feed(Started())
+    assert not book.ready
+    assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(1, "the session store cannot be read: no_space")]
+    book = RelayHarness(started=False)
+    book.hold = (LoadSessions,)
+    book.feed(Started())
+    book.after(30)
+    assert [exit_.code for exit_ in book.exits] == [1]
 
 
 def test_sessions_outlive_the_process() -> None:
@@ -59,23 +69,7 @@ def test_sessions_outlive_the_process() -> None:
     assert second.store == {}
 
 
-def test_unreadable_store_ends_the_process() -> None:
-    book = RelayHarness(started=False)
-    book.refuse = (LoadSessions,)
-    book.feed(Started())
-    assert not book.ready
-    assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(1, "the session store cannot be read: no_space")]
-
-
-def test_silent_store_ends_the_process() -> None:
-    book = RelayHarness(started=False)
-    book.hold = (LoadSessions,)
-    book.feed(Started())
-    book.after(30)
-    assert [exit_.code for exit_ in book.exits] == [1]
-
-
-def test_bad_records_are_skipped_one_by_one() -> None:
+def test_records_that_are_bad_or_expired() -> None:
     good = RelayHarness()
     good.pair()
     (record,) = good.store.values()
@@ -88,9 +82,6 @@ def test_bad_records_are_skipped_one_by_one() -> None:
     book = RelayHarness(records=records)
     assert len(book.sessions()) == 1
     assert book.events(Level.WARNING) == ["stored session skipped"] * 3
-
-
-def test_expired_records_are_erased_at_the_start() -> None:
     first = RelayHarness()
     first.pair(operator={"ttl_seconds": 60})
     (record,) = first.store.values()
@@ -98,9 +89,6 @@ def test_expired_records_are_erased_at_the_start() -> None:
     book = RelayHarness(records=[expired])
     assert book.store == {}
     assert book.sessions() == []
-
-
-def test_expired_record_of_an_older_format_is_kept() -> None:
     first = RelayHarness()
     first.pair()
     (record,) = first.store.values()
@@ -113,12 +101,9 @@ def test_expired_record_of_an_older_format_is_kept() -> None:
     assert list(book.store) == ["old"]
 
 
-def test_a_code_of_the_configuration() -> None:
+def test_codes_of_the_configuration() -> None:
     book = RelayHarness(RelayConfig(pairing_code="Q7M2ZK"))
     assert book.websocket().auth(pairing_code="q7m2zk")["type"] == "auth.ok"
-
-
-def test_a_bug_at_the_start_ends_the_process() -> None:
     book = RelayHarness(RelayConfig(pairing_code="no code"), started=False)
     book.logs.bugs = True
     book.feed(Started())
@@ -246,10 +231,16 @@ def test_sessions_that_end_at_once_are_erased_in_pages(monkeypatch: pytest.Monke
     assert book.store == {}
 
 
-def test_a_stepped_clock_is_noticed_within_the_hour(book: RelayHarness, paired: PairedPhone) -> None:
+def test_the_end_of_a_session_follows_the_wall_clock_and_patches(book: RelayHarness, paired: PairedPhone) -> None:
     book.step_clock(40 * 86_400)
     assert paired.phone.is_open
     book.after(3600)
+    assert paired.phone.closed is not None
+    assert paired.phone.closed.code == 1008
+    book = RelayHarness()
+    paired = book.pair()
+    book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
+    book.after(60)
     assert paired.phone.closed is not None
     assert paired.phone.closed.code == 1008
 
@@ -266,13 +257,6 @@ def test_erasures_are_retried_a_minute_after_the_first_failure(book: RelayHarnes
     book.refuse = ()
     book.after(0.2)
     assert book.store == {}
-
-
-def test_a_patch_moves_the_expiry_of_an_open_socket(book: RelayHarness, paired: PairedPhone) -> None:
-    book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
-    book.after(60)
-    assert paired.phone.closed is not None
-    assert paired.phone.closed.code == 1008
 
 
 def test_the_store_sees_changes_in_order(book: RelayHarness, paired: PairedPhone) -> None:
@@ -296,7 +280,7 @@ def half_sent(book: RelayHarness, token: str) -> HttpCall:
     return book.raw((HALF_SMS % (token, len(SMS))).encode() + SMS[:-1])
 
 
-def test_half_sent_request_of_a_revoked_session_is_refused(book: RelayHarness) -> None:
+def test_half_sent_requests_are_refused_with_their_session_or_grant(book: RelayHarness) -> None:
     phone, caller = book.pair(), book.pair(device_id="caller")
     call = half_sent(book, caller.token)
     book.request("DELETE", f"/sessions/{caller.prefix}")
@@ -304,9 +288,7 @@ def test_half_sent_request_of_a_revoked_session_is_refused(book: RelayHarness) -
     call.say_bytes(SMS[-1:])
     assert phone.phone.envelopes() == []
     assert len(book.engine.revocables) == 0
-
-
-def test_half_sent_request_with_an_expired_grant_is_refused(book: RelayHarness) -> None:
+    book = RelayHarness()
     phone, caller = book.pair(), book.pair(device_id="caller", operator={"grants": {"bridge": 10}})
     call = half_sent(book, caller.token)
     book.after(10)
@@ -315,7 +297,7 @@ def test_half_sent_request_with_an_expired_grant_is_refused(book: RelayHarness) 
     assert phone.phone.envelopes() == []
 
 
-def test_downloads_end_with_their_session() -> None:
+def test_files_under_way_end_with_their_session() -> None:
     book = open_media()
     paired = book.pair()
     book.hold = (SendFile,)
@@ -323,9 +305,6 @@ def test_downloads_end_with_their_session() -> None:
     book.request("DELETE", f"/sessions/{paired.prefix}")
     assert (download.answer, download.aborted, book.held) == (None, True, [])
     assert book.node.operations.open_handles == 0
-
-
-def test_uploads_end_with_their_session() -> None:
     book = open_media()
     paired = book.pair()
     head = f"POST /media/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {paired.token}\r\n"
@@ -341,12 +320,11 @@ def test_uploads_end_with_their_session() -> None:
 # --- stop -----------------------------------------------------------------------------------------------------------
 
 
-def test_stopping_with_nothing_to_do(book: RelayHarness) -> None:
+def test_stopping_waits_for_the_store(book: RelayHarness, paired: PairedPhone) -> None:
     book.stop()
     assert [exit_.code for exit_ in book.exits] == [0]
-
-
-def test_stopping_waits_for_the_store(book: RelayHarness, paired: PairedPhone) -> None:
+    book = RelayHarness()
+    paired = book.pair()
     book.hold = (DeleteSession,)
     call = book.call("DELETE", f"/sessions/{paired.prefix}")
     book.stop()

@@ -45,12 +45,11 @@ def test_a_revoked_session_is_refused_after_a_restart_too(book: RelayHarness) ->
     assert status(restarted(again), paired) == 401
 
 
-def test_the_store_never_sees_a_token(book: RelayHarness, paired: PairedPhone) -> None:
+def test_sessions_are_stored_without_tokens_and_loaded_in_pages(
+    book: RelayHarness, paired: PairedPhone, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert len(book.store) == 1
     assert paired.token not in repr(book.store)
-
-
-def test_sessions_are_loaded_in_pages(book: RelayHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     phones = [book.pair() for _ in range(3)]
     monkeypatch.setattr(session_records, "SESSIONS_PAGE", 1)
     again = restarted(book)

@@ -16,31 +16,21 @@ ROUTES = Relay(RelayConfig()).router.routes
 OPEN = (RelayAccess.PUBLIC, RelayAccess.SOCKET)  # open to any client
 
 
-def test_messages_before_auth_ok_are_small(book: RelayHarness) -> None:
+def test_messages_are_small_before_and_large_after_the_sign_in(book: RelayHarness) -> None:
     phone = book.websocket()
     phone.text(" " * (LARGE + 1))
     assert phone.closed is not None
     assert phone.closed.code == 1009
-
-
-def test_first_message_may_be_long(book: RelayHarness) -> None:
-    """Accept a first message with a device name of 1,000 characters and fifty such fields in `supports`."""
     code = book.register()
     phone = book.websocket()
     fields = {f"field_{number}": "x" * 1000 for number in range(50)}
     assert phone.auth(pairing_code=code, device_name="n" * 1000, supports=fields)["type"] == "auth.ok"
-
-
-def test_messages_after_auth_ok_may_be_large(book: RelayHarness) -> None:
     phone = book.pair().phone
     phone.send("bridge", "bridge.status", {"device": {"name": "x" * 8_000_000}})
     assert phone.is_open
     phone.text("x" * 9_000_000)
     assert phone.closed is not None
     assert phone.closed.code == 1009
-
-
-def test_connection_is_unauthenticated_until_the_session_is_stored(book: RelayHarness) -> None:
     code = book.register()
     phone = book.websocket()
     book.hold = (SaveSession,)

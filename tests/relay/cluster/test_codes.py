@@ -85,12 +85,9 @@ def test_invite_key_is_valid_until_its_code_is_consumed(harness: CoordinatorHarn
     assert "invites" not in harness.coordinator.export_state()
 
 
-def test_code_without_key_is_not_broadcast(harness: CoordinatorHarness) -> None:
+def test_keys_of_codes_are_broadcast_until_they_are_replaced(harness: CoordinatorHarness) -> None:
     assert put(harness, PairingMeta()) == [0, None]
     assert "invites" not in harness.coordinator.export_state()
-
-
-def test_registering_a_code_again_ends_the_old_key(harness: CoordinatorHarness) -> None:
     invited(harness)
     assert put(harness, PairingMeta()) == [1, None]
     assert not good(harness)

@@ -290,12 +290,9 @@ def test_notifications_of_all_nodes_are_shared(harness: CoordinatorHarness) -> N
     assert harness.relay.notifications.recent(5) == [{"title": "theirs"}]
 
 
-def test_phone_without_device_id_is_prefixed_with_its_node(harness: CoordinatorHarness) -> None:
+def test_phones_of_nodes_are_listed_by_their_id(harness: CoordinatorHarness) -> None:
     harness.came("socket-4")
     assert harness.devices()["devices"][0]["device_id"] == "b-socket-4"
-
-
-def test_phone_of_a_departed_node_is_ignored(harness: CoordinatorHarness) -> None:
     harness.deliver("bye")
     harness.told = -2  # it sends -1 for a message that it completes
     harness.came()

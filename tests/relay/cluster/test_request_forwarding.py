@@ -279,7 +279,7 @@ def ends(
     return far, handler, near, there
 
 
-def test_messages_are_forwarded_in_both_directions(harness: CoordinatorHarness) -> None:
+def test_forwarded_sockets_pass_messages_and_close_codes(harness: CoordinatorHarness) -> None:
     far, handler, near, there = ends(harness)
     far.on_text("early")
     far.on_binary(b"early")
@@ -300,9 +300,6 @@ def test_messages_are_forwarded_in_both_directions(harness: CoordinatorHarness) 
     far.on_closed(1000, "")
     assert len(near.said) == 5
     assert not harness.coordinator._intermediary.sockets
-
-
-def test_reserved_close_codes_are_replaced(harness: CoordinatorHarness) -> None:
     for code, said in ((1005, 1000), (1006, 1001), (1015, 1001), (1011, 1011)):
         far, handler, near, there = ends(harness)
         far.on_closed(code, "gone")  # before the caller's socket is open

@@ -31,21 +31,18 @@ def started(config: RelayConfig, *links: tuple[str, str], folders: tuple[str, ..
 # --- roots ----------------------------------------------------------------------------------------------------------
 
 
-def test_roots_are_resolved_through_links() -> None:
+def test_roots_are_resolved_through_links_and_parents() -> None:
     config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a", "/b/c"), temp_dir="/tmp")
     book = started(
         config, ("/tmp", "/private/tmp"), ("/work", "/data/work"), folders=("/private/tmp", "/data/work", "/a", "/b/c")
     )
     assert book.relay.media.sandbox.roots == ("/private/tmp", "/data/work", "/a", "/b/c")
-
-
-def test_missing_root_is_resolved_from_its_parent() -> None:
     config = RelayConfig(home="/home/me/.svc", workspace="/home/me/.svc/workspace")
     book = started(config, ("/home/me", "/data/me"), folders=("/data/me", "/tmp"))
     assert book.relay.media.sandbox.roots == ("/tmp", "/data/me/.svc/workspace")
 
 
-def test_unresolved_roots_are_used_by_name() -> None:
+def test_roots_are_used_by_name_if_they_cannot_be_resolved() -> None:
     config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a",), temp_dir="/tmp")
     book = RelayHarness(config, started=False)
     book.disk.symlink("/tmp", "/private/tmp")
@@ -54,6 +51,10 @@ def test_unresolved_roots_are_used_by_name() -> None:
     assert book.relay.media.sandbox.roots == ("/tmp", "/work", "/a")
     assert "/h/svc/.env" in book.relay.media.sandbox.protected
     assert "media places taken by name" in book.events(Level.WARNING)
+    book = RelayHarness(RelayConfig(workspace="/work"), started=False)
+    book.refuse = (OpenFile,)
+    book.feed(Started())
+    assert book.relay.media.sandbox.roots == ("/tmp", "/work")
 
 
 def test_a_protected_root_is_reported_at_the_start() -> None:
@@ -79,33 +80,31 @@ def test_protected_paths_stay_protected_behind_links() -> None:
     assert sandbox.allows("/data/me/film.mkv")
 
 
-def test_recordings_are_protected_in_any_folder() -> None:
+def test_files_of_the_relay_are_protected_in_any_folder() -> None:
     env = {"SVC_RELAY_HOME": "/srv/relay", "RELAY_REALTIME_VOICE_RUN_DIR": "/srv/runs", "SVC_HOME": "/home/me/.svc"}
     config = parse_relay_config({**env, "RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "RELAY_HERMES_CONFIG": "/srv/svc.yaml"})
     sandbox = started(config, folders=("/srv",)).relay.media.sandbox
     for path in ("/srv/relay/voice-output-runs/a.wav", "/srv/relay/x", "/srv/runs/a.wav", "/srv/svc.yaml"):
         assert not sandbox.allows(path)
     assert sandbox.allows("/srv/film.mkv")
+    config = parse_relay_config(
+        {"RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "SVC_HOME": "/home/me/.svc"},
+        store_files=["/srv/chats.db", "/srv/chats.db-wal"],
+    )
+    book = started(config, folders=("/srv",))
+    assert not book.relay.media.sandbox.allows("/srv/chats.db")
+    assert not book.relay.media.sandbox.allows("/srv/chats.db-wal")
+    assert book.relay.media.sandbox.allows("/srv/chats.dbx")
 
 
-def test_root_inside_the_relay_home_is_allowed() -> None:
+def test_roots_inside_the_home_are_allowed() -> None:
     env = {"SVC_RELAY_HOME": "/srv", "SVC_HOME": "/srv", "SVC_WORKSPACE": "/srv/workspace"}
     sandbox = started(parse_relay_config(env), folders=("/srv/workspace",)).relay.media.sandbox
     assert sandbox.allows("/srv/workspace/a.png")
     assert not sandbox.allows("/srv/voice-output-runs/a.wav")
-
-
-def test_home_behind_a_system_link_is_allowed() -> None:
     config = RelayConfig(home="/var/roothome/.svc", workspace="/var/roothome/pictures", user_home="/var/roothome")
     book = started(config, ("/root", "/var/roothome"), folders=("/var/roothome/pictures",))
     assert book.relay.media.sandbox.allows("/var/roothome/pictures/a.png")
-
-
-def test_roots_are_used_by_name_if_no_folder_can_be_opened() -> None:
-    book = RelayHarness(RelayConfig(workspace="/work"), started=False)
-    book.refuse = (OpenFile,)
-    book.feed(Started())
-    assert book.relay.media.sandbox.roots == ("/tmp", "/work")
 
 
 # --- parsers --------------------------------------------------------------------------------------------------------
@@ -166,17 +165,6 @@ def test_invalid_base64_is_refused(value: object) -> None:
     with pytest.raises(Refused) as refused:
         base64_bytes(value, "x")
     assert (refused.value.status, refused.value.extra["field"]) == (400, "x")
-
-
-def test_configured_store_files_are_protected() -> None:
-    config = parse_relay_config(
-        {"RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "SVC_HOME": "/home/me/.svc"},
-        store_files=["/srv/chats.db", "/srv/chats.db-wal"],
-    )
-    book = started(config, folders=("/srv",))
-    assert not book.relay.media.sandbox.allows("/srv/chats.db")
-    assert not book.relay.media.sandbox.allows("/srv/chats.db-wal")
-    assert book.relay.media.sandbox.allows("/srv/chats.dbx")
 
 
 def test_later_worker_does_not_sweep_uploads() -> None:

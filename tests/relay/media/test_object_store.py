@@ -161,7 +161,7 @@ def test_wrong_answers_of_the_store_are_refused(lie: Any, part: bool) -> None:
     scene.check_invariants()
 
 
-def test_refused_upload_leaves_no_entry() -> None:
+def test_uploads_that_fail_or_are_empty() -> None:
     scene, s3 = world(1)
     phone = scene.pair_phone("P", 0)
     body = {"content": "aGk=", "content_type": "text/plain", "file_name": "a.txt"}
@@ -171,6 +171,22 @@ def test_refused_upload_leaves_no_entry() -> None:
     assert not s3.objects  # stored despite the error, and deleted again
     assert [method for method, _ in s3.asked] == ["PUT", "DELETE"]
     assert not scene.relays[0].media.uploads._used
+    scene.check_invariants()
+    scene, s3 = world(2)
+    phone = scene.pair_phone("P", 0)
+    about = b'Content-Disposition: form-data; name="file"; filename="e.txt"\r\nContent-Type: text/plain'
+    fields: Pairs = {"authorization": f"Bearer {phone.token}", "content-type": "multipart/form-data; boundary=x"}
+    what = ("POST", "/media/upload", fields, b"--x\r\n" + about + b"\r\n\r\n\r\n--x--\r\n")
+    target = scene.target(0)
+    carrier = HttpClientConnection(scene.crowd, target, scene.entropy)
+    caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
+    scene.run(lambda: caller.is_closed)
+    assert caller.answer.status == 200, caller.answer
+    assert list(s3.objects.values()) == [b""]
+    for node in range(2):
+        answer = got(scene, node, f"/media/{caller.answer.json['token']}", phone.token)
+        assert (answer.status, answer.body, answer.headers.get(b"content-type")) == (200, b"", b"text/plain")
+    assert [method for method, _ in s3.asked] == ["PUT"]
     scene.check_invariants()
 
 
@@ -196,35 +212,13 @@ def test_all_of_an_object_at_once() -> None:
     scene.check_invariants()
 
 
-def test_an_empty_upload() -> None:
-    scene, s3 = world(2)
-    phone = scene.pair_phone("P", 0)
-    about = b'Content-Disposition: form-data; name="file"; filename="e.txt"\r\nContent-Type: text/plain'
-    fields: Pairs = {"authorization": f"Bearer {phone.token}", "content-type": "multipart/form-data; boundary=x"}
-    what = ("POST", "/media/upload", fields, b"--x\r\n" + about + b"\r\n\r\n\r\n--x--\r\n")
-    target = scene.target(0)
-    carrier = HttpClientConnection(scene.crowd, target, scene.entropy)
-    caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
-    scene.run(lambda: caller.is_closed)
-    assert caller.answer.status == 200, caller.answer
-    assert list(s3.objects.values()) == [b""]
-    for node in range(2):
-        answer = got(scene, node, f"/media/{caller.answer.json['token']}", phone.token)
-        assert (answer.status, answer.body, answer.headers.get(b"content-type")) == (200, b"", b"text/plain")
-    assert [method for method, _ in s3.asked] == ["PUT"]
-    scene.check_invariants()
-
-
-def test_missing_signature_gives_503() -> None:
+def test_downloads_that_cannot_be_signed_or_completed_fail() -> None:
     scene, _ = world(1)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
     del scene.hosts[0].compute["s3.sign"]
     assert got(scene, 0, path, phone.token).status == 503
     scene.check_invariants()
-
-
-def test_killed_store_does_not_complete_a_download() -> None:
     scene, _ = world(2)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, bytes(MIB))

@@ -70,11 +70,15 @@ def test_client_is_listed_as_session_and_survives_a_restart(book: RelayHarness, 
     assert app.refresh().status == 200
 
 
-def test_refused_consent(app: OAuthTestClient) -> None:
+def test_refused_and_read_only_requests(app: OAuthTestClient) -> None:
     page = app.wait()
     assert app.answer(app.word(page), allow=False).json["allowed"] is False
     assert app.back(page) == {"error": "access_denied", "state": "st&te", "iss": PLACE}
     assert app.call("GET", page).status == 404
+    word = app.word(app.wait(scope="bridge:read openid"))
+    assert app.question(word).json["scope"] == "bridge:read"
+    assert app.answer(word, scope="bridge").status == 400
+    assert app.answer(word, scope="tui").status == 400
 
 
 def test_access_token_lasts_an_hour_and_can_be_refreshed(book: RelayHarness, app: OAuthTestClient) -> None:
@@ -93,21 +97,16 @@ def test_access_token_lasts_an_hour_and_can_be_refreshed(book: RelayHarness, app
     assert app.mcp(PING, token=second).status == 401  # after the grace only one access token is valid
 
 
-def test_token_does_not_outlive_the_session(book: RelayHarness, app: OAuthTestClient) -> None:
+def test_sessions_of_agents_end_with_the_chosen_time(book: RelayHarness, app: OAuthTestClient) -> None:
     app.authorize(ttl_seconds=60)
     assert app.tokens["expires_in"] == 60
     book.after(60)
     assert book.sessions() == []
     assert app.mcp(PING).status == 401
     wrong(app.refresh(), "invalid_grant")
-
-
-def test_unlimited_session_still_has_hourly_tokens(app: OAuthTestClient) -> None:
+    app = OAuthTestClient(RelayHarness())
     app.authorize(ttl_seconds=0)
     assert app.tokens["expires_in"] == 3600
-
-
-def test_operator_maximum_limits_the_session() -> None:
     book = RelayHarness(RelayConfig(max_session_ttl=100.0))
     OAuthTestClient(book).authorize(ttl_seconds=0)
     (listed,) = book.sessions()
@@ -136,13 +135,6 @@ def test_read_only_scope_permits_reading_only(book: RelayHarness, app: OAuthTest
     assert looking.result.json["result"]["isError"] is False
     assert app.refresh(scope="bridge:read").json["scope"] == "bridge:read"
     wrong(app.refresh(scope="bridge"), "invalid_scope")
-
-
-def test_read_only_request_cannot_be_widened(app: OAuthTestClient) -> None:
-    word = app.word(app.wait(scope="bridge:read openid"))
-    assert app.question(word).json["scope"] == "bridge:read"
-    assert app.answer(word, scope="bridge").status == 400
-    assert app.answer(word, scope="tui").status == 400
 
 
 # --- revocation ---
@@ -219,21 +211,17 @@ def test_failed_token_request_consumes_the_code(
     assert book.sessions() == []
 
 
-def test_code_of_another_client_is_refused(book: RelayHarness, app: OAuthTestClient) -> None:
+def test_codes_are_bound_to_their_client_and_expire(app: OAuthTestClient, book: RelayHarness) -> None:
+    assert app.trade(app.code(), redirect_uri=None).status == 200  # optional in OAuth 2.1
+    book = RelayHarness()
+    app = OAuthTestClient(book)
     other = OAuthTestClient(book, "Evil")
     other.verifier = app.verifier
     wrong(other.trade(app.code()), "invalid_grant")
-
-
-def test_code_expires_after_a_minute(book: RelayHarness, app: OAuthTestClient) -> None:
     code = app.code()
     book.after(60)
     wrong(app.trade(code), "invalid_grant")
     assert len(book.relay.oauth.consents) == 0
-
-
-def test_redirect_uri_is_optional_at_the_token_endpoint(app: OAuthTestClient) -> None:
-    assert app.trade(app.code(), redirect_uri=None).status == 200  # optional in OAuth 2.1
 
 
 @pytest.mark.parametrize("who", ["itself", "another client"])
@@ -268,14 +256,10 @@ def test_programs_that_share_a_refresh_token_stay_signed_in(book: RelayHarness, 
     assert book.sessions() == []
 
 
-def test_refresh_token_is_bound_to_its_client(app: OAuthTestClient) -> None:
+def test_refresh_is_bound_to_the_client_and_its_stored_session(app: OAuthTestClient, book: RelayHarness) -> None:
     app.authorize()
     wrong(app.refresh(client_id="other"), "invalid_grant")
     assert app.refresh().status == 200
-
-
-def test_session_missing_in_the_store_is_not_refreshed(book: RelayHarness, app: OAuthTestClient) -> None:
-    app.authorize()
     book.store.clear()
     wrong(app.refresh(), "invalid_grant")
     assert not book.store
@@ -352,10 +336,23 @@ def test_authorization_requires_a_top_level_navigation(
     assert len(book.relay.oauth.consents) == (status == 303)
 
 
-def test_duplicate_parameters_are_refused(app: OAuthTestClient) -> None:
+def test_bad_requests_at_the_oauth_routes(app: OAuthTestClient, book: RelayHarness) -> None:
     twice = urlencode({"client_id": app.client}) + "&client_id=other"
     assert app.call("GET", f"/oauth/authorize?{twice}").status == 400
     wrong(app.call("POST", "/oauth/token", b"code=1&code=2", headers=FORM), "invalid_request")
+    kind = [(b"content-type", b"Application/X-WWW-Form-URLEncoded; charset=UTF-8")]
+    answer = app.call("POST", "/oauth/token", b"grant_type=other", headers=kind)
+    assert answer.json["error"] == "unsupported_grant_type"
+    wrong(app.call("POST", "/oauth/token", {"grant_type": "x"}), "invalid_request")
+    wrong(app.call("POST", "/oauth/revoke", b"{}"), "invalid_request")
+    wrong(app.call("POST", "/oauth/register", b"no JSON"), "invalid_client_metadata")
+    wrong(app.call("POST", "/oauth/register", {}), "invalid_redirect_uri")
+    wrong(app.call("POST", "/oauth/register", b" " * (BODY_LIMIT // 64)), "body_too_large", 413)
+    wrong(app.call("GET", "/oauth/token"), "method_not_allowed", 405)
+    wish = {"client_name": "flood", "redirect_uris": ["https://a.example/"]}
+    names = {app.call("POST", "/oauth/register", {**wish, "software_id": str(n)}).json["client_id"] for n in range(9)}
+    assert len(names) == 1
+    assert (len(book.relay.oauth.consents), book.sessions()) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -371,28 +368,6 @@ def test_duplicate_parameters_are_refused(app: OAuthTestClient) -> None:
 )
 def test_bad_input_at_the_token_endpoint(app: OAuthTestClient, body: bytes, error: str) -> None:
     wrong(app.call("POST", "/oauth/token", body, headers=FORM), error)
-
-
-def test_the_type_of_a_form_counts_in_any_case(app: OAuthTestClient) -> None:
-    kind = [(b"content-type", b"Application/X-WWW-Form-URLEncoded; charset=UTF-8")]
-    answer = app.call("POST", "/oauth/token", b"grant_type=other", headers=kind)
-    assert answer.json["error"] == "unsupported_grant_type"
-
-
-def test_other_bad_input(app: OAuthTestClient) -> None:
-    wrong(app.call("POST", "/oauth/token", {"grant_type": "x"}), "invalid_request")
-    wrong(app.call("POST", "/oauth/revoke", b"{}"), "invalid_request")
-    wrong(app.call("POST", "/oauth/register", b"no JSON"), "invalid_client_metadata")
-    wrong(app.call("POST", "/oauth/register", {}), "invalid_redirect_uri")
-    wrong(app.call("POST", "/oauth/register", b" " * (BODY_LIMIT // 64)), "body_too_large", 413)
-    wrong(app.call("GET", "/oauth/token"), "method_not_allowed", 405)
-
-
-def test_registrations_store_nothing(book: RelayHarness, app: OAuthTestClient) -> None:
-    wish = {"client_name": "flood", "redirect_uris": ["https://a.example/"]}
-    names = {app.call("POST", "/oauth/register", {**wish, "software_id": str(n)}).json["client_id"] for n in range(9)}
-    assert len(names) == 1
-    assert (len(book.relay.oauth.consents), book.sessions()) == (0, [])
 
 
 def test_consent_requests_are_limited_per_address(book: RelayHarness, app: OAuthTestClient) -> None:

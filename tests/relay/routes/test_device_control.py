@@ -74,27 +74,16 @@ def test_every_route_is_forwarded(book: RelayHarness, method: str, path: str) ->
     assert log.fields == {**names, "command": f"{method} {sent}", "status": 200}
 
 
-def test_get_query_becomes_the_command_body(book: RelayHarness) -> None:
-    command = drive(book, book.pair(), "GET", "/events?limit=5&since=0&limit=6&a=%C3%A9+b", {"device": "x", "z": 1})
+def test_query_of_a_get_is_the_body_and_that_of_a_post_is_apart(book: RelayHarness, paired: PairedPhone) -> None:
+    command = drive(book, paired, "GET", "/events?limit=5&since=0&limit=6&a=%C3%A9+b", {"device": "x", "z": 1})
     assert command["params"] == command["body"] == {"limit": "5", "since": "0", "a": "é b"}
     assert book.activity()[0]["params"] == command["params"]
-
-
-def test_secrets_in_a_post_query_are_redacted(book: RelayHarness) -> None:
-    paired = book.pair()
+    command = drive(book, paired, "POST", "/wait?a=1", {"ms": 1})
+    assert (command["params"], command["body"]) == ({"a": "1"}, {"ms": 1})
+    assert drive(book, paired, "POST", "/wait", {"ms": None, "a": {"b": None}})["body"] == {"a": {"b": None}}
     drive(book, paired, "POST", "/tap?token=abc", {"x": 1, "y": 2})
     drive(book, paired, "POST", "/tap?z=1", {"x": 1, "y": 2, "password": "abc"})
     assert "abc" not in str(book.activity())
-
-
-def test_query_parameters_of_a_post_stay_apart(book: RelayHarness) -> None:
-    command = drive(book, book.pair(), "POST", "/wait?a=1", {"ms": 1})
-    assert (command["params"], command["body"]) == ({"a": "1"}, {"ms": 1})
-
-
-def test_nulls_are_dropped(book: RelayHarness) -> None:
-    command = drive(book, book.pair(), "POST", "/wait", {"ms": None, "a": {"b": None}})
-    assert command["body"] == {"a": {"b": None}}
 
 
 @pytest.mark.parametrize("body", [b"", b"no JSON", b"[1]", b"null", b'{"a":NaN}', b"\xff"])
@@ -150,22 +139,20 @@ def test_selectors_never_reach_the_phone(book: RelayHarness, key: str) -> None:
     assert [record["alias_used"] for record in book.activity()] == ["d-1", "d-1", "kitchentablet"]
 
 
-def test_head_sends_one_command_and_has_no_body(book: RelayHarness) -> None:
-    paired = book.pair()
-    call = book.call("HEAD", "/ping", token=paired.token, peer=REMOTE)
-    command = paired.phone.command()
-    assert command["method"] == "GET"
-    paired.phone.reply(command, 200, {"pong": True})
-    assert (call.result.status, call.result.body) == (200, b"")
-    assert call.result.headers.get(b"content-length") == b"13"
-
-
-def test_a_phone_whose_bridge_grant_has_expired_gets_no_command(book: RelayHarness) -> None:
+def test_phones_without_a_live_grant_are_not_driven(book: RelayHarness) -> None:
     phone = book.pair(device_id="d-1", operator={"grants": {"bridge": 10}}).phone
     caller = book.pair(client_surface="desktop", device_id="d-2")
     book.after(10)
     assert book.request("GET", "/ping", token=caller.token, peer=REMOTE).status == 503
     assert phone.envelopes() == []
+    book = RelayHarness()
+    lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 20}})
+    caller = book.pair(client_surface="desktop")
+    call = book.call("GET", "/ping", token=caller.token)
+    command = lapsing.phone.command()
+    book.after(20)
+    lapsing.phone.reply(command, 200, {})
+    assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
 
 
 # --- the phone's answer ---------------------------------------------------------------------------------------------
@@ -182,9 +169,17 @@ def test_phone_answer_is_passed_on(
     assert answer.headers.get(b"content-type") == b"application/json"
 
 
-def test_a_204_has_no_body(book: RelayHarness) -> None:
+def test_a_204_and_a_head_have_no_body(book: RelayHarness) -> None:
     answer = outcome(book, 204, {"a": 1})
     assert (answer.status, answer.body) == (204, b"")
+    book = RelayHarness()
+    paired = book.pair()
+    call = book.call("HEAD", "/ping", token=paired.token, peer=REMOTE)
+    command = paired.phone.command()
+    assert command["method"] == "GET"
+    paired.phone.reply(command, 200, {"pong": True})
+    assert (call.result.status, call.result.body) == (200, b"")
+    assert call.result.headers.get(b"content-length") == b"13"
 
 
 # --- answers of the relay -------------------------------------------------------------------------------------------
@@ -275,7 +270,14 @@ def test_disconnected_caller_does_not_cancel_the_command(book: RelayHarness) -> 
     assert book.request("GET", "/relay/info").json["pending_commands"] == 0
 
 
-def test_stop_fails_pending_commands(book: RelayHarness) -> None:
+def test_stopped_and_closing_sockets_fail_commands(book: RelayHarness) -> None:
+    paired = book.pair()
+    paired.phone.mute = True
+    book.relay.clients[paired.phone.ch].socket.close(1001)  # our close frame is sent, the peer's does not arrive
+    call = book.call("GET", "/ping", token=paired.token)
+    assert (call.result.status, call.result.json["code"]) == (502, "send_failed")
+    assert book.activity()[0]["decision"] == "error"
+    book = RelayHarness()
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     book.stop()
@@ -283,16 +285,7 @@ def test_stop_fails_pending_commands(book: RelayHarness) -> None:
     assert call.result.headers.get(b"connection") == b"close"
 
 
-def test_closing_socket_accepts_no_command(book: RelayHarness) -> None:
-    paired = book.pair()
-    paired.phone.mute = True
-    book.relay.clients[paired.phone.ch].socket.close(1001)  # our close frame is sent, the peer's does not arrive
-    call = book.call("GET", "/ping", token=paired.token)
-    assert (call.result.status, call.result.json["code"]) == (502, "send_failed")
-    assert book.activity()[0]["decision"] == "error"
-
-
-def test_revoked_caller_gets_401(book: RelayHarness) -> None:
+def test_revoked_callers_get_401(book: RelayHarness) -> None:
     phone = book.pair(device_id="d-1")
     caller = book.pair(client_surface="desktop")
     call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
@@ -302,23 +295,11 @@ def test_revoked_caller_gets_401(book: RelayHarness) -> None:
     assert other.answer is None
     phone.phone.reply(phone.phone.envelopes()[0]["payload"], 200, {})
     assert book.activity()[1]["decision"] == "executed"
-
-
-def test_revoked_phone_and_caller_get_401(book: RelayHarness) -> None:
+    book = RelayHarness()
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token, peer=REMOTE)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
     assert (call.result.status, call.result.json["code"]) == (401, "unauthorized")
-
-
-def test_an_answer_after_the_grant_ran_out_is_dropped(book: RelayHarness) -> None:
-    lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 20}})
-    caller = book.pair(client_surface="desktop")
-    call = book.call("GET", "/ping", token=caller.token)
-    command = lapsing.phone.command()
-    book.after(20)
-    lapsing.phone.reply(command, 200, {})
-    assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
 
 
 def test_warning_log_has_no_command_records(book: RelayHarness) -> None:

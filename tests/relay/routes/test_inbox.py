@@ -48,13 +48,8 @@ def test_a_paste_that_is_refused_is_not_written(
     assert book.disk.paths(FOLDER) == []
 
 
-def test_two_pastes_in_a_second_are_two_files(book: RelayHarness, paired: PairedPhone) -> None:
+def test_pastes_of_a_second_are_apart_and_swept_later(book: RelayHarness, paired: PairedPhone) -> None:
     assert paste(book, paired.token).json["path"] != paste(book, paired.token).json["path"]
-
-
-def test_old_images_are_swept(book: RelayHarness, paired: PairedPhone) -> None:
-    for _ in range(2):
-        paste(book, paired.token)
     book.after(301)
     assert paste(book, paired.token).json["swept_stale"] == 2
     assert len(book.disk.paths(FOLDER)) == 1
@@ -70,7 +65,7 @@ def test_how_large_a_paste_may_be(book: RelayHarness, paired: PairedPhone) -> No
     assert (answer.status, answer.json["code"]) == (413, "body_too_large")
 
 
-def test_failed_write_gives_500(book: RelayHarness, paired: PairedPhone) -> None:
+def test_a_failing_disk(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (WriteFile,)
     answer = paste(book, paired.token)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (500, False, "disk_full")
@@ -78,10 +73,7 @@ def test_failed_write_gives_500(book: RelayHarness, paired: PairedPhone) -> None
     call = book.call("POST", "/clipboard/inbox", {"format": "png", "bytes_base64": "iVBORw0KGgo="}, token=paired.token)
     book.after(31)
     assert (call.result.status, call.result.json["code"]) == (500, "write_failed")
-
-
-def test_failed_sweep_does_not_fail_the_request(book: RelayHarness, paired: PairedPhone) -> None:
-    book.refuse = (SweepFolder,)
+    book.refuse, book.hold = (SweepFolder,), ()
     answer = paste(book, paired.token)
     assert (answer.status, answer.json["swept_stale"]) == (200, 0)
     assert "old images not deleted" in book.events()

@@ -241,7 +241,7 @@ def test_failed_upload_leaves_no_file(step: type, how: str) -> None:
 # --- lifetime of registrations --------------------------------------------------------------------------------------
 
 
-def test_expired_entry_deletes_its_upload() -> None:
+def test_registrations_end_by_age_or_by_number() -> None:
     book = open_book(media_ttl_seconds=60)
     paired = book.pair()
     token = upload_json(book, paired.token).json["token"]
@@ -256,9 +256,6 @@ def test_expired_entry_deletes_its_upload() -> None:
     assert book.disk.exists("/tmp/a.txt")
     assert book.request("GET", "/media/inspect").json == {"media": []}
     assert book.request("GET", "/relay/info").json["media_entry_count"] == 0
-
-
-def test_evicted_upload_is_deleted() -> None:
     book = open_book(media_lru_cap=1)
     paired = book.pair()
     first = upload_json(book, paired.token).json["token"]
@@ -299,7 +296,7 @@ def test_inspect_shows_expired_entries_on_request() -> None:
     assert [(entry["token"], entry["is_expired"]) for entry in shown] == [(new, False), (old, True)]
 
 
-def test_the_end_deletes_uploads() -> None:
+def test_uploads_are_deleted_at_the_start_and_the_end() -> None:
     book = open_book()
     paired = book.pair()
     upload_json(book, paired.token)
@@ -307,9 +304,6 @@ def test_the_end_deletes_uploads() -> None:
     book.stop()
     assert book.uploads == []
     assert len([command for command in book.commands if isinstance(command, DeleteBlob)]) == 1
-
-
-def test_start_deletes_old_uploads() -> None:
     book = RelayHarness(RelayConfig(home="/home/svc"), started=False)
     book.disk.put(f"{SPOOL}/old", TEXT)
     book.now = book.now.at(book.now.mono + 1)
@@ -334,7 +328,7 @@ def test_no_secret_and_no_path_is_logged(book: RelayHarness, paired: PairedPhone
     assert len([command for command in book.commands if isinstance(command, ReleaseFile)]) >= 3
 
 
-def test_the_uploads_of_a_session_have_a_quota() -> None:
+def test_uploads_of_a_session_have_a_quota() -> None:
     """Limit a session to ten of the largest files: one more upload removes its oldest, and none of another session."""
     book = open_book(media_max_size_mb=1)
     one, other = book.pair(), book.pair()
@@ -348,9 +342,6 @@ def test_the_uploads_of_a_session_have_a_quota() -> None:
 
     assert [status(token) for token in (tokens[0], tokens[1], tokens[-1], theirs)] == [404, 200, 200, 200]
     clean(book)
-
-
-def test_session_over_its_quota_is_refused() -> None:
     book = open_book(media_max_size_mb=1)
     paired = book.pair()
     (session,) = book.relay.sessions.active(book.now)

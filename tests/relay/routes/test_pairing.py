@@ -30,11 +30,17 @@ def test_a_code_is_made(book: RelayHarness, body: object) -> None:
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
 
-def test_codes_are_unique(book: RelayHarness) -> None:
+def test_codes_are_unique_and_none_is_made_for_a_caller_that_left(book: RelayHarness) -> None:
     state = iter(range(0, 240, 6))
     book.engine.entropy = lambda n: bytes(range(start := next(state), start + n))
     codes = [book.request("POST", "/pairing").json["code"] for _ in range(5)]
     assert len(dict.fromkeys(codes)) == 5
+    book = RelayHarness()
+    book.hold = (Compute,)
+    call = book.call("POST", "/pairing/mint")
+    call.vanish()
+    book.release()
+    assert len(book.relay.codes) == 0
 
 
 # --- register and approve -------------------------------------------------------------------------------------------
@@ -101,14 +107,6 @@ def test_a_code_for_a_program_and_a_refused_registration_clear_no_block(
 # --- mint: the answer itself is in test_invite_minting --------------------------------------------------------------
 
 
-def test_disconnected_caller_mints_no_code(book: RelayHarness) -> None:
-    book.hold = (Compute,)
-    call = book.call("POST", "/pairing/mint")
-    call.vanish()
-    book.release()
-    assert len(book.relay.codes) == 0
-
-
 # --- defaults of new codes ------------------------------------------------------------------------------------------
 
 
@@ -134,19 +132,22 @@ def test_an_invite_without_terms_has_the_defaults_of_the_host(body: dict[str, ob
     assert granted(book, body) == ({"chat"}, 3600)
 
 
-def test_an_invite_has_the_defaults_that_the_file_has_now() -> None:
+def test_new_codes_have_the_defaults_of_file_and_environment() -> None:
     book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
     write_env(book, b"SVC_PAIR_SCOPE=phone\nSVC_PAIR_TTL=60\n")
     channels, lifetime = granted(book, {})
     assert ({"terminal", "tui"} & channels, "bridge" in channels, lifetime) == (set(), True, 60)
     write_env(book, b"SVC_PAIR_SCOPE=\n")
     assert granted(book, {}) == ({*CHANNELS}, 30 * 86_400)
-
-
-def test_the_environment_overrides_the_file() -> None:
     book = RelayHarness(relay_with({"SVC_PAIR_SCOPE": "chat"}, pair_scope="chat"))
     write_env(book, b"SVC_PAIR_SCOPE=phone\nSVC_PAIR_TTL=60\n")
     assert granted(book, {}) == ({"chat"}, 60)
+    book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
+    assert granted(book, {"grants": {}}) == ({*CHANNELS}, 3600)
+    assert granted(book, {"grants": {"chat": False}, "ttl_seconds": 60}) == ({*CHANNELS} - {"chat"}, 60)
+    assert granted(book, None, "/pairing")[0] == {*CHANNELS}  # the agent of this host requests its own grants
+    book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600, pairing_code="Q7M2ZK"))
+    assert {*book.websocket().auth(pairing_code="Q7M2ZK")["payload"]["grants"]} == {"chat"}
 
 
 @pytest.mark.parametrize(
@@ -166,18 +167,6 @@ def test_an_invalid_file_gives_no_code(dotenv: bytes, problem: str) -> None:
     assert problem in refused.json["error"]
 
 
-def test_terms_of_the_request_override_the_defaults() -> None:
-    book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
-    assert granted(book, {"grants": {}}) == ({*CHANNELS}, 3600)
-    assert granted(book, {"grants": {"chat": False}, "ttl_seconds": 60}) == ({*CHANNELS} - {"chat"}, 60)
-    assert granted(book, None, "/pairing")[0] == {*CHANNELS}  # the agent of this host requests its own grants
-
-
-def test_the_configured_code_has_the_defaults() -> None:
-    book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600, pairing_code="Q7M2ZK"))
-    assert {*book.websocket().auth(pairing_code="Q7M2ZK")["payload"]["grants"]} == {"chat"}
-
-
 # --- dashboard of an invite -----------------------------------------------------------------------------------------
 
 
@@ -194,16 +183,18 @@ def boards(payload: dict[str, Any]) -> list[object]:
     return [route.get("dashboard", {}).get("url") for route in payload["endpoints"]]
 
 
-def test_a_dashboard_on_all_interfaces_is_named_on_the_routes_to_this_host() -> None:
+def test_a_dashboard_is_named_on_the_routes_that_reach_it() -> None:
     found = invite(("0.0.0.0", 9119), {"endpoints": [LAN, MESH, PUBLIC, OWN]})
     assert found["dashboard_url"] == "http://192.0.2.10:9119"
     assert boards(found) == ["http://192.0.2.10:9119", "http://100.64.0.9:9119", None, "http://192.0.2.10:1"]
-
-
-def test_a_dashboard_on_one_address_is_named_on_its_route_alone() -> None:
     found = invite(("100.64.0.9", 9119), {"endpoints": [LAN, MESH]})
     assert found["dashboard_url"] == "http://100.64.0.9:9119"
     assert boards(found) == [None, "http://100.64.0.9:9119"]
+    url = "https://board.example"
+    assert invite(("0.0.0.0", 9119), {"dashboard_url": url})["dashboard_url"] == url
+    book = RelayHarness(RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", dashboard=("::", 9119)))
+    book.refuse = (Compute,)
+    assert "dashboard_url" not in book.request("POST", "/pairing/mint", {}).json
 
 
 @pytest.mark.parametrize(
@@ -213,14 +204,3 @@ def test_a_dashboard_on_one_address_is_named_on_its_route_alone() -> None:
 def test_the_top_level_address(place: tuple[str, int] | None, body: dict[str, object]) -> None:
     wanted = "http://192.0.2.10:9119" if place and "grants" not in body else None
     assert invite(place, body).get("dashboard_url") == wanted
-
-
-def test_a_named_dashboard_stays() -> None:
-    url = "https://board.example"
-    assert invite(("0.0.0.0", 9119), {"dashboard_url": url})["dashboard_url"] == url
-
-
-def test_a_host_without_a_network_names_none() -> None:
-    book = RelayHarness(RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", dashboard=("::", 9119)))
-    book.refuse = (Compute,)
-    assert "dashboard_url" not in book.request("POST", "/pairing/mint", {}).json

@@ -75,7 +75,7 @@ def test_online_follows_sockets_and_last_seen_follows_messages(book: RelayHarnes
     assert seen() == {one.prefix: (False, 180.0), two.prefix: (True, 120.0)}
 
 
-def test_newest_first_and_current_is_the_callers(book: RelayHarness) -> None:
+def test_sessions_are_listed_in_pages_and_for_their_caller(book: RelayHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = book.pair(), book.pair()
     book.after(1)
     sessions = book.request("GET", "/sessions", token=one.token).json["sessions"]
@@ -84,25 +84,7 @@ def test_newest_first_and_current_is_the_callers(book: RelayHarness) -> None:
         (two.prefix, False),
     ]
     assert [each["is_current"] for each in book.sessions()] == [False, False]
-
-
-def test_expired_sessions_are_not_listed(book: RelayHarness) -> None:
-    book.pair(operator={"ttl_seconds": 60})
-    book.step_clock(61)  # no timer has fired yet
-    assert book.sessions() == []
-
-
-def test_expired_session_stays_expired_after_a_clock_step(book: RelayHarness) -> None:
-    paired = book.pair(operator={"ttl_seconds": 60})
-    book.step_clock(61)
-    assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
-    book.step_clock(-DAY)
-    assert book.sessions() == []
-    assert (book.request("GET", "/health").json["sessions"], book.store) == (0, {})
-    assert book.events().count("session expired") == 1
-
-
-def test_sessions_are_listed_in_pages(book: RelayHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = RelayHarness()
     paired = [book.pair() for _ in range(3)]
     prefixes = sorted(each.prefix for each in paired)
     first = book.request("GET", "/sessions?limit=2").json
@@ -116,13 +98,25 @@ def test_sessions_are_listed_in_pages(book: RelayHarness, monkeypatch: pytest.Mo
         assert (refused.status, refused.json["field"]) == (400, "limit")
     monkeypatch.setattr(routes, "MAX_LISTED", 2)
     assert [each["token_prefix"] for each in book.request("GET", "/sessions").json["sessions"]] == prefixes
-
-
-def test_a_session_without_the_right_to_manage_lists_itself_only(book: RelayHarness) -> None:
+    book = RelayHarness()
     limited, other = book.pair(operator={"grants": {"chat": False}}), book.pair()
     for path in ("/sessions", "/sessions?limit=1", f"/sessions?cursor={other.prefix}"):
         sessions = book.request("GET", path, token=limited.token, peer=REMOTE).json["sessions"]
         assert [each["token_prefix"] for each in sessions] == [limited.prefix]
+
+
+def test_expired_sessions_stay_expired(book: RelayHarness) -> None:
+    book.pair(operator={"ttl_seconds": 60})
+    book.step_clock(61)  # no timer has fired yet
+    assert book.sessions() == []
+    book = RelayHarness()
+    paired = book.pair(operator={"ttl_seconds": 60})
+    book.step_clock(61)
+    assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
+    book.step_clock(-DAY)
+    assert book.sessions() == []
+    assert (book.request("GET", "/health").json["sessions"], book.store) == (0, {})
+    assert book.events().count("session expired") == 1
 
 
 # --- DELETE ---------------------------------------------------------------------------------------------------------
@@ -211,7 +205,7 @@ def test_failing_store_gives_500(book: RelayHarness) -> None:
     assert book.events(Level.ERROR) == ["session not erased", "session not stored"]
 
 
-def test_patch_does_not_restore_a_revoked_session(book: RelayHarness) -> None:
+def test_a_patch_stores_only_live_sessions(book: RelayHarness) -> None:
     phone = book.pair()
     book.store.clear()
     answer = book.request("PATCH", f"/sessions/{phone.prefix}", {"ttl_seconds": 60})
@@ -219,9 +213,7 @@ def test_patch_does_not_restore_a_revoked_session(book: RelayHarness) -> None:
     assert not book.store
     assert book.request("GET", "/sessions", token=phone.token).status == 401
     assert book.events(Level.ERROR) == []
-
-
-def test_patch_stores_a_session_that_was_not_stored(book: RelayHarness) -> None:
+    book = RelayHarness()
     book.refuse = (SaveSession,)
     phone = book.pair()
     book.refuse = ()
@@ -229,7 +221,7 @@ def test_patch_stores_a_session_that_was_not_stored(book: RelayHarness) -> None:
     assert len(book.store) == 1
 
 
-def test_failed_erasure_is_retried(book: RelayHarness) -> None:
+def test_failed_erasures_are_retried_later_and_at_the_stop(book: RelayHarness) -> None:
     paired = book.pair()
     book.refuse = (DeleteSession,)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 500
@@ -243,6 +235,20 @@ def test_failed_erasure_is_retried(book: RelayHarness) -> None:
     assert book.store == {}
     assert book.events(Level.ERROR) == ["session not erased"] * 2
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 404
+    book = RelayHarness()
+    paired = book.pair()
+    book.refuse = (DeleteSession,)
+    book.request("DELETE", f"/sessions/{paired.prefix}")
+    book.refuse = ()
+    book.stop()
+    assert (book.store, [exit_.code for exit_ in book.exits]) == ({}, [0])
+    book = RelayHarness()
+    paired = book.pair()
+    book.hold = (DeleteSession,)
+    call = book.call("DELETE", f"/sessions/{paired.prefix}")
+    book.feed(Closed(call.ch))
+    book.release()
+    assert book.store == {}
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -255,24 +261,6 @@ def test_a_repeated_delete_erases(book: RelayHarness, whole: bool) -> None:
     again = book.request("DELETE", f"/sessions/{name}")
     assert (again.status, again.json["revoked"], book.store) == (200, paired.prefix, {})
     assert book.request("DELETE", f"/sessions/{name}").status == 404
-
-
-def test_failed_erasure_is_retried_at_the_stop(book: RelayHarness) -> None:
-    paired = book.pair()
-    book.refuse = (DeleteSession,)
-    book.request("DELETE", f"/sessions/{paired.prefix}")
-    book.refuse = ()
-    book.stop()
-    assert (book.store, [exit_.code for exit_ in book.exits]) == ({}, [0])
-
-
-def test_disconnected_caller_does_not_stop_the_erasure(book: RelayHarness) -> None:
-    paired = book.pair()
-    book.hold = (DeleteSession,)
-    call = book.call("DELETE", f"/sessions/{paired.prefix}")
-    book.feed(Closed(call.ch))
-    book.release()
-    assert book.store == {}
 
 
 # --- PATCH ----------------------------------------------------------------------------------------------------------
@@ -315,7 +303,7 @@ def test_a_status_takes_no_other_open_socket_its_place(book: RelayHarness) -> No
     assert reporter(book) == first.prefix
 
 
-def test_patched_lifetime_starts_now(book: RelayHarness) -> None:
+def test_patched_lifetimes_start_now_within_the_policy(book: RelayHarness) -> None:
     paired = book.pair()
     book.after(1000)
     answer = patch(book, paired.token, {"ttl_seconds": 2 * DAY})
@@ -332,9 +320,6 @@ def test_patched_lifetime_starts_now(book: RelayHarness) -> None:
     book.after(2 * DAY)
     assert book.sessions() == []
     assert book.store == {}
-
-
-def test_reduce_only() -> None:
     book = RelayHarness(RelayConfig(session_policy=SessionPolicy.REDUCE_ONLY))
     caller, other = book.pair(), book.pair()
     answer = patch(book, caller.token, {"ttl_seconds": 60}, other.prefix)

@@ -39,7 +39,7 @@ def test_without_an_upgrade(book: RelayHarness, method: str, path: str) -> None:
 # --- health ---------------------------------------------------------------------------------------------------------
 
 
-def test_health(book: RelayHarness) -> None:
+def test_health_and_its_methods(book: RelayHarness) -> None:
     answer = book.request("GET", "/health", peer=REMOTE, host=b"relay.example")
     assert answer.body == b'{"status":"ok","version":"%s","clients":0,"sessions":0}' % VERSION.encode()
     paired = book.pair()
@@ -47,9 +47,6 @@ def test_health(book: RelayHarness) -> None:
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 1, "sessions": 1}
     paired.phone.vanish()
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
-
-
-def test_head_and_other_methods(book: RelayHarness) -> None:
     answer = book.request("HEAD", "/health")
     assert (answer.status, answer.body) == (200, b"")
     answer = book.request("POST", "/health")
@@ -112,12 +109,24 @@ def test_nothing_ever_reported(book: RelayHarness) -> None:
     }
 
 
-def test_phone_is_connected_right_after_auth(book: RelayHarness) -> None:
+def test_phones_are_connected_from_their_sign_in_to_the_end_of_their_grant(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen")
     report = book.request("GET", "/bridge/status").json
     assert (report["device"], report["bridge"], report["safety"]) == ({"device_id": "d-1", "name": "Kitchen"}, {}, {})
     assert (report["phone_connected"], report["last_seen_seconds_ago"]) == (True, None)
     assert report["session_token_prefix"] == paired.prefix
+    book = RelayHarness()
+    paired = book.pair(operator={"grants": {"bridge": 10}})
+    book.after(10)
+    book.reconnect(paired.token)
+    assert book.request("GET", "/bridge/devices").json["count"] == 0
+    book = RelayHarness()
+    paired = book.pair(operator={"grants": {"bridge": 60}}, device_id="d-1")
+    paired.phone.send("bridge", "bridge.status", STATUS)
+    book.after(60)
+    assert book.request("POST", "/bridge/select-active", {"device": "d-1"}).status == 404
+    assert book.request("GET", "/bridge/status").json["phone_connected"] is False
+    assert book.request("GET", "/bridge/devices").json["devices"] == []
 
 
 @pytest.mark.parametrize(("surface", "at_once"), [("android", True), ("quest", True), ("desktop", False), ("", False)])
@@ -126,13 +135,6 @@ def test_client_surface_decides_whether_a_phone_is_registered(book: RelayHarness
     assert book.request("GET", "/bridge/status").status == (200 if at_once else 503)
     phone.send("bridge", "bridge.status", STATUS)
     assert book.request("GET", "/bridge/status").status == 200
-
-
-def test_no_phone_at_auth_without_a_live_grant(book: RelayHarness) -> None:
-    paired = book.pair(operator={"grants": {"bridge": 10}})
-    book.after(10)
-    book.reconnect(paired.token)
-    assert book.request("GET", "/bridge/devices").json["count"] == 0
 
 
 def test_the_last_status_outlives_its_phone(book: RelayHarness) -> None:
@@ -146,15 +148,6 @@ def test_the_last_status_outlives_its_phone(book: RelayHarness) -> None:
     book.after(1)
     report = book.request("GET", "/bridge/status").json
     assert (report["device"], report["phone_connected"], report["last_seen_seconds_ago"]) == (DEVICE, False, 13)
-
-
-def test_a_lapsed_phone_is_not_connected(book: RelayHarness) -> None:
-    paired = book.pair(operator={"grants": {"bridge": 60}}, device_id="d-1")
-    paired.phone.send("bridge", "bridge.status", STATUS)
-    book.after(60)
-    assert book.request("POST", "/bridge/select-active", {"device": "d-1"}).status == 404
-    assert book.request("GET", "/bridge/status").json["phone_connected"] is False
-    assert book.request("GET", "/bridge/devices").json["devices"] == []
 
 
 # --- devices and the active one -------------------------------------------------------------------------------------

@@ -97,13 +97,17 @@ def test_unknown_and_foreign_sessions_are_refused(base: str) -> None:
     assert heard(meet(book, answer, again)) == ["voice.session.ready"]
 
 
-def test_api_caller_sessions_are_private() -> None:
+def test_sessions_of_callers_without_an_id_are_private() -> None:
     book = VoiceRoutesHarness()
     book.http = lambda asked: (200, b"{}")
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="first").json
     for token in ("second", book.pair().token):
         text_of(book.open_websocket(answer["websocket_path"], peer=PEER, headers=fields(token)).result, 403)
     assert meet(book, answer, "first", peer=PEER).is_open
+    book = VoiceRoutesHarness()
+    one, two = book.pair(device_name="a"), book.pair(device_name="b")
+    answer = make(book, OUTPUT, one.token)
+    text_of(book.open_websocket(answer["websocket_path"], headers=fields(two.token)).result, 403)
 
 
 @pytest.mark.parametrize("speaks", [False, True])
@@ -126,10 +130,3 @@ def test_replaced_main_key_ends_its_sockets(speaks: bool) -> None:
     phone = meet(book, answer, "new", peer=PEER)
     book.after(3 * RECHECK)
     assert phone.is_open
-
-
-def test_devices_without_id_are_distinct() -> None:
-    book = VoiceRoutesHarness()
-    one, two = book.pair(device_name="a"), book.pair(device_name="b")
-    answer = make(book, OUTPUT, one.token)
-    text_of(book.open_websocket(answer["websocket_path"], headers=fields(two.token)).result, 403)

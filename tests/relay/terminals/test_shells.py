@@ -110,33 +110,24 @@ def test_ending_tmux_server_is_retried() -> None:
     assert book.children[0].order.argv[5:] == ("-u", "attach-session", "-t", "=svc-default")
 
 
-def test_names_of_another_brand() -> None:
+def test_the_tmux_server_of_the_relay() -> None:
     book = ChildProcessHarness(tmux=Tmux(), config=RelayConfig(brand=HERMES, home="/home/svc"))
     attach(book.client(), "x")
     order = book.children[0].order
     assert "=hermes-x" in order.argv
     assert order.argv[1:3] == ("-L", SOCKET.replace("svc", "hermes"))
     assert ("HERMES_RELAY_TERMINAL", "x") in order.env
-
-
-def test_relays_of_two_homes_share_no_tmux() -> None:
     sockets = set()
     for home in ("/home/svc", "/home/svc2"):
         book = ChildProcessHarness(tmux=Tmux(), config=RelayConfig(home=home))
         attach(book.client())
         sockets.add(book.children[0].order.argv[2])
     assert len(sockets) == 2
-
-
-def test_tmux_without_a_configuration_file() -> None:
     book = ChildProcessHarness(tmux=Tmux(), started=False)
     book.conf_written = False
     book.feed(Started())
     attach(book.client())
     assert book.children[0].order.argv[:4] == ("/usr/bin/tmux", "-L", SOCKET, "-u")
-
-
-def test_tmux_may_be_switched_off() -> None:
     book = ChildProcessHarness(tmux=Tmux(), config=RelayConfig(terminal_tmux=False))
     assert attach(book.client())["payload"]["tmux_available"] is False
 
@@ -181,16 +172,13 @@ def test_the_session_of_tmux_survives_and_gets_no_signal(end: str) -> None:
     assert [exit_.code for exit_ in book.exits] == [0] * (end == "the relay stops")
 
 
-def test_killing_a_held_tmux_session() -> None:
+def test_a_kill_of_a_held_session_ends_it_whatever_happens() -> None:
     tmux = Tmux("svc-default")
     book, phone, client = attached(tmux=tmux)
     phone.send("terminal", "terminal.kill", {"session_name": "default"})
     assert describe_messages(phone) == [("detached", "client kill")]
     assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})  # with the other programs of the session
     assert book.tmux_commands[-1] == ("kill-session", "-t", "=svc-default")
-
-
-def test_tmux_client_may_exit_before_the_kill_completes() -> None:
     book, phone, client = attached(tmux=Tmux("svc-default"))
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.kill")
@@ -201,9 +189,6 @@ def test_tmux_client_may_exit_before_the_kill_completes() -> None:
     book.release()
     assert phone.envelopes() == []
     assert "bug" not in book.events(Level.ERROR)
-
-
-def test_a_kill_is_done_even_if_the_client_leaves() -> None:
     tmux = Tmux("svc-default")
     book, phone, client = attached(tmux=tmux)
     book.hold = (Spawn,)

@@ -63,15 +63,12 @@ def test_a_name_is_invented(name: object) -> None:
     assert len(invented) == 14
 
 
-def test_invalid_attach_sizes_are_refused_by_name() -> None:
+def test_attaching_may_be_refused() -> None:
     phone = ChildProcessHarness().client()
     answer = attach(phone, cols=70_000)
     assert (answer["type"], answer["id"]) == ("terminal.error", "a-1")
     assert answer["payload"]["session_name"] == "default"
     assert "cols" in answer["payload"]["message"]
-
-
-def test_failed_start_is_reported() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     book.problem = FailureKind.UNSUPPORTED
@@ -192,7 +189,7 @@ def test_input_to_a_blocked_shell_is_limited() -> None:
     assert not shell.gone
 
 
-def test_messages_for_unattached_sessions_are_ignored() -> None:
+def test_messages_that_name_nothing_are_refused_or_ignored() -> None:
     book, phone, shell = attached()
     for kind in ("input", "resize", "detach", "kill"):
         assert send_and_collect(phone, kind, session_name="other", data="x", cols=1, rows=1) == []
@@ -200,16 +197,10 @@ def test_messages_for_unattached_sessions_are_ignored() -> None:
     absent = book.client()
     for kind in ("input", "resize", "detach", "kill"):
         assert send_and_collect(absent, kind, data="x") == []
-
-
-def test_an_unknown_message() -> None:
     _, phone, _ = attached()
     (answer,) = send_and_collect(phone, "dance" * 100)
     assert (answer["type"], answer["id"]) == ("terminal.error", "m-1")
     assert len(answer["payload"]["message"]) < 100
-
-
-def test_invalid_resize_is_refused() -> None:
     _, phone, shell = attached()
     (answer,) = send_and_collect(phone, "resize", cols="wide")
     assert (answer["type"], answer["id"]) == ("terminal.error", "m-1")
@@ -286,7 +277,7 @@ def test_output_beside_a_large_unread_message_waits() -> None:
 # --- ends ---
 
 
-def test_exit_is_reported_after_the_last_output() -> None:
+def test_shells_that_end_themselves() -> None:
     book, phone, shell = attached()
     shell.write_output(b"logout\r\n")
     shell.exit(3)
@@ -294,6 +285,9 @@ def test_exit_is_reported_after_the_last_output() -> None:
     assert send_and_collect(phone, "input", data="x") == []
     book.after(1.0)
     assert phone.envelopes() == []
+    _, phone, shell = attached(tmux=Tmux())
+    shell.exit(0)
+    assert phone.only()["payload"] == {"session_name": "default", "reason": "eof"}
 
 
 @pytest.mark.parametrize(("status", "told"), [(0, 0), (3, 3), (-15, 143), (None, None)])
@@ -304,13 +298,7 @@ def test_the_status_of_a_shell(status: int | None, told: int | None) -> None:
     assert phone.only()["payload"] == (payload if told is None else {**payload, "exit_status": told})
 
 
-def test_tmux_client_status_is_not_reported() -> None:
-    _, phone, shell = attached(tmux=Tmux())
-    shell.exit(0)
-    assert phone.only()["payload"] == {"session_name": "default", "reason": "eof"}
-
-
-def test_a_detached_bare_shell_is_hung_up_and_then_killed() -> None:
+def test_shells_are_hung_up_and_then_killed() -> None:
     book, phone, shell = attached()
     shell.write_output(b"last")
     phone.send("terminal", "terminal.detach", {"session_name": "default"}, "d-1")
@@ -320,26 +308,17 @@ def test_a_detached_bare_shell_is_hung_up_and_then_killed() -> None:
     book.after(1.0)
     assert (shell.signals, shell.gone) == ([SignalName.HANGUP, SignalName.KILL], True)
     assert phone.envelopes() == []
-
-
-def test_a_killed_bare_shell() -> None:
     book, phone, shell = attached()
     phone.send("terminal", "terminal.kill")
     assert describe_messages(phone) == [("detached", "client kill")]
     shell.exit(-1)
     book.after(2.0)
     assert shell.signals == [SignalName.HANGUP]
-
-
-def test_lost_socket_ends_its_shells() -> None:
     book, phone, shell = attached()
     phone.vanish()
     assert shell.signals == [SignalName.HANGUP]
     book.after(1.0)
     assert shell.gone
-
-
-def test_lost_socket_cancels_the_attach() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     book.hold = (Spawn,)
@@ -349,7 +328,7 @@ def test_lost_socket_cancels_the_attach() -> None:
     assert book.relay.clients == {}
 
 
-def test_the_relay_stops() -> None:
+def test_shells_end_with_the_relay() -> None:
     book, phone, shell = attached()
     shell.write_output(b"last")
     book.hold = (Compute,)
@@ -360,9 +339,6 @@ def test_the_relay_stops() -> None:
     assert book.exits == []  # the shell has one second left
     shell.exit(-1)
     assert [exit_.code for exit_ in book.exits] == [0]
-
-
-def test_shell_ignoring_hangup_is_killed_at_the_stop() -> None:
     book, _, shell = attached()
     book.stop()
     book.after(1.0)
@@ -390,7 +366,7 @@ def test_every_message_needs_the_grant(kind: str) -> None:
     assert (answer["channel"], answer["type"]) == ("system", "error")
 
 
-def test_nothing_is_shown_without_the_grant() -> None:
+def test_shells_end_with_their_grant_or_session() -> None:
     book = ChildProcessHarness()
     phone = book.client(terminal=60)
     attach(phone)
@@ -399,9 +375,6 @@ def test_nothing_is_shown_without_the_grant() -> None:
     book.after(0.016)
     assert describe_messages(phone) == [("", None), ("detached", "grant expired")]
     assert phone.is_open
-
-
-def test_revoked_session_ends_its_shells() -> None:
     book, phone, shell = attached()
     assert book.request("DELETE", f"/sessions/{book.sessions()[0]['token_prefix']}").status == 200
     assert shell.signals == [SignalName.HANGUP]

@@ -69,15 +69,12 @@ def is_held(child: HarnessChild) -> bool:
     return child.held
 
 
-def test_attaching_starts_the_gateway() -> None:
+def test_the_gateway_finds_its_server_and_the_rights_of_its_device() -> None:
     _, _, gateway = attached()
     assert gateway.order.argv == ("/bin/agent", "--lines")
     assert gateway.order.terminal is None
     assert gateway.order.stderr is not None
     assert principal_of(gateway) == {"SVC_AGENT_PRINCIPAL"}  # the gateway finds the API server of this host itself
-
-
-def test_gateway_environment() -> None:
     config = with_tui({"webapi_url": "https://api.example", "api_key": "s3cret", "brand": HERMES})
     book = ChildProcessHarness(config=config)
     book.client().send("tui", "tui.attach", {"cols": 1, "profile": "work", "resume_session_id": "s-1"})
@@ -91,9 +88,6 @@ def test_gateway_environment() -> None:
     }
     book.secrets.add("s3cret")
     assert book.leaks() == []
-
-
-def test_the_gateway_finds_the_api_as_programs_of_this_host_do() -> None:
     pin = f"sha256/{'A' * 43}="
     config = with_tui({"webapi_url": "https://api.example", "webapi_inside": "http://127.0.0.1:9", "webapi_pin": pin})
     book = ChildProcessHarness(config=config)
@@ -101,9 +95,6 @@ def test_the_gateway_finds_the_api_as_programs_of_this_host_do() -> None:
     found = dict(book.children[0].order.env)
     assert found.pop("SVC_AGENT_PRINCIPAL")
     assert found == {"RELAY_WEBAPI_URL": "http://127.0.0.1:9", "RELAY_WEBAPI_PIN": pin}
-
-
-def test_the_gateway_is_told_what_its_device_does_not_hold() -> None:
     book = ChildProcessHarness(config=with_tui({}))
     book.client(bridge=False, chat=False).send("tui", "tui.attach", {"cols": 1})
     assert dict(book.children[0].order.env)["SVC_AGENT_WITHHELD"] == "chat,bridge,manage"
@@ -195,10 +186,14 @@ def test_detach_ends_the_gateway_silently() -> None:
     }
 
 
-def test_notification_without_gateway_is_dropped() -> None:
+def test_messages_without_a_gateway_or_meaning() -> None:
     phone = ChildProcessHarness(config=with_tui()).client()
     phone.send("tui", "tui.rpc.request", {"jsonrpc": "2.0", "method": "x"})
     assert phone.envelopes() == []
+    _, phone, _ = attached()
+    phone.send("tui", "tui.dance", {}, "m-1")
+    answer = phone.only()
+    assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
 
 
 def test_a_second_attach_replaces_the_gateway() -> None:
@@ -225,10 +220,22 @@ def test_gateway_exit_is_reported(status: int, named: str) -> None:
     assert phone.only()["type"] == "tui.attached"
 
 
-def test_gateway_with_unknown_exit_status() -> None:
+def test_gateways_exit_with_a_code_or_end_with_their_socket() -> None:
     _, phone, gateway = attached()
     gateway.vanish("over 67108864 unsent bytes")
     assert "an unknown code" in phone.only()["payload"]["message"]
+    book, phone, gateway = attached()
+    phone.vanish()
+    assert gateway.signals == [SignalName.TERMINATE]
+    book.after(2.0)
+    assert gateway.gone
+    book, phone, gateway = attached()
+    book.stop()
+    assert gateway.signals == [SignalName.TERMINATE]
+    assert book.exits == []
+    gateway.exit(0)
+    assert [exit_.code for exit_ in book.exits] == [0]
+    assert all(envelope["type"] != "tui.error" for envelope in phone.envelopes())
 
 
 @pytest.mark.parametrize("config", [None, with_tui()])
@@ -363,7 +370,7 @@ def test_gateway_exit_is_reported_after_its_last_line(words: list[dict[str, str]
     assert phone.only()["type"] == "tui.attached"
 
 
-def test_exited_gateway_refuses_requests_before_its_exit_is_reported() -> None:
+def test_an_exited_gateway_takes_no_requests() -> None:
     phone, gateway = choked(max_unsent=200_000)
     gateway.exit(7)
     phone.envelopes()
@@ -373,9 +380,6 @@ def test_exited_gateway_refuses_requests_before_its_exit_is_reported() -> None:
     assert gateway.heard == b""
     phone.read()
     assert phone.only()["type"] == "tui.error"
-
-
-def test_detach_from_an_exited_gateway_before_its_exit_is_reported() -> None:
     phone, gateway = choked(max_unsent=200_000)
     gateway.write_output(b'{"last":"words"}\n')
     gateway.exit(7)
@@ -410,31 +414,6 @@ def test_no_output_without_the_grant() -> None:
     book.children[0].write_output(READY)
     assert phone.only()["payload"]["error"] == "grant_required"
     assert book.children[0].signals == [SignalName.TERMINATE]
-
-
-def test_an_unknown_message() -> None:
-    _, phone, _ = attached()
-    phone.send("tui", "tui.dance", {}, "m-1")
-    answer = phone.only()
-    assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
-
-
-def test_lost_socket_ends_its_gateway() -> None:
-    book, phone, gateway = attached()
-    phone.vanish()
-    assert gateway.signals == [SignalName.TERMINATE]
-    book.after(2.0)
-    assert gateway.gone
-
-
-def test_stop_waits_for_the_gateway() -> None:
-    book, phone, gateway = attached()
-    book.stop()
-    assert gateway.signals == [SignalName.TERMINATE]
-    assert book.exits == []
-    gateway.exit(0)
-    assert [exit_.code for exit_ in book.exits] == [0]
-    assert all(envelope["type"] != "tui.error" for envelope in phone.envelopes())
 
 
 def test_error_output_is_logged() -> None:

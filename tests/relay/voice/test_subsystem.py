@@ -23,14 +23,11 @@ def test_start_loads_no_voice_module() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-def test_sessions_do_not_create_the_subsystems(book: RelayHarness, paired: PairedPhone) -> None:
+def test_subsystems_are_created_at_their_first_use(book: RelayHarness, paired: PairedPhone) -> None:
     book.request("PATCH", f"/sessions/{paired.prefix}", {"grants": {"bridge": 60}}, token=paired.token)
     assert book.request("DELETE", f"/sessions/{paired.prefix}", token=paired.token).status == 200
     book.stop()
     assert (book.relay._voice, book.relay._mcp) == (None, None)
-
-
-def test_subsystems_are_created_once() -> None:
     relay = RelayHarness().relay
     assert relay.voice_side is relay.voice_side
     assert relay.mcp is relay.mcp

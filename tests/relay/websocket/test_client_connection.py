@@ -72,7 +72,7 @@ def test_transport_hint_behind_a_trusted_proxy(trusted: tuple[str, ...], hint: s
     assert phone.auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == hint
 
 
-def test_the_operator_overrides_the_phone_item_by_item(book: RelayHarness) -> None:
+def test_lifetimes_are_limited_by_operator_and_maximum(book: RelayHarness) -> None:
     wishes: dict[str, Any] = {"ttl_seconds": 3600, "grants": {"terminal": 60, "bad": "x", "worse": True}}
     now = book.now.wall
     ok = book.pair(operator={"ttl_seconds": 7200}, **wishes).ok
@@ -80,9 +80,6 @@ def test_the_operator_overrides_the_phone_item_by_item(book: RelayHarness) -> No
     ok = book.pair(operator={"grants": {"terminal": 90}}, **wishes).ok
     assert (ok["expires_at"], ok["grants"]["terminal"]) == (now + 3600, now + 90)
     assert "bad" not in ok["grants"]
-
-
-def test_operator_maximum_clamps_all_lifetimes() -> None:
     book = RelayHarness(RelayConfig(max_session_ttl=1000.0))
     for ttl in (0, 2000, None):
         assert book.pair(ttl_seconds=ttl).ok["expires_at"] == book.now.wall + 1000
@@ -175,7 +172,7 @@ def test_authentication_timeouts_are_spread_over_rounds(book: RelayHarness) -> N
         assert sum(phone.is_open for phone in phones) == left
 
 
-def test_thirty_seconds_without_a_text_frame(book: RelayHarness) -> None:
+def test_a_client_that_is_silent_or_leaves(book: RelayHarness) -> None:
     phone = book.websocket()
     book.after(15)
     phone.binary(b"skipped")  # without a restart of the timer
@@ -188,9 +185,7 @@ def test_thirty_seconds_without_a_text_frame(book: RelayHarness) -> None:
     assert phone.closed is not None
     assert phone.closed.code == 1000
     assert "authentication failed" not in book.events()
-
-
-def test_peer_disconnecting_early_gets_no_message(book: RelayHarness) -> None:
+    book = RelayHarness()
     phone = book.websocket()
     phone.close()
     assert phone.envelopes() == []
@@ -213,7 +208,7 @@ def pairing(**device: object) -> tuple[RelayHarness, PhoneClient]:
     return book, phone
 
 
-def test_auth_ok_is_sent_after_the_session_is_stored() -> None:
+def test_messages_before_auth_ok_wait_are_limited_or_dropped() -> None:
     book, phone = pairing()
     phone.send("system", "ping", {"ts": 1})  # before auth.ok: answered after it
     assert phone.envelopes() == []
@@ -221,9 +216,6 @@ def test_auth_ok_is_sent_after_the_session_is_stored() -> None:
     book.release()
     assert [envelope["type"] for envelope in phone.envelopes()] == ["auth.ok", "pong"]
     assert len(book.store) == 1
-
-
-def test_messages_before_auth_ok_are_limited() -> None:
     book, phone = pairing()
     for _ in range(65):
         phone.send("system", "ping")
@@ -232,9 +224,6 @@ def test_messages_before_auth_ok_are_limited() -> None:
     assert "too many messages" in refusal["payload"]["reason"]
     book.release()
     assert book.store == {}
-
-
-def test_invalid_messages_before_auth_ok_are_dropped() -> None:
     book, phone = pairing()
     for _ in range(100):
         phone.text("no JSON")
@@ -301,7 +290,7 @@ def test_stop_during_pairing_stores_no_session(mute: bool) -> None:
     assert [exit_.code for exit_ in book.exits] == [0]
 
 
-def test_too_many_sessions(book: RelayHarness) -> None:
+def test_pairings_that_cannot_be_completed(book: RelayHarness) -> None:
     book.relay.sessions.cap = 0
     book.register()
     phone = book.websocket()
@@ -309,9 +298,6 @@ def test_too_many_sessions(book: RelayHarness) -> None:
     assert answer["type"] == "auth.fail"
     assert "too many" in answer["payload"]["reason"]
     assert phone.closed is not None
-
-
-def test_bug_during_pairing_is_reported_by_reference() -> None:
     book = RelayHarness(entropy=lambda n: b"\x01" * n)  # never a fresh token
     book.logs.bugs = True
     book.pair()
@@ -333,7 +319,7 @@ def test_leaving_is_logged_once(book: RelayHarness) -> None:
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
 
 
-def test_revocation_is_reported_and_closes_the_socket(book: RelayHarness, paired: PairedPhone) -> None:
+def test_revocation_and_stop_close_sockets_with_a_reason(book: RelayHarness, paired: PairedPhone) -> None:
     second = book.reconnect(paired.token)
     book.request("DELETE", f"/sessions/{paired.prefix}")
     for phone in (paired.phone, second):
@@ -342,9 +328,8 @@ def test_revocation_is_reported_and_closes_the_socket(book: RelayHarness, paired
         assert phone.closed is not None
         assert phone.closed.code == 1008
     assert book.websocket(peer=PEER).auth(session_token=paired.token)["type"] == "auth.fail"
-
-
-def test_stopping_closes_with_1001(book: RelayHarness, paired: PairedPhone) -> None:
+    book = RelayHarness()
+    paired = book.pair()
     book.stop()
     assert paired.phone.closed is not None
     assert paired.phone.closed.code == 1001

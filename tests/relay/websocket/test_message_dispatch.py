@@ -30,16 +30,6 @@ def test_unknown_channel_is_answered_with_the_same_id(channel: object) -> None:
     assert phone.is_open
 
 
-def test_chat_messages_are_refused_with_a_hint() -> None:
-    phone = RelayHarness().pair().phone
-    phone.send("chat", "chat.send", {"message": "hi"}, "m-8")
-    answer = phone.only()
-    assert (answer["channel"], answer["type"], answer["id"]) == ("chat", "chat.error", "m-8")
-    assert answer["payload"]["error"] == "unknown_channel"
-    assert "API server" in answer["payload"]["message"]
-    assert phone.is_open
-
-
 @pytest.mark.parametrize("ts", [12, 1.5, "now", {"a": 1}])
 def test_ping_is_answered_with_its_ts(ts: object) -> None:
     phone = RelayHarness().pair().phone
@@ -54,10 +44,21 @@ def test_a_ping_without_ts_gets_the_time(book: RelayHarness, payload: object) ->
     assert phone.only()["payload"] == {"ts": book.now.wall}
 
 
-def test_answer_to_a_message_without_id_has_an_id() -> None:
+def test_messages_without_id_and_binary_ones() -> None:
     phone = RelayHarness().pair().phone
     phone.send("system", "ping", identity=None)
     assert len(phone.only()["id"]) == 36
+    phone = RelayHarness().pair().phone
+    phone.binary(b"\x00" * 100)
+    phone.send("system", "ping", {"ts": 1})
+    assert phone.only()["type"] == "pong"
+    phone = RelayHarness().pair().phone
+    phone.send("chat", "chat.send", {"message": "hi"}, "m-8")
+    answer = phone.only()
+    assert (answer["channel"], answer["type"], answer["id"]) == ("chat", "chat.error", "m-8")
+    assert answer["payload"]["error"] == "unknown_channel"
+    assert "API server" in answer["payload"]["message"]
+    assert phone.is_open
 
 
 @pytest.mark.parametrize("kind", ["pong", "auth", "error", "", "anything"])
@@ -66,13 +67,6 @@ def test_other_system_messages_are_ignored(kind: str) -> None:
     phone.send("system", kind, {"pairing_code": "AAAAAA"})
     assert phone.envelopes() == []
     assert phone.is_open
-
-
-def test_binary_frames_are_skipped() -> None:
-    phone = RelayHarness().pair().phone
-    phone.binary(b"\x00" * 100)
-    phone.send("system", "ping", {"ts": 1})
-    assert phone.only()["type"] == "pong"
 
 
 def test_bridge_without_a_live_grant_is_refused_under_the_same_id(book: RelayHarness) -> None:
@@ -126,7 +120,7 @@ def post(book: RelayHarness, text: str = "Backup done") -> dict[str, object]:
     return dict(answer.json)
 
 
-def test_owner_message_reaches_a_subscribed_phone(book: RelayHarness, paired: PairedPhone) -> None:
+def test_owner_messages_reach_a_subscribed_phone_or_wait(book: RelayHarness, paired: PairedPhone) -> None:
     phone = paired.phone
     phone.send("proactive", "proactive.subscribe", {}, "p-1")
     assert phone.only() == {
@@ -137,9 +131,8 @@ def test_owner_message_reaches_a_subscribed_phone(book: RelayHarness, paired: Pa
     assert (message["channel"], message["type"]) == ("proactive", "phone.message")
     assert message["payload"]["text"] == "Backup done"
     assert sent == {"ok": True, "delivered": True, "message_id": message["payload"]["message_id"]}
-
-
-def test_queued_owner_messages_are_delivered_with_the_marker(book: RelayHarness, paired: PairedPhone) -> None:
+    book = RelayHarness()
+    paired = book.pair()
     first = post(book, "one")
     assert {**first, "message_id": ""} == {
         "ok": True, "delivered": False, "queued": True, "buffered": 1, "message_id": ""
@@ -153,9 +146,8 @@ def test_queued_owner_messages_are_delivered_with_the_marker(book: RelayHarness,
         ("proactive.subscribed", None), ("phone.message", "two"), ("proactive.backlog.complete", None)
     ]  # fmt: skip
     assert book.request("GET", "/phone/outbound").json["messages"] == []
-
-
-def test_owner_message_waits_after_the_phone_has_left(book: RelayHarness, paired: PairedPhone) -> None:
+    book = RelayHarness()
+    paired = book.pair()
     paired.phone.send("proactive", "proactive.subscribe", {}, "p")
     paired.phone.send("proactive", "proactive.unsubscribe", {}, "p")
     assert post(book)["delivered"] is False
@@ -165,7 +157,7 @@ def test_owner_message_waits_after_the_phone_has_left(book: RelayHarness, paired
     assert book.request("DELETE", "/phone/outbound").json == {"ok": True, "deleted": 1}
 
 
-def test_proactive_channel_needs_a_chat_grant(book: RelayHarness) -> None:
+def test_proactive_channel_needs_a_chat_grant_and_known_messages(book: RelayHarness, paired: PairedPhone) -> None:
     phone = book.pair(operator={"grants": {"chat": 60}}).phone
     phone.send("proactive", "proactive.subscribe", {}, "p")
     assert phone.only()["type"] == "proactive.subscribed"
@@ -175,9 +167,6 @@ def test_proactive_channel_needs_a_chat_grant(book: RelayHarness) -> None:
     answer = phone.only()
     assert (answer["channel"], answer["payload"]["error"]) == ("system", "grant_required")
     assert post(book)["buffered"] == 2
-
-
-def test_unknown_proactive_message_is_ignored(book: RelayHarness, paired: PairedPhone) -> None:
     paired.phone.send("proactive", "proactive.dance", {}, "p")
     assert paired.phone.envelopes() == []
 
