@@ -12,8 +12,7 @@ def test_files_are_served_with_their_types(virtual: SimulatedEnvironment) -> Non
     page = board.request("GET", "/")
     assert (page.status, page.body) == (200, FILES["index.html"])
     assert page.headers.get(b"content-type") == b"text/html; charset=utf-8"
-    assert page.headers.get(b"x-frame-options") == b"DENY"
-    assert page.headers.get(b"cache-control") == b"no-cache"
+    assert (page.headers.get(b"x-frame-options"), page.headers.get(b"cache-control")) == (b"DENY", b"no-cache")
     script = board.request("GET", "/page/app.js")
     assert script.headers.get(b"content-type") == b"text/javascript; charset=utf-8"
     assert script.body == FILES["app.js"]

@@ -18,8 +18,7 @@ TEXT = b'svc_phones 2\nsvc_deltas_total 5\nsvc_runs{state="running"} 1\n# EOF\n'
 
 def seen(board: DashboardServer) -> dict[str, Any]:
     answer = board.request("GET", "/api/vitals")
-    assert answer.status == 200
-    assert answer.headers.get(b"cache-control") == b"no-store"
+    assert (answer.status, answer.headers.get(b"cache-control")) == (200, b"no-store")
     found: dict[str, Any] = answer.json
     return found
 

@@ -71,8 +71,7 @@ def test_threads_are_listed_latest_first_under_their_title() -> None:
     messages.post(OwnerMessage(text="y", title="News", chat_id="c7", session_id="s"), "m", at(1e6))
     messages.post(OwnerMessage(text="z", chat_id="c7"), "m", at(2e6))
     threads = messages.threads()
-    assert len(threads) == MAX_THREADS
-    assert threads[0] == {"session_id": None, "chat_id": "c7", "title": "News"}
+    assert (len(threads), threads[0]) == (MAX_THREADS, {"session_id": None, "chat_id": "c7", "title": "News"})
     assert "c0" not in [thread["chat_id"] for thread in threads]
 
 

@@ -61,8 +61,7 @@ def test_a_session_and_its_terms_survive_its_record() -> None:
         at(0), source(), ttl=0.0, preset={"bridge": 60.0, "chat": 0.0, "tui": None}, key_hash="ab12"
     )
     record = session.to_record()
-    assert (record["knows_key"], record["key_hash"]) == (False, "ab12")
-    assert record["expires_at"] == "never"
+    assert (record["knows_key"], record["key_hash"], record["expires_at"]) == (False, "ab12", "never")
     assert cast("dict[str, object]", record["grants"])["chat"] == "never"
     stored = json.loads(json.dumps(record))
     assert PairedSession.from_record(stored) == session

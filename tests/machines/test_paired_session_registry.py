@@ -216,12 +216,9 @@ def test_a_new_lifetime_rebuilds_defaults_and_clamps_presets() -> None:
     token, session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY, "voice:stt": 0.0})
     sessions.patch(session, at(DAY / 2), ttl=90 * DAY, grants=None)
     now = WALL + DAY / 2
-    assert session.expires_at == now + 90 * DAY
-    assert session.grants["chat"] == now + 90 * DAY
-    assert session.grants["bridge"] == now + 7 * DAY
-    assert session.grants["terminal"] == WALL + DAY
-    assert session.grants["voice:stt"] == WALL + 10 * DAY
-    assert session.last_seen == now
+    assert (session.expires_at, session.grants["chat"]) == (now + 90 * DAY, now + 90 * DAY)
+    assert (session.grants["bridge"], session.grants["terminal"]) == (now + 7 * DAY, WALL + DAY)
+    assert (session.grants["voice:stt"], session.last_seen) == (WALL + 10 * DAY, now)
     assert sessions.next_expiry() == now + 90 * DAY
     assert sessions.lookup(token, at(50 * DAY)) is session
     sessions = PairedSessionRegistry()
@@ -241,8 +238,7 @@ def test_patching_grants_keeps_the_lifetime() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY})[1]
     sessions.patch(session, at(100), ttl=None, grants={"bridge": 9 * DAY, "tui": 0.0})
-    assert session.expires_at == WALL + 10 * DAY
-    assert session.grants["bridge"] == WALL + 100 + 9 * DAY
+    assert (session.expires_at, session.grants["bridge"]) == (WALL + 10 * DAY, WALL + 100 + 9 * DAY)
     assert session.grants["tui"] == WALL + 10 * DAY
     assert session.grants["terminal"] == WALL + DAY  # set by the operator, not named here
     assert session.preset == ("terminal", "bridge", "tui")
@@ -377,8 +373,7 @@ def test_reduce_only_accepts_shorter() -> None:
     sessions.patch(session, at(DAY), ttl=10 * DAY, grants={"tui": DAY}, policy=REDUCE_ONLY)
     assert session.expires_at == WALL + 11 * DAY
     assert session.grants["bridge"] == WALL + 7 * DAY  # unchanged
-    assert session.grants["tui"] == WALL + 2 * DAY
-    assert session.grants["chat"] == WALL + 11 * DAY
+    assert (session.grants["tui"], session.grants["chat"]) == (WALL + 2 * DAY, WALL + 11 * DAY)
 
 
 def test_sessions_and_tombstones_count_towards_the_cap() -> None:
@@ -427,8 +422,7 @@ def test_older_session_gets_no_new_channels() -> None:
     held = session.grants.keys()
     assert held == {"chat", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"}
     sessions.patch(session, at(0), ttl=90 * DAY, grants=None)
-    assert session.grants.keys() == held
-    assert session.grants["bridge"] == WALL + 7 * DAY
+    assert (session.grants.keys(), session.grants["bridge"]) == (held, WALL + 7 * DAY)
 
 
 def test_expired_session_is_not_revived_by_another_node() -> None:

@@ -281,8 +281,7 @@ def test_stopped_and_closing_sockets_fail_commands(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     book.stop()
-    assert call.result.status == 502
-    assert call.result.headers.get(b"connection") == b"close"
+    assert (call.result.status, call.result.headers.get(b"connection")) == (502, b"close")
 
 
 def test_revoked_callers_get_401(book: RelayHarness) -> None:

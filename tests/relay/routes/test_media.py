@@ -40,8 +40,7 @@ def test_register_and_fetch(book: RelayHarness, paired: PairedPhone) -> None:
     assert answer.json == {"ok": True, "token": token, "expires_at": book.now.wall + 86_400, "sensitive": False}
     assert len(token) == 22
     got = book.request("GET", f"/media/{token}", token=paired.token, peer=REMOTE)
-    assert got.status == 200
-    assert got.body == TEXT
+    assert (got.status, got.body) == (200, TEXT)
     assert got.headers == Headers(
         [
             (b"date", b"Fri, 15 Jan 2027 08:00:00 GMT"),
@@ -141,8 +140,7 @@ def test_upload_as_a_form(
     (path,) = book.uploads
     assert path.rpartition("/")[2].partition(".")[2] == suffix[1:]
     got = book.request("GET", f"/media/{answer.json['token']}", token=paired.token)
-    assert got.body == part.data
-    assert got.headers.get(b"content-type") == content_type
+    assert (got.body, got.headers.get(b"content-type")) == (part.data, content_type)
     assert got.headers.get(b"content-disposition") == b'inline; filename="%s"' % disposition
     clean(book)
 

@@ -18,7 +18,6 @@ def test_protected_resource_metadata(app: OAuthTestClient, path: str) -> None:
 @pytest.mark.parametrize("name", ["oauth-authorization-server", "openid-configuration"])
 def test_authorization_server_metadata(app: OAuthTestClient, name: str) -> None:
     found = app.call("GET", f"/.well-known/{name}").json
-    assert found["issuer"] == PLACE
-    assert found["token_endpoint"] == f"{PLACE}/oauth/token"
+    assert (found["issuer"], found["token_endpoint"]) == (PLACE, f"{PLACE}/oauth/token")
     assert found["code_challenge_methods_supported"] == ["S256"]
     assert found["authorization_response_iss_parameter_supported"] is True
