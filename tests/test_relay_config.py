@@ -34,7 +34,7 @@ def test_the_defaults_of_the_specification() -> None:
         temp_dir="/tmp", user_home="~", log_level=Level.INFO, terminal_shell=None, terminal_tmux=True, tui_command=(),
         pairing_code=None, trusted_proxies=(), allow_insecure_api_bearer=False, media_max_size_mb=100,
         media_ttl_seconds=86_400, media_lru_cap=500, media_allowed_roots=(), max_session_ttl=None,
-        session_policy=SessionPolicy.OPEN, brand=SVC, api_key="", api_host=None, api_port=None
+        session_policy=SessionPolicy.OPEN, brand=SVC, api_key="", api_host=None, api_port=None,
     )  # fmt: skip
 
 
@@ -44,8 +44,7 @@ def test_defaults_equal_those_of_an_empty_environment() -> None:
 
 
 VARIABLES = {
-    "RELAY_HOST": ("host", "127.0.0.1", "127.0.0.1"),
-    "RELAY_PORT": ("port", "9000", 9000),
+    "RELAY_HOST": ("host", "127.0.0.1", "127.0.0.1"), "RELAY_PORT": ("port", "9000", 9000),
     "RELAY_WEBAPI_URL": ("webapi_url", "https://api.example/", "https://api.example"),
     "RELAY_HERMES_CONFIG": ("config_path", "/etc/svc.yaml", "/etc/svc.yaml"),
     "RELAY_LOG_LEVEL": ("log_level", "debug", Level.DEBUG),
@@ -58,23 +57,17 @@ VARIABLES = {
     "RELAY_PROFILE_DISCOVERY_ENABLED": ("profile_discovery", "off", False),
     "RELAY_TERMINAL_TMUX": ("terminal_tmux", "0", False),
     "RELAY_ALLOW_INSECURE_API_BEARER": ("allow_insecure_api_bearer", "yes", True),
-    "RELAY_HIDE_TYPED_TEXT": ("hide_typed_text", "1", True),
-    "RELAY_MEDIA_MAX_SIZE_MB": ("media_max_size_mb", "5", 5),
-    "RELAY_MEDIA_TTL_SECONDS": ("media_ttl_seconds", "60", 60),
-    "RELAY_MEDIA_LRU_CAP": ("media_lru_cap", "3", 3),
+    "RELAY_HIDE_TYPED_TEXT": ("hide_typed_text", "1", True), "RELAY_MEDIA_MAX_SIZE_MB": ("media_max_size_mb", "5", 5),
+    "RELAY_MEDIA_TTL_SECONDS": ("media_ttl_seconds", "60", 60), "RELAY_MEDIA_LRU_CAP": ("media_lru_cap", "3", 3),
     "RELAY_MEDIA_ALLOWED_ROOTS": ("media_allowed_roots", "/a: /b::", ("/a", "/b")),
     "RELAY_MAX_SESSION_TTL_SECONDS": ("max_session_ttl", "3600", 3600.0),
     "RELAY_SESSION_POLICY": ("session_policy", "reduce-only", SessionPolicy.REDUCE_ONLY),
-    "SVC_BRAND": ("brand", "HERMES", HERMES),
-    "SVC_WORKSPACE": ("workspace", "/srv/work", "/srv/work"),
-    "HERMES_WORKSPACE": ("workspace", "/srv/work", "/srv/work"),
-    "HOME": ("user_home", "/home/me", "/home/me"),
-    "SVC_HOME": ("home", "/srv/svc", "/srv/svc"),
-    "API_SERVER_KEY": ("api_key", "k", "k"),
-    "API_SERVER_HOST": ("api_host", "h", "h"),
-    "API_SERVER_PORT": ("api_port", "1", 1),
+    "SVC_BRAND": ("brand", "HERMES", HERMES), "SVC_WORKSPACE": ("workspace", "/srv/work", "/srv/work"),
+    "HERMES_WORKSPACE": ("workspace", "/srv/work", "/srv/work"), "HOME": ("user_home", "/home/me", "/home/me"),
+    "SVC_HOME": ("home", "/srv/svc", "/srv/svc"), "API_SERVER_KEY": ("api_key", "k", "k"),
+    "API_SERVER_HOST": ("api_host", "h", "h"), "API_SERVER_PORT": ("api_port", "1", 1),
     "SVC_CLUSTER_URL": ("cluster", "redis://redis.lan/2", RedisAddress("redis.lan", db=2)),
-}
+}  # fmt: skip
 
 
 def test_each_variable_is_in_some_document() -> None:

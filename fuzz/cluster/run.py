@@ -75,16 +75,10 @@ class _ClusterScenario:
             (self.try_wrong_code, 6),
         ]
         with_faults = {
-            self.partition_from_redis,
-            self.miss_messages,
-            self.reuse_code_on_two_nodes,
-            self.revoke_during_slow_load,
-            self.revoke_on_isolated_node,
-            self.delay_change_message,
-            self.fail_redis,
-            self.partition_from_store,
+            self.partition_from_redis, self.miss_messages, self.reuse_code_on_two_nodes, self.revoke_during_slow_load,
+            self.revoke_on_isolated_node, self.delay_change_message, self.fail_redis, self.partition_from_store,
             self.slow_store,
-        }
+        }  # fmt: skip
         self._fair = [(action, weight) for action, weight in self._actions if action not in with_faults]
 
     def run(self) -> dict[str, int]:

@@ -45,12 +45,9 @@ class AppHarness(HttpHarness):
     ) -> None:
         files = options.pop("files", None)
         config = DashboardConfig(
-            host="0.0.0.0" if password else "127.0.0.1",
-            password=password,
-            api_url=f"http://127.0.0.1:{API_PORT}" if chat else None,
-            api_key=KEY,
-            **options,
-        )
+            host="0.0.0.0" if password else "127.0.0.1", password=password,
+            api_url=f"http://127.0.0.1:{API_PORT}" if chat else None, api_key=KEY, **options,
+        )  # fmt: skip
         self.dashboard = Dashboard(config, {"index.html": b"<!doctype html>"}, limits=PATIENT)
         if not password:
             self.host_name = b"127.0.0.1:9119"

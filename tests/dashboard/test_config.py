@@ -19,14 +19,10 @@ def test_defaults() -> None:
 
 def test_all_variables() -> None:
     env = {
-        "SVC_DASHBOARD_HOST": "0.0.0.0",
-        "SVC_DASHBOARD_PORT": "9000",
-        "SVC_DASHBOARD_PASSWORD": PASSWORD,
-        "SVC_DASHBOARD_NAMES": " Dash.Example , box,",
-        "SVC_DASHBOARD_LOG_LEVEL": "debug",
-        "SVC_DASHBOARD_SSL_CERT": "/c",
-        "SVC_DASHBOARD_SSL_KEY": "/k",
-    }
+        "SVC_DASHBOARD_HOST": "0.0.0.0", "SVC_DASHBOARD_PORT": "9000", "SVC_DASHBOARD_PASSWORD": PASSWORD,
+        "SVC_DASHBOARD_NAMES": " Dash.Example , box,", "SVC_DASHBOARD_LOG_LEVEL": "debug",
+        "SVC_DASHBOARD_SSL_CERT": "/c", "SVC_DASHBOARD_SSL_KEY": "/k",
+    }  # fmt: skip
     config = parse_dashboard_config(env, {"port": 9001, "host": None})
     assert (config.host, config.port, config.password) == ("0.0.0.0", 9001, PASSWORD)
     assert config.names == ("dash.example", "box")

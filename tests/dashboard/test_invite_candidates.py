@@ -17,17 +17,13 @@ MESH_ADDRESS = "100.64.0.9"
 URL = "https://relay.example/base"
 LAN = {"role": "lan", "priority": 0, "api": API, "relay": {"url": f"ws://{ADDRESS}:8767", "transport_hint": "ws"}}
 MESH = {
-    "role": "mesh",
-    "priority": 1,
-    "api": {"host": MESH_ADDRESS, "port": 8642, "tls": False},
+    "role": "mesh", "priority": 1, "api": {"host": MESH_ADDRESS, "port": 8642, "tls": False},
     "relay": {"url": f"ws://{MESH_ADDRESS}:8767", "transport_hint": "ws"},
-}
+}  # fmt: skip
 PUBLIC = {
-    "role": "public",
-    "priority": 2,
-    "api": {"host": "relay.example", "port": 443, "tls": True},
+    "role": "public", "priority": 2, "api": {"host": "relay.example", "port": 443, "tls": True},
     "relay": {"url": "wss://relay.example/base", "transport_hint": "wss"},
-}
+}  # fmt: skip
 
 
 class Tailscale(ScriptedProgram):

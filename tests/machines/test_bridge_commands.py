@@ -61,19 +61,10 @@ def test_a_command_and_its_answer() -> None:
     commands = BridgeCommands()
     outcomes: list[CommandOutcome] = []
     command = commands.begin(
-        "r1",
-        socket=PHONE,
-        method="POST",
-        path="/open_app",
-        params={"q": "1"},
-        body={"package": "com.example.mail", "Token": {"a": 1}},
-        now=Moment(10.0, 1_795_310_560.5),
-        device_id="a91f",
-        device_name="Pixel 7a",
-        alias_used="pixel",
-        asked_by="Agent on this host",
-        on_outcome=outcomes.append,
-    )
+        "r1", socket=PHONE, method="POST", path="/open_app", params={"q": "1"},
+        body={"package": "com.example.mail", "Token": {"a": 1}}, now=Moment(10.0, 1_795_310_560.5), device_id="a91f",
+        device_name="Pixel 7a", alias_used="pixel", asked_by="Agent on this host", on_outcome=outcomes.append,
+    )  # fmt: skip
     assert (command.request_id, command.socket, command.deadline) == ("r1", PHONE, 40.0)
     assert (commands.pending_count, commands.next_deadline()) == (1, 40.0)
     payload = {"request_id": "r1", "status": 200, "result": {"ok": True, "token": "x", "name": "Ä\n"}}
@@ -82,20 +73,12 @@ def test_a_command_and_its_answer() -> None:
     assert outcomes == [outcome]
     assert (commands.pending_count, commands.next_deadline()) == (0, None)
     record = {
-        "request_id": "r1",
-        "method": "POST",
-        "path": "/open_app",
-        "params": {"q": "1", "package": "com.example.mail", "Token": "[redacted]"},
-        "sent_at": 1_795_310_560_500.0,
-        "response_status": 200,
-        "result_summary": '{"ok":true,"token":"[redacted]","name":"\\u00c4\\n"}',
-        "error": None,
-        "decision": "executed",
-        "device_id": "a91f",
-        "device_name": "Pixel 7a",
-        "alias_used": "pixel",
+        "request_id": "r1", "method": "POST", "path": "/open_app",
+        "params": {"q": "1", "package": "com.example.mail", "Token": "[redacted]"}, "sent_at": 1_795_310_560_500.0,
+        "response_status": 200, "result_summary": '{"ok":true,"token":"[redacted]","name":"\\u00c4\\n"}',
+        "error": None, "decision": "executed", "device_id": "a91f", "device_name": "Pixel 7a", "alias_used": "pixel",
         "asked_by": "Agent on this host",
-    }
+    }  # fmt: skip
     assert commands.records() == [record]
     assert list(commands.records()[0]) == list(record)
 

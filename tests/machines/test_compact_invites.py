@@ -10,28 +10,18 @@ from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_payload import parse_invite
 
 LAN = {
-    "role": "lan",
-    "priority": 0,
-    "api": {"host": "192.168.1.20", "port": 8642, "tls": False},
+    "role": "lan", "priority": 0, "api": {"host": "192.168.1.20", "port": 8642, "tls": False},
     "relay": {"url": "ws://192.168.1.20:8767", "transport_hint": "ws"},
-}
+}  # fmt: skip
 PUBLIC = {
-    "role": "public",
-    "priority": 1,
-    "api": {"host": "home.example", "port": 443, "tls": True},
+    "role": "public", "priority": 1, "api": {"host": "home.example", "port": 443, "tls": True},
     "relay": {"url": "wss://home.example/relay", "transport_hint": "wss"},
-}
+}  # fmt: skip
 RELAY = {"url": "ws://192.168.1.20:8767", "code": "Q7M2ZK"}
 FULL: dict[str, Any] = {
-    "svc": 3,
-    "host": "192.168.1.20",
-    "port": 8642,
-    "key": "sk-0123456789abcdef0123456789abcdef",
-    "tls": False,
-    "relay": RELAY,
-    "endpoints": [LAN],
-    "sig": "c2ln",
-}
+    "svc": 3, "host": "192.168.1.20", "port": 8642, "key": "sk-0123456789abcdef0123456789abcdef", "tls": False,
+    "relay": RELAY, "endpoints": [LAN], "sig": "c2ln",
+}  # fmt: skip
 ALONE = {"host": "192.168.1.20", "key": FULL["key"], "relay": RELAY}
 
 
@@ -46,13 +36,11 @@ def test_forms_of_an_invite() -> None:
     full, short, *rest = forms({**FULL, "endpoints": [LAN, PUBLIC], "hermes": 3})
     assert short["endpoints"] == [
         {
-            "role": "lan",
-            "priority": 0,
-            "api": {"host": "192.168.1.20", "port": 8642},
+            "role": "lan", "priority": 0, "api": {"host": "192.168.1.20", "port": 8642},
             "relay": {"url": "ws://192.168.1.20:8767"},
         },
         {**PUBLIC, "relay": {"url": "wss://home.example/relay"}},
-    ]
+    ]  # fmt: skip
     assert full["sig"] == "c2ln"
     assert "sig" not in short
     assert rest == [{"hermes": 1, **ALONE}, ALONE]

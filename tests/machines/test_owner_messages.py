@@ -26,15 +26,9 @@ def test_subscribers_receive_a_message_at_once() -> None:
     assert messages.subscribe(3) == []
     payload = messages.post(OwnerMessage(text="Done", title="Backup", metadata={"a": 1}), "m1", at(0))
     assert payload == {
-        "message_id": "m1",
-        "chat_id": "owner",
-        "text": "Done",
-        "title": "Backup",
-        "surfacing": None,
-        "reply_to": None,
-        "metadata": {"a": 1},
-        "sent_at": int(at(0).wall * 1000),
-    }
+        "message_id": "m1", "chat_id": "owner", "text": "Done", "title": "Backup", "surfacing": None, "reply_to": None,
+        "metadata": {"a": 1}, "sent_at": int(at(0).wall * 1000),
+    }  # fmt: skip
     messages.unsubscribe(3)
     assert messages.post(OwnerMessage(text="Later"), "m2", at(1)) is None
 
@@ -81,15 +75,10 @@ def test_replies_are_fetched_once() -> None:
     assert messages.add_reply(given, "Pixel", at(1))
     assert messages.take_replies() == [
         {
-            "text": "Yes",
-            "chat_id": "c1",
-            "reply_to": "m1",
-            "message_id": None,
-            "client_msg_id": "k",
-            "device_name": "Pixel",
-            "received_at": at(1).wall,
+            "text": "Yes", "chat_id": "c1", "reply_to": "m1", "message_id": None, "client_msg_id": "k",
+            "device_name": "Pixel", "received_at": at(1).wall,
         }
-    ]
+    ]  # fmt: skip
     assert messages.take_replies() == []
     for number in range(MAX_REPLIES + 1):
         messages.add_reply({"text": f"{number}" * MAX_TEXT}, "Pixel", at(1))

@@ -85,23 +85,17 @@ def test_a_session_and_its_terms_survive_its_record() -> None:
 
 def test_records_of_older_files_are_read() -> None:
     record: dict[str, object] = {
-        "token": "1c2d3e4f-0000-4000-8000-000000000000",
-        "created_at": 1.5,
-        "expires_at": "never",
+        "token": "1c2d3e4f-0000-4000-8000-000000000000", "created_at": 1.5, "expires_at": "never",
         "grants": {"chat": 99.0, "bridge": None, "voice:stt": 5},
-    }
+    }  # fmt: skip
     session = PairedSession.from_record(record)
     assert session.token_hash == sha256_hex("1c2d3e4f-0000-4000-8000-000000000000")
     assert session.token_prefix == "1c2d3e4f"
     assert (session.device_name, session.transport_hint, session.last_seen) == ("Unknown device", "unknown", 1.5)
     assert session.grants == {
-        "chat": 99.0,
-        "bridge": None,
-        "voice:stt": 5.0,
-        "voice:config": 99.0,
-        "voice:tts": 99.0,
+        "chat": 99.0, "bridge": None, "voice:stt": 5.0, "voice:config": 99.0, "voice:tts": 99.0,
         "voice:realtime": 99.0,
-    }
+    }  # fmt: skip
     assert PairedSession.from_record({**record, "token": "1c2d3e4f"}).token_prefix == "1c2d3e4f"
     bare = PairedSession.from_record({**record, "expires_at": 50, "grants": {"bridge": "never"}})
     assert bare.grants == dict.fromkeys(("bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"), 50.0)
@@ -123,18 +117,11 @@ def test_records_of_older_files_are_read() -> None:
 
 BAD_TERMS: list[object] = [None, {"ttl_seconds": None, "grants": {}}, {"ttl_seconds": 5}]
 BAD_MEMBERS: dict[str, list[object]] = {
-    "token_hash": [5, "short"],
-    "token_prefix": ["short", None],
-    "device_name": [5],
-    "created_at": [None],
-    "last_seen": ["today"],
-    "expires_at": ["soon", float("nan"), True],
-    "grants": [None, {"chat": "x"}],
-    "preset": [[5]],
-    "knows_key": ["yes"],
-    "key_hash": [5],
+    "token_hash": [5, "short"], "token_prefix": ["short", None], "device_name": [5], "created_at": [None],
+    "last_seen": ["today"], "expires_at": ["soon", float("nan"), True], "grants": [None, {"chat": "x"}],
+    "preset": [[5]], "knows_key": ["yes"], "key_hash": [5],
     "given": [*BAD_TERMS, {"ttl_seconds": 5, "grants": {"chat": "never"}}],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, bad) for name, values in BAD_MEMBERS.items() for bad in values])
@@ -157,14 +144,9 @@ def test_missing_expiry_is_not_read_as_never() -> None:
 
 def test_device_information() -> None:
     payload: dict[str, object] = {
-        "device_name": " Kitchen ",
-        "device_hostname": "kitchen",
-        "device_id": "5b6e",
-        "device_model": "x" * 999,
-        "device_platform": 16,
-        "client_surface": "android",
-        "device_form_factor": "\ud800",
-    }
+        "device_name": " Kitchen ", "device_hostname": "kitchen", "device_id": "5b6e", "device_model": "x" * 999,
+        "device_platform": 16, "client_surface": "android", "device_form_factor": "\ud800",
+    }  # fmt: skip
     assert parse_device(payload) == DeviceInfo(
         name="Kitchen", id="5b6e", model="x" * 200, platform="unknown", surface="android", form_factor="?"
     )

@@ -24,27 +24,19 @@ from svc_proto.machines.pairing_payload import (
 
 KEY = bytes(range(32))
 VECTOR: dict[str, object] = {
-    "host": "192.0.2.10",
-    "key": "",
-    "port": 8642,
-    "relay": {"code": "Q7M2ZK", "ttl_seconds": 0, "url": "ws://192.0.2.10:8767"},
-    "svc": 2,
-    "tls": False,
-}
+    "host": "192.0.2.10", "key": "", "port": 8642,
+    "relay": {"code": "Q7M2ZK", "ttl_seconds": 0, "url": "ws://192.0.2.10:8767"}, "svc": 2, "tls": False,
+}  # fmt: skip
 
 
 def build(relay: RelayBlock | None = None, **more: object) -> dict[str, object]:
     endpoints = more.get("endpoints")
     dashboard_url = more.get("dashboard_url")
     return build_payload(
-        host="192.0.2.10",
-        port=8642,
-        key="",
-        tls=False,
-        relay=relay,
+        host="192.0.2.10", port=8642, key="", tls=False, relay=relay,
         endpoints=endpoints if isinstance(endpoints, list) else None,
         dashboard_url=dashboard_url if isinstance(dashboard_url, str) else None,
-    )
+    )  # fmt: skip
 
 
 def test_signatures_are_those_of_the_wire_document() -> None:

@@ -30,20 +30,9 @@ from tests.support.http_harness import FIRST, Fields, HttpCall, HttpHarness
 from tests.support.playbook import LOCAL, PATIENT, PEER, REMOTE, START
 
 __all__ = [
-    "FIRST",
-    "HOME",
-    "HOST",
-    "LOCAL",
-    "PEER",
-    "REMOTE",
-    "SECRET",
-    "SPOOL",
-    "START",
-    "HttpCall",
-    "PairedPhone",
-    "PhoneClient",
-    "RelayHarness",
-]
+    "FIRST", "HOME", "HOST", "LOCAL", "PEER", "REMOTE", "SECRET", "SPOOL", "START", "HttpCall", "PairedPhone",
+    "PhoneClient", "RelayHarness",
+]  # fmt: skip
 
 HOST = b"127.0.0.1:8767"
 

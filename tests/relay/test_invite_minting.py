@@ -46,16 +46,11 @@ def test_the_whole_answer() -> None:
     )
     assert verify_payload(payload(minted), SECRET)
     assert minted == {
-        "ok": True,
-        "code": code,
-        "qr_payload": qr_text,
+        "ok": True, "code": code, "qr_payload": qr_text,
         "pairing_url": "svc-relay://pair?payload=" + base64.urlsafe_b64encode(qr_text.encode()).decode().rstrip("="),
-        "host": "192.0.2.10",
-        "port": 8642,
-        "tls": False,
-        "relay_url": "ws://192.0.2.10:8767",
+        "host": "192.0.2.10", "port": 8642, "tls": False, "relay_url": "ws://192.0.2.10:8767",
         "expires_at": 1_800_000_600,
-    }
+    }  # fmt: skip
     assert isinstance(minted["expires_at"], int)
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
@@ -81,18 +76,12 @@ def test_everything_may_be_given() -> None:
     book = RelayHarness(CONFIG)
     minted = mint(
         {
-            "host": " box.example ",
-            "port": "9000",
-            "tls": True,
-            "api_key": "given",
-            "dashboard_url": " http://box.example:9119// ",
-            "ttl_seconds": 604_800.0,
-            "grants": {"bridge": 3600.0, "tui": 0},
-            "transport_hint": "wss",
-            "endpoints": endpoints,
+            "host": " box.example ", "port": "9000", "tls": True, "api_key": "given",
+            "dashboard_url": " http://box.example:9119// ", "ttl_seconds": 604_800.0,
+            "grants": {"bridge": 3600.0, "tui": 0}, "transport_hint": "wss", "endpoints": endpoints,
         },
         book,
-    )
+    )  # fmt: skip
     read = payload(minted)
     read.pop("sig")
     assert read == {
@@ -103,15 +92,12 @@ def test_everything_may_be_given() -> None:
         "key": "given",
         "tls": True,
         "relay": {
-            "url": "ws://192.0.2.10:8767",
-            "code": minted["code"],
-            "ttl_seconds": 604_800,
-            "grants": {"bridge": 3600, "tui": 0},
-            "transport_hint": "wss",
+            "url": "ws://192.0.2.10:8767", "code": minted["code"], "ttl_seconds": 604_800,
+            "grants": {"bridge": 3600, "tui": 0}, "transport_hint": "wss",
         },
         "endpoints": endpoints,
         "dashboard_url": "http://box.example:9119",
-    }
+    }  # fmt: skip
     assert '"ttl_seconds":604800,' in minted["qr_payload"]  # integers: clients fail on 604800.0
     assert '"grants":{"bridge":3600,"tui":0}' in minted["qr_payload"]
     assert (minted["dashboard_url"], minted["endpoints"]) == ("http://box.example:9119", endpoints)

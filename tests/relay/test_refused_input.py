@@ -22,13 +22,9 @@ from tests.relay.harness import RelayHarness
 TABLE = Relay(RelayConfig()).router.routes
 ROUTES = {f"{route.method} {route.pattern}": route for route in TABLE}
 PARAMETERS = {
-    "{token_prefix}": "0123abcd",
-    "{token}": "nosuchtoken",
-    "{provider_id}": "stub",
-    "{session_id}": "nosuchsession",
-    "{ticket}": "nosuchticket",
-    "{code}": "NOSUCH",
-}
+    "{token_prefix}": "0123abcd", "{token}": "nosuchtoken", "{provider_id}": "stub", "{session_id}": "nosuchsession",
+    "{ticket}": "nosuchticket", "{code}": "NOSUCH",
+}  # fmt: skip
 TEXT = "text/plain; charset=utf-8"
 
 

@@ -66,11 +66,9 @@ def test_a_protected_root_is_reported_at_the_start() -> None:
 
 def test_protected_paths_stay_protected_behind_links() -> None:
     config = RelayConfig(
-        home="/home/me/.svc",
-        user_home="/home/me",
-        media_allowed_roots=("/home/me", "/data"),
+        home="/home/me/.svc", user_home="/home/me", media_allowed_roots=("/home/me", "/data"),
         ssl_key="/home/me/tls.key",
-    )
+    )  # fmt: skip
     links = (("/home/me", "/data/me"), ("/data/me/.ssh", "/data/dotfiles/ssh"), ("/data/me/.svc", "/data/svc"))
     book = started(config, *links, folders=("/data/me", "/data/dotfiles/ssh", "/data/svc"))
     sandbox = book.relay.media.sandbox

@@ -17,16 +17,9 @@ from tests.support.core_harness import HOME
 
 FOLDER = "/mnt/uploads"
 RECORD = {
-    "token": "T" * 22,
-    "name": "abc.txt",
-    "content_type": "text/plain",
-    "shown": "",
-    "file_name": "a.txt",
-    "size": 3,
-    "created_at": 1.0,
-    "left": 10.0,
-    "owner": "o",
-}
+    "token": "T" * 22, "name": "abc.txt", "content_type": "text/plain", "shown": "", "file_name": "a.txt", "size": 3,
+    "created_at": 1.0, "left": 10.0, "owner": "o",
+}  # fmt: skip
 
 
 def alone(place: S3Bucket | str | None = FOLDER, **config: Any) -> CoordinatorHarness:

@@ -25,36 +25,22 @@ DAY = 86_400
 def test_a_record(book: RelayHarness) -> None:
     created = book.now.wall
     paired = book.pair(
-        operator={"ttl_seconds": 0},
-        device_name="Kitchen tablet",
-        device_id="d-1",
-        device_model="TX-9",
+        operator={"ttl_seconds": 0}, device_name="Kitchen tablet", device_id="d-1", device_model="TX-9",
         device_platform="Android 16",
-    )
+    )  # fmt: skip
     book.after(5)
     answer = book.request("GET", "/sessions", token=paired.token, peer=REMOTE)
     assert answer.json == {
         "sessions": [
             {
-                "token_prefix": paired.prefix,
-                "device_name": "Kitchen tablet",
-                "device_id": "d-1",
-                "created_at": created,
-                "first_seen": created,
-                "last_seen": created + 5,
-                "expires_at": None,
-                "grants": paired.ok["grants"],
-                "transport_hint": "ws",
-                "client_surface": "android",
-                "device_form_factor": "phone",
-                "device_model": "TX-9",
-                "device_platform": "Android 16",
-                "rights": ["manage", "files", "notifications"],
-                "is_current": True,
-                "online": True,
+                "token_prefix": paired.prefix, "device_name": "Kitchen tablet", "device_id": "d-1",
+                "created_at": created, "first_seen": created, "last_seen": created + 5, "expires_at": None,
+                "grants": paired.ok["grants"], "transport_hint": "ws", "client_surface": "android",
+                "device_form_factor": "phone", "device_model": "TX-9", "device_platform": "Android 16",
+                "rights": ["manage", "files", "notifications"], "is_current": True, "online": True,
             }
         ]
-    }
+    }  # fmt: skip
 
 
 def test_online_follows_sockets_and_last_seen_follows_messages(book: RelayHarness) -> None:
@@ -309,11 +295,9 @@ def test_patched_lifetimes_start_now_within_the_policy(book: RelayHarness) -> No
     answer = patch(book, paired.token, {"ttl_seconds": 2 * DAY})
     expiry = book.now.wall + 2 * DAY
     assert answer.json == {
-        "ok": True,
-        "token_prefix": paired.prefix,
-        "expires_at": expiry,
+        "ok": True, "token_prefix": paired.prefix, "expires_at": expiry,
         "grants": dict.fromkeys(paired.ok["grants"], expiry),
-    }
+    }  # fmt: skip
     (record,) = book.store.values()
     assert record["expires_at"] == expiry
     paired.phone.vanish()

@@ -63,14 +63,9 @@ def test_a_fresh_tmux_session() -> None:
     book = ChildProcessHarness(tmux=Tmux())
     answer = attach(book.client(), "my work.1")
     assert answer["payload"] | NO_TMUX == {
-        "session_name": "my work.1",
-        "pid": book.children[0].pid,
-        "shell": "/bin/zsh",
-        "cols": 80,
-        "rows": 24,
-        "tmux_available": False,
-        "reattach": False,
-    }
+        "session_name": "my work.1", "pid": book.children[0].pid, "shell": "/bin/zsh", "cols": 80, "rows": 24,
+        "tmux_available": False, "reattach": False,
+    }  # fmt: skip
     assert answer["payload"]["tmux_available"] is True
     (made,) = book.tmux_commands
     assert made[:7] == ("-f", "/home/svc/tmux.conf", "-u", "new-session", "-d", "-s", "svc-my_work_1")
@@ -227,23 +222,15 @@ def test_the_list_with_tmux_is_of_all() -> None:
     assert answer["payload"]["sessions"] == [
         {"name": "a.b", "tmux_name": "svc-a_b", "pid": shell.pid, **common, **live, "owned_by_client": True},
         {
-            "name": "theirs",
-            "tmux_name": "svc-theirs",
-            "pid": book.children[1].pid,
-            **common,
-            **live,
+            "name": "theirs", "tmux_name": "svc-theirs", "pid": book.children[1].pid, **common, **live,
             "owned_by_client": False,
         },
         {
-            "name": "work",
-            "tmux_name": "svc-work",
-            **common,
-            "shell": "/bin/zsh",
-            "live": False,
+            "name": "work", "tmux_name": "svc-work", **common, "shell": "/bin/zsh", "live": False,
             "owned_by_client": False,
         },
         {"name": "fresh", "pid": book.children[2].pid, **live, "owned_by_client": True},
-    ]
+    ]  # fmt: skip
 
 
 def test_the_list_without_a_tmux_server_or_a_shell() -> None:

@@ -81,11 +81,9 @@ def test_the_gateway_finds_its_server_and_the_rights_of_its_device() -> None:
     found = dict(book.children[0].order.env)
     assert found.pop("SVC_AGENT_PRINCIPAL").endswith(" Unknown device")
     assert found == {
-        "RELAY_WEBAPI_URL": "https://api.example",
-        "API_SERVER_KEY": "s3cret",
-        "HERMES_PROFILE": "work",
+        "RELAY_WEBAPI_URL": "https://api.example", "API_SERVER_KEY": "s3cret", "HERMES_PROFILE": "work",
         "HERMES_TUI_RESUME": "s-1",
-    }
+    }  # fmt: skip
     book.secrets.add("s3cret")
     assert book.leaks() == []
     pin = f"sha256/{'A' * 43}="

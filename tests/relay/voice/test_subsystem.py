@@ -10,12 +10,9 @@ from tests.relay.harness import PairedPhone, RelayHarness
 
 ROOT = Path(__file__).resolve().parents[3]
 LATER = (
-    "svc_proto.voice.service",
-    "svc_proto.mcp.streamable_http",
-    "svc_proto.relay.voice.subsystem",
-    "svc_proto.wire.http2",
-    "h2",
-)
+    "svc_proto.voice.service", "svc_proto.mcp.streamable_http", "svc_proto.relay.voice.subsystem",
+    "svc_proto.wire.http2", "h2",
+)  # fmt: skip
 
 
 def test_start_loads_no_voice_module() -> None:

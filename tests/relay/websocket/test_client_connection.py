@@ -41,13 +41,8 @@ def test_a_code_gives_a_session(book: RelayHarness, path: str) -> None:
             "server_version": VERSION,
             "expires_at": now + 30 * DAY,
             "grants": {
-                "chat": now + 30 * DAY,
-                "terminal": now + 30 * DAY,
-                "bridge": now + 7 * DAY,
-                "tui": now + 30 * DAY,
-                "voice:config": now + 30 * DAY,
-                "voice:stt": now + 30 * DAY,
-                "voice:tts": now + 30 * DAY,
+                "chat": now + 30 * DAY, "terminal": now + 30 * DAY, "bridge": now + 7 * DAY, "tui": now + 30 * DAY,
+                "voice:config": now + 30 * DAY, "voice:stt": now + 30 * DAY, "voice:tts": now + 30 * DAY,
                 "voice:realtime": now + 30 * DAY,
             },
             "transport_hint": "ws",
@@ -55,7 +50,7 @@ def test_a_code_gives_a_session(book: RelayHarness, path: str) -> None:
             "device_form_factor": "unknown",
             "profiles": book.relay.profiles,
         },
-    }
+    }  # fmt: skip
     assert phone.is_open
 
 
