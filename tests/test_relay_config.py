@@ -24,8 +24,6 @@ from svc_proto.relay_config import (
 from svc_proto.settings import RedisAddress, S3Bucket
 from tests.support.environment_variables import undocumented
 
-# --- defaults -------------------------------------------------------------------------------------------------------
-
 
 def test_the_defaults_of_the_specification() -> None:
     assert parse_relay_config({}, home="/home/me/.svc") == RelayConfig(
@@ -258,9 +256,6 @@ def test_the_secret_is_named_after_the_brand() -> None:
     assert RelayConfig(brand=HERMES).qr_secret_name == "hermes-relay-qr-secret"
 
 
-# --- the API server's address ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -286,9 +281,6 @@ def test_addresses_that_cannot_be_used(url: str) -> None:
     assert "pw" not in str(caught.value)
     with pytest.raises(ConfigError, match="--webapi-url"):
         parse_relay_config({}, {"webapi_url": url})
-
-
-# --- messages -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

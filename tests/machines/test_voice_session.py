@@ -55,10 +55,6 @@ def told(outcome: Replay | ClaimDenied) -> list[str]:
     return [*outcome.events]
 
 
-# --- every state, every trigger
-# --------------------------------------------------------------------------------------
-
-
 S = VoiceState
 TAKEN = Replay(NO_CURSOR, ())
 ROWS: list[tuple[VoiceState, Replay | ClaimDenied, ClaimDenied, float | None, tuple[VoiceState, ...]]] = [
@@ -122,9 +118,6 @@ def test_time_passes(state: VoiceState, deadline: float | None) -> None:
         made.expire()
         assert (made.state, made.deadline) == (S.CLOSED, None)
         assert (made.denial(), made.resume(TOKEN, {})) == (EXPIRED, EXPIRED)
-
-
-# --- ids and replay ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("state", [VoiceState.ATTACHED, VoiceState.DETACHED])  # the owner may claim again

@@ -32,6 +32,11 @@ class PhoneClient(HttpCall):
     def closed(self) -> WebSocketClosed | None:
         return next((event for event in self.events if isinstance(event, WebSocketClosed)), None)
 
+    @property
+    def close_code(self) -> int | None:
+        """Return the code of the relay's close frame; None while none has arrived."""
+        return None if self.closed is None else self.closed.code
+
     def on_event(self, event: Event) -> None:
         """Record an event; fail if an envelope's payload lacks a required member or has an undocumented one.
 

@@ -22,8 +22,6 @@ def request(peer: str = "127.0.0.1", *headers: tuple[bytes, bytes]) -> Request:
     return Request(method="GET", path="/", raw_query="", headers=Headers(headers), peer=where, secure=False, params={})
 
 
-# --- the caller classes of wire core 0.3, through the relay ---------------------------------------------------------
-
 # One reading and one changing route; tests/test_authority_table.py has all routes of each policy.
 LOOPBACK_ROUTES = [("GET", "/bridge/status"), ("POST", "/pairing")]
 

@@ -161,8 +161,6 @@ def test_bad_bodies(body: object, field: str) -> None:
     assert len(book.relay.codes) == 0
 
 
-# --- sources of the API key -----------------------------------------------------------------------------------------
-
 EXTRA = b"platforms: {api_server: {extra: {key: from-extra}, api_key: from-api-key}}"
 OWN = b"platforms: {api_server: {extra: {key: ' '}, api_key: from-api-key}}"
 DOT_ENV = b"# API_SERVER_KEY=comment\nOTHER=1\nAPI_SERVER_KEY=\nexport API_SERVER_KEY = 'from-env-file'\n"

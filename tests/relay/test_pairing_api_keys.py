@@ -132,9 +132,6 @@ def test_a_pairing_that_is_not_stored_keeps_no_key(beside: Beside) -> None:
     assert not beside.takes(key)
 
 
-# --- another key ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("wanted", "held", "known"), [("sk-given", "sk-given", True), ("", "", False), (None, "", False)]
 )
@@ -162,9 +159,6 @@ def test_only_the_relay_gives_keys_and_none_without_chat(beside: Beside) -> None
     assert book.request("POST", "/pairing/register", body).json == {"ok": True, "code": "Q7M2ZK"}
 
 
-# --- codes made by other programs -----------------------------------------------------------------------------------
-
-
 def test_registration_may_request_a_key(beside: Beside) -> None:
     body = {"code": "q7m2zk", "own_key": True, "carries_key": True}  # `carries_key`: without an own key
     answer = beside.book.request("POST", "/pairing/register", body).json
@@ -182,9 +176,6 @@ def test_no_key_without_a_request(beside: Beside, way: str, body: dict[str, obje
     answer = beside.book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", "carries_key": True, **body})
     assert answer.json == {"ok": True, "code": "Q7M2ZK"}
     assert beside.revoke(beside.pair("Q7M2ZK")) == (200, True)  # a registration without a key uses the main key
-
-
-# --- voice ----------------------------------------------------------------------------------------------------------
 
 
 def voice(beside: Beside, key: str) -> int:
@@ -239,5 +230,4 @@ def test_voice_socket_of_a_key_ends_with_the_chat_grant(beside: Beside, way: str
         assert socket.is_open
         book.after(601.0)
         socket.send_events(TextMessage(FIRST, "{}"))
-    assert socket.closed is not None
-    assert socket.closed.code == 1008
+    assert socket.close_code == 1008

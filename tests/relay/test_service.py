@@ -37,9 +37,6 @@ def test_voice_refusal_is_plain_text() -> None:
     assert answer.headers.get(b"www-authenticate") == b"Bearer"
 
 
-# --- start ----------------------------------------------------------------------------------------------------------
-
-
 def test_the_store_is_needed_at_the_start() -> None:
     book = RelayHarness(started=False)
     book.hold = (LoadSessions,)
@@ -111,9 +108,6 @@ def test_codes_of_the_configuration() -> None:
     assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(70, "internal error, reference bug-1")]
 
 
-# --- connections and policies ---------------------------------------------------------------------------------------
-
-
 def test_route_with_foreign_access_policy_is_an_error() -> None:
     class Foreign(Enum):
         ANY = "any"
@@ -121,9 +115,6 @@ def test_route_with_foreign_access_policy_is_an_error() -> None:
     request = Request(method="GET", path="/", raw_query="", headers=NO_HEADERS, peer=REMOTE, secure=False, params={})
     with pytest.raises(TypeError):
         RelayHarness().relay.authorize(Foreign.ANY, request)
-
-
-# --- the limiter ----------------------------------------------------------------------------------------------------
 
 
 def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minutes(book: RelayHarness) -> None:
@@ -201,9 +192,6 @@ def test_limiter_counts_forwarded_addresses_of_named_proxies(proxies: tuple[str,
     assert other.is_open is trust
 
 
-# --- the end of a session -------------------------------------------------------------------------------------------
-
-
 def test_expiry_closes_sockets_and_erases(book: RelayHarness) -> None:
     paired = book.pair(operator={"ttl_seconds": 60})
     book.after(59.5)
@@ -211,8 +199,7 @@ def test_expiry_closes_sockets_and_erases(book: RelayHarness) -> None:
     book.after(0.5)
     answer = paired.phone.only()
     assert (answer["type"], answer["payload"]["error"]) == ("error", "session_ended")
-    assert paired.phone.closed is not None
-    assert paired.phone.closed.code == 1008
+    assert paired.phone.close_code == 1008
     assert book.store == {}
     assert "session expired" in book.events()
     assert book.request("GET", "/health").json["sessions"] == 0
@@ -234,14 +221,12 @@ def test_the_end_of_a_session_follows_the_wall_clock_and_patches(book: RelayHarn
     book.step_clock(40 * 86_400)
     assert paired.phone.is_open
     book.after(3600)
-    assert paired.phone.closed is not None
-    assert paired.phone.closed.code == 1008
+    assert paired.phone.close_code == 1008
     book = RelayHarness()
     paired = book.pair()
     book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
     book.after(60)
-    assert paired.phone.closed is not None
-    assert paired.phone.closed.code == 1008
+    assert paired.phone.close_code == 1008
 
 
 def test_erasures_are_retried_a_minute_after_the_first_failure(book: RelayHarness) -> None:
@@ -314,9 +299,6 @@ def test_files_under_way_end_with_their_session() -> None:
     book.request("DELETE", f"/sessions/{paired.prefix}")
     assert call.result.status == 401
     assert book.disk.files("/home/svc/spool") == {}
-
-
-# --- stop -----------------------------------------------------------------------------------------------------------
 
 
 def test_stopping_waits_for_the_store(book: RelayHarness, paired: PairedPhone) -> None:

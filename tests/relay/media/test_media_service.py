@@ -28,9 +28,6 @@ def started(config: RelayConfig, *links: tuple[str, str], folders: tuple[str, ..
     return book
 
 
-# --- roots ----------------------------------------------------------------------------------------------------------
-
-
 def test_roots_are_resolved_through_links_and_parents() -> None:
     config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a", "/b/c"), temp_dir="/tmp")
     book = started(
@@ -103,9 +100,6 @@ def test_roots_inside_the_home_are_allowed() -> None:
     config = RelayConfig(home="/var/roothome/.svc", workspace="/var/roothome/pictures", user_home="/var/roothome")
     book = started(config, ("/root", "/var/roothome"), folders=("/var/roothome/pictures",))
     assert book.relay.media.sandbox.allows("/var/roothome/pictures/a.png")
-
-
-# --- parsers --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,6 @@ PING = message("ping")
 LOOPBACK = "http://127.0.0.1:4000/cb"
 
 
-# --- the whole flow ---
-
-
 def test_whole_oauth_flow(book: RelayHarness, app: OAuthTestClient) -> None:
     page = app.wait()
     shown = app.call("GET", page)
@@ -113,9 +110,6 @@ def test_sessions_of_agents_end_with_the_chosen_time(book: RelayHarness, app: OA
     assert listed["expires_at"] - listed["created_at"] == 100
 
 
-# --- the read-only scope ---
-
-
 def test_read_only_scope_permits_reading_only(book: RelayHarness, app: OAuthTestClient) -> None:
     phone = book.pair(device_name="Pixel").phone
     session = app.authorize(scope="bridge:read").open()
@@ -135,9 +129,6 @@ def test_read_only_scope_permits_reading_only(book: RelayHarness, app: OAuthTest
     assert looking.result.json["result"]["isError"] is False
     assert app.refresh(scope="bridge:read").json["scope"] == "bridge:read"
     wrong(app.refresh(scope="bridge"), "invalid_scope")
-
-
-# --- revocation ---
 
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
@@ -168,9 +159,6 @@ def test_revocation_with_a_failing_store_gives_503(book: RelayHarness, app: OAut
     book.refuse = (DeleteSession,)
     wrong(app.revoke(app.access), "temporarily_unavailable", 503)
     assert app.mcp(PING).status == 401
-
-
-# --- attacks and errors ---
 
 
 def test_reused_code_revokes_the_session(book: RelayHarness, app: OAuthTestClient) -> None:

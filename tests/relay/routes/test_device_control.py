@@ -33,9 +33,6 @@ def outcome(book: RelayHarness, status: object, result: object, **more: object) 
     return call.result
 
 
-# --- commands to the phone ------------------------------------------------------------------------------------------
-
-
 def test_confirmation_policy_is_judged_for_the_receiving_phone(book: RelayHarness) -> None:
     first, second = book.pair(device_id="p-1"), book.pair(device_id="t-1")
     message = {"to": "+15550100", "body": "Hello", ASKS_ITS_USER: True}
@@ -155,9 +152,6 @@ def test_phones_without_a_live_grant_are_not_driven(book: RelayHarness) -> None:
     assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
 
 
-# --- the phone's answer ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("status", "result", "expected"), [(200, [1], (200, [1])), (423, "locked", (423, {"value": "locked"}))]
 )
@@ -180,9 +174,6 @@ def test_a_204_and_a_head_have_no_body(book: RelayHarness) -> None:
     paired.phone.reply(command, 200, {"pong": True})
     assert (call.result.status, call.result.body) == (200, b"")
     assert call.result.headers.get(b"content-length") == b"13"
-
-
-# --- answers of the relay -------------------------------------------------------------------------------------------
 
 
 def test_no_phone(book: RelayHarness) -> None:

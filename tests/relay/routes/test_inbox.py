@@ -24,9 +24,6 @@ def paste(book: RelayHarness, token: str | None, **members: object) -> Response:
     return book.request("POST", "/clipboard/inbox", body, token=token, peer=REMOTE)
 
 
-# --- POST /clipboard/inbox ------------------------------------------------------------------------------------------
-
-
 def test_a_paste_is_written_to_the_inbox(book: RelayHarness, paired: PairedPhone) -> None:
     answer = paste(book, paired.token, filename_hint="my shot/../é")
     assert answer.status == 200
@@ -77,9 +74,6 @@ def test_a_failing_disk(book: RelayHarness, paired: PairedPhone) -> None:
     answer = paste(book, paired.token)
     assert (answer.status, answer.json["swept_stale"]) == (200, 0)
     assert "old images not deleted" in book.events()
-
-
-# --- notifications --------------------------------------------------------------------------------------------------
 
 
 def test_notifications_are_returned_unchanged(book: RelayHarness, paired: PairedPhone) -> None:

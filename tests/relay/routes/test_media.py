@@ -28,8 +28,6 @@ from tests.relay.routes.media_harness import FORM, PNG, TEXT, clean, form, open_
 from tests.relay.routes.media_harness import book as book
 from tests.support.core_harness import SPOOL
 
-# --- register -------------------------------------------------------------------------------------------------------
-
 
 def test_register_and_fetch(book: RelayHarness, paired: PairedPhone) -> None:
     answer = book.request(
@@ -104,9 +102,6 @@ def test_sensitive(book: RelayHarness, paired: PairedPhone, value: object, expec
     token = register(book, sensitive=value)
     got = book.request("GET", f"/media/{token}", token=paired.token)
     assert (got.headers.get(b"x-media-sensitive") == b"1") is expected
-
-
-# --- upload ---------------------------------------------------------------------------------------------------------
 
 
 def test_upload_as_json(book: RelayHarness, paired: PairedPhone) -> None:
@@ -234,9 +229,6 @@ def test_failed_upload_leaves_no_file(step: type, how: str) -> None:
         assert (call.result.status, call.result.json["code"]) == (500, "write_failed")
     assert book.uploads == []
     clean(book)
-
-
-# --- lifetime of registrations --------------------------------------------------------------------------------------
 
 
 def test_registrations_end_by_age_or_by_number() -> None:

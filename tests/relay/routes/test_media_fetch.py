@@ -10,8 +10,6 @@ from tests.relay.harness import PairedPhone, RelayHarness
 from tests.relay.routes.media_harness import HOME, PNG, TEXT, by_path, clean, open_book, register, upload_json
 from tests.relay.routes.media_harness import book as book
 
-# --- fetching -------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("word", ["register", "upload", "by-path", "inspect"])
 def test_reserved_path_names_precede_tokens(book: RelayHarness, paired: PairedPhone, word: str) -> None:

@@ -12,7 +12,6 @@ from svc_proto.machines.grants import CHANNELS
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import REMOTE, RelayHarness
 
-# --- POST /pairing --------------------------------------------------------------------------------------------------
 LAN = {"role": "lan", "priority": 0, "api": {"host": "192.0.2.10", "port": 8642, "tls": False}}
 MESH = {"role": "mesh", "priority": 1, "api": {"host": "100.64.0.9", "port": 8642, "tls": False}}
 PUBLIC = {"role": "public", "priority": 2, "api": {"host": "relay.example", "port": 443, "tls": True}}
@@ -41,9 +40,6 @@ def test_codes_are_unique_and_none_is_made_for_a_caller_that_left(book: RelayHar
     call.vanish()
     book.release()
     assert len(book.relay.codes) == 0
-
-
-# --- register and approve -------------------------------------------------------------------------------------------
 
 
 def test_register(book: RelayHarness) -> None:
@@ -105,9 +101,6 @@ def test_a_code_for_a_program_and_a_refused_registration_clear_no_block(
 # --- mint: the answer itself is in test_invite_minting --------------------------------------------------------------
 
 
-# --- defaults of new codes ------------------------------------------------------------------------------------------
-
-
 def granted(book: RelayHarness, body: dict[str, object] | None, path: str = "/pairing/mint") -> tuple[set[str], float]:
     """Return the channels and the lifetime in seconds of a session that is paired with a code of this request."""
     code = book.request("POST", path, body).json["code"]
@@ -163,9 +156,6 @@ def test_an_invalid_file_gives_no_code(dotenv: bytes, problem: str) -> None:
     refused = book.request("POST", "/pairing/mint", {})
     assert (refused.status, refused.json["code"]) == (409, "invalid")
     assert problem in refused.json["error"]
-
-
-# --- dashboard of an invite -----------------------------------------------------------------------------------------
 
 
 def invite(place: tuple[str, int] | None, body: dict[str, object]) -> dict[str, Any]:

@@ -19,9 +19,6 @@ from tests.relay.harness import HOME, REMOTE, PairedPhone, RelayHarness
 DAY = 86_400
 
 
-# --- GET /sessions --------------------------------------------------------------------------------------------------
-
-
 def test_a_record(book: RelayHarness) -> None:
     created = book.now.wall
     paired = book.pair(
@@ -103,9 +100,6 @@ def test_expired_sessions_stay_expired(book: RelayHarness) -> None:
     assert book.sessions() == []
     assert (book.request("GET", "/health").json["sessions"], book.store) == (0, {})
     assert book.events().count("session expired") == 1
-
-
-# --- DELETE ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -249,9 +243,6 @@ def test_a_repeated_delete_erases(book: RelayHarness, whole: bool) -> None:
     assert book.request("DELETE", f"/sessions/{name}").status == 404
 
 
-# --- PATCH ----------------------------------------------------------------------------------------------------------
-
-
 def patch(book: RelayHarness, token: str, body: object, prefix: str | None = None) -> Any:
     return book.request("PATCH", f"/sessions/{prefix or token[:8]}", body, token=token, peer=REMOTE)
 
@@ -312,8 +303,6 @@ def test_patched_lifetimes_start_now_within_the_policy(book: RelayHarness) -> No
     assert (answer.status, answer.json["code"]) == (403, "reduce_only")
     assert patch(book, caller.token, {"ttl_seconds": 60}).status == 200
 
-
-# --- limits of the pairing ------------------------------------------------------------------------------------------
 
 NO_SHELL = {"terminal": False, "tui": False}
 

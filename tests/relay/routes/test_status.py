@@ -24,9 +24,6 @@ def test_the_configured_version_is_shown_everywhere() -> None:
     assert book.websocket().auth(pairing_code="Q7M2ZK")["payload"]["server_version"] == version
 
 
-# --- the WebSocket's paths ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("path", ["/ws", "/"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_without_an_upgrade(book: RelayHarness, method: str, path: str) -> None:
@@ -34,9 +31,6 @@ def test_without_an_upgrade(book: RelayHarness, method: str, path: str) -> None:
     assert answer.status == 400
     if method == "GET":
         assert (answer.json["ok"], answer.json["code"]) == (False, "upgrade_required")
-
-
-# --- health ---------------------------------------------------------------------------------------------------------
 
 
 def test_health_and_its_methods(book: RelayHarness) -> None:
@@ -52,9 +46,6 @@ def test_health_and_its_methods(book: RelayHarness) -> None:
     answer = book.request("POST", "/health")
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (405, False, "method_not_allowed")
     assert answer.headers.get(b"allow") == b"GET,HEAD"
-
-
-# --- info and security ----------------------------------------------------------------------------------------------
 
 
 def test_info(book: RelayHarness) -> None:
@@ -84,9 +75,6 @@ def test_security() -> None:
     assert (answer.status, answer.json) == (200, expected)
     assert book.request("GET", "/relay/security").json == expected
     assert "security changed" in book.events(Level.INFO)
-
-
-# --- bridge status --------------------------------------------------------------------------------------------------
 
 
 def test_nothing_ever_reported(book: RelayHarness) -> None:
@@ -139,9 +127,6 @@ def test_the_last_status_outlives_its_phone(book: RelayHarness) -> None:
     assert (report["device"], report["phone_connected"], report["last_seen_seconds_ago"]) == (DEVICE, False, 13)
 
 
-# --- devices and the active one -------------------------------------------------------------------------------------
-
-
 def test_devices_and_select_active(book: RelayHarness) -> None:
     book.pair(device_id="d-1")
     book.pair(device_id="d-2", device_name="Hall")
@@ -156,9 +141,6 @@ def test_devices_and_select_active(book: RelayHarness) -> None:
     assert book.request("POST", "/bridge/select-active", {"device": "absent"}).status == 404
     for query, status in (("device=d-1", 200), ("deviceId=hall", 200), ("device=absent", 404), ("device=phone", 409)):
         assert book.request("GET", f"/bridge/status?{query}").status == status
-
-
-# --- activity -------------------------------------------------------------------------------------------------------
 
 
 def test_a_record_of_activity(book: RelayHarness) -> None:

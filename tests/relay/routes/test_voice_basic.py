@@ -178,9 +178,6 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Stage())
 
 
-# --- transcribe -------------------------------------------------------------------------------------------------------
-
-
 def listening(takes: float = 0.0) -> VoiceRoutesHarness:
     """Return a relay whose host has speech engines that take `takes` seconds."""
     book = VoiceRoutesHarness()
@@ -301,9 +298,6 @@ def test_concurrent_requests_are_limited() -> None:
     calls.append(book.call("POST", "/voice/synthesize", {"text": "x"}, token=token))
     book.after(5.0)
     assert {call.result.status for call in calls[1:]} == {200}
-
-
-# --- synthesize -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("kind", "name"), [("audio/mpeg", "tts.mp3"), ("audio/wav", "tts.wav"), ("audio/x", "tts")])

@@ -52,8 +52,7 @@ def test_a_session_ends_with(base: str, end: str, code: int) -> None:
             assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
         case _:
             book.stop()
-    assert phone.closed is not None
-    assert phone.closed.code == code
+    assert phone.close_code == code
     logged = [log for log in book.logs if log.event in ("voice session made", "voice session over")]
     assert [log.event for log in logged] == ["voice session made", "voice session over"]
     assert {log.fields["session"] for log in logged} == {made["session_id"][:8]}
@@ -124,8 +123,7 @@ def test_replaced_main_key_ends_its_sockets(speaks: bool) -> None:
         phone.text("{}")
     else:
         book.after(RECHECK)
-    assert phone.closed is not None
-    assert phone.closed.code == 1008
+    assert phone.close_code == 1008
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="new").json
     phone = meet(book, answer, "new", peer=PEER)
     book.after(3 * RECHECK)

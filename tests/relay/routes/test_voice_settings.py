@@ -268,9 +268,6 @@ def test_too_large_body_is_refused_in_plain_text(method: str, path: str) -> None
     assert "{" not in text_of(answer, 413)
 
 
-# --- options, and checks of a choice ---
-
-
 def test_the_options_of_the_tables() -> None:
     found = get(VoiceRoutesHarness(), "/voice/output/providers/stub/options")
     strict(found)

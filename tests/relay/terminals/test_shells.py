@@ -240,9 +240,6 @@ def test_the_list_without_a_tmux_server_or_a_shell() -> None:
     assert answer["payload"] == {"sessions": [], "tmux_available": True}
 
 
-# --- the environment ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("tmux", [False, True])
 def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
     book = ChildProcessHarness(config=RelayConfig(terminal_env=("GOPATH",)), tmux=Tmux() if tmux else None)

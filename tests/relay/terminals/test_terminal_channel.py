@@ -25,9 +25,6 @@ def are_held(*shells: HarnessChild) -> list[bool]:
     return [shell.held for shell in shells]
 
 
-# --- attach ---
-
-
 def test_a_bare_shell() -> None:
     book = ChildProcessHarness()
     phone = book.client()
@@ -91,9 +88,6 @@ def test_at_most_four_shells_and_reattaching_is_no_fifth() -> None:
     book.children[1].exit()
     phone.envelopes()
     assert attach(phone, "t4")["type"] == "terminal.attached"
-
-
-# --- input and output ---
 
 
 def test_output_is_batched() -> None:
@@ -202,9 +196,6 @@ def test_messages_that_name_nothing_are_refused_or_ignored() -> None:
     assert shell.size == TerminalSize(80, 24)
 
 
-# --- a client that does not read ---
-
-
 def test_slow_client_pauses_its_shells() -> None:
     book, phone, shell = attached(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
     other = book.client()
@@ -267,9 +258,6 @@ def test_output_beside_a_large_unread_message_waits() -> None:
     phone.read()
     assert describe_messages(phone) == [("output", "<0><1><2>")]
     assert are_held(shell) == [False]
-
-
-# --- ends ---
 
 
 def test_shells_that_end_themselves() -> None:
@@ -341,9 +329,6 @@ def test_shells_end_with_the_relay() -> None:
     assert [exit_.code for exit_ in book.exits] == [0]
 
 
-# --- the grant ---
-
-
 @pytest.mark.parametrize("kind", ["attach", "input", "resize", "detach", "kill", "list"])
 def test_every_message_needs_the_grant(kind: str) -> None:
     book = ChildProcessHarness()
@@ -392,9 +377,6 @@ def test_pending_input_is_discarded_with_the_grant(monkeypatch: pytest.MonkeyPat
         assert book.request("PATCH", path, {"grants": {"terminal": 0}}).status == 200
 
 
-# --- the list ---
-
-
 def test_list_without_tmux_has_own_sessions_only() -> None:
     book, phone, _ = attached("a.b")
     attach(phone, "a_b")
@@ -408,9 +390,6 @@ def test_list_without_tmux_has_own_sessions_only() -> None:
     ]
     (answer,) = send_and_collect(other, "list")
     assert answer["payload"] == {"sessions": [], "tmux_available": False}
-
-
-# --- bugs ---
 
 
 def test_bug_fails_one_message_only(monkeypatch: pytest.MonkeyPatch) -> None:

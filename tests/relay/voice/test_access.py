@@ -61,9 +61,6 @@ def refused(answer: Response, status: int, *words: str) -> None:
         assert word in answer.body.decode()
 
 
-# --- 1 and 2: the header --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("header", "word"),
     [
@@ -75,9 +72,6 @@ def refused(answer: Response, status: int, *words: str) -> None:
 def test_invalid_authorization_headers_are_refused(book: RelayHarness, header: bytes | None, word: str) -> None:
     refused(ask(book, None, headers=() if header is None else ((b"authorization", header),)), 401, word)
     assert len(book.asked) == (word == "neither")
-
-
-# --- 3: sessions ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.pattern}")
@@ -107,8 +101,6 @@ def test_revoked_session_is_refused(book: RelayHarness) -> None:
     refused(ask(book, paired.token, peer=REMOTE), 403, "HTTPS")
     refused(ask(book, paired.token), 401)
 
-
-# --- 4: the transport -----------------------------------------------------------------------------------------------
 
 PROXIED = {"trusted_proxies": (REMOTE.host,)}
 
@@ -170,18 +162,12 @@ def test_replaced_key_invalidates_the_cache(book: RelayHarness) -> None:
     assert len(book.asked) == 3
 
 
-# --- 6: an API server without a key ---------------------------------------------------------------------------------
-
-
 def test_api_server_without_key_admits_local_callers_only() -> None:
     book = voice_book(key=None)
     assert ask(book, "anything").status == 200
     refused(ask(book, "anything", peer=REMOTE, tls=True), 401, "API_SERVER_KEY")
     refused(ask(book, "anything", host=b"rebound.example"), 401, "API_SERVER_KEY")  # a page under DNS rebinding
     refused(ask(book, "anything", headers=((b"origin", b"https://evil.example"),)), 401, "API_SERVER_KEY")
-
-
-# --- other routes ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("method", "path"), [(route.method, route.pattern) for route in OTHERS])

@@ -111,9 +111,6 @@ def test_unmatched_response_is_ignored(book: RelayHarness, paired: PairedPhone, 
     assert call.result.json == {"late": False}
 
 
-# --- proactive ------------------------------------------------------------------------------------------------------
-
-
 def post(book: RelayHarness, text: str = "Backup done") -> dict[str, object]:
     answer = book.request("POST", "/phone/message", {"text": text})
     assert answer.status == 200
