@@ -51,14 +51,10 @@ def test_the_calls_of_a_chat(virtual: SimulatedEnvironment) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", "/config"),
-        ("GET", "/sessions/s-1"),
-        ("GET", "/runs"),
-        ("GET", "/memory"),
-        ("DELETE", "/runs/r-1"),
+        ("GET", "/config"), ("GET", "/sessions/s-1"), ("GET", "/runs"), ("GET", "/memory"), ("DELETE", "/runs/r-1"),
         ("POST", "/chat/completions"),
     ],
-)
+)  # fmt: skip
 def test_other_api_routes_are_not_proxied(virtual: SimulatedEnvironment, method: str, path: str) -> None:
     peer = CannedServer(http(200, b"{}"))
     assert board_before(virtual, peer).request(method, PREFIX + path).status in (404, 405)

@@ -87,15 +87,10 @@ def test_foreign_formats(value: object) -> None:
 @pytest.mark.parametrize(
     ("data", "found"),
     [
-        (b"\x89PNG\r\n\x1a\nrest", "png"),
-        (b"\xff\xd8\xff\xe0", "jpeg"),
-        (b"GIF89a", "gif"),
-        (b"GIF87a..", "gif"),
-        (b"RIFF\0\0\0\0WEBPVP8 ", "webp"),
-        (b"RIFF\0\0\0\0WAVE", None),
-        (b"", None),
+        (b"\x89PNG\r\n\x1a\nrest", "png"), (b"\xff\xd8\xff\xe0", "jpeg"), (b"GIF89a", "gif"), (b"GIF87a..", "gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "webp"), (b"RIFF\0\0\0\0WAVE", None), (b"", None),
     ],
-)
+)  # fmt: skip
 def test_leading_bytes(data: bytes, found: str | None) -> None:
     assert image_type(data) == found
 

@@ -70,17 +70,10 @@ def test_a_new_session() -> None:
 @pytest.mark.parametrize(
     ("ttl", "maximum", "lifetime"),
     [
-        (None, None, 30 * DAY),
-        (None, DAY, DAY),
-        (None, 90 * DAY, 30 * DAY),
-        (0.0, None, None),
-        (0.0, 0.0, None),
-        (0.0, DAY, DAY),
-        (60.0, None, 60.0),
-        (60.0, DAY, 60.0),
-        (2 * DAY, DAY, DAY),
+        (None, None, 30 * DAY), (None, DAY, DAY), (None, 90 * DAY, 30 * DAY), (0.0, None, None), (0.0, 0.0, None),
+        (0.0, DAY, DAY), (60.0, None, 60.0), (60.0, DAY, 60.0), (2 * DAY, DAY, DAY),
     ],
-)
+)  # fmt: skip
 def test_the_lifetime(ttl: float | None, maximum: float | None, lifetime: float | None) -> None:
     session = PairedSessionRegistry().create(at(0), source(), ttl=ttl, max_ttl=maximum)[1]
     assert session.expires_at == (None if lifetime is None else WALL + lifetime)

@@ -153,22 +153,10 @@ URL = f"svc-relay://pair?payload={BARE}"
 @pytest.mark.parametrize(
     "separator",
     [
-        "\n",
-        "\r\n",
-        "\n  ",
-        "\n\t",
-        " ",
-        "\n\xa0",
-        "=\n",
-        "=\r\n",
-        "\n> ",
-        "\n\n",
-        " |\n| ",
-        " \u2502\n\u2502 ",
-        "\\\n",
-        "\u2028",
+        "\n", "\r\n", "\n  ", "\n\t", " ", "\n\xa0", "=\n", "=\r\n", "\n> ", "\n\n", " |\n| ", " \u2502\n\u2502 ",
+        "\\\n", "\u2028",
     ],
-)
+)  # fmt: skip
 def test_a_wrapped_invite(width: int, separator: str) -> None:
     for text in (URL, URL.replace("=", "=3D"), f"Please use {URL}", f"{URL} today, before noon", f"<{URL}> now", BARE):
         assert parse_invite(wrapped(text, width, separator)) == PAYLOAD

@@ -22,13 +22,10 @@ from svc_proto.machines.terminal import (
 @pytest.mark.parametrize(
     ("payload", "size"),
     [
-        ({}, (80, 24)),
-        ({"cols": None, "rows": 0}, (80, 24)),
-        ({"cols": 97, "rows": 31}, (97, 31)),
-        ({"cols": "97", "rows": 31.9}, (97, 31)),
-        ({"cols": -5, "rows": 65_535}, (1, 65_535)),
+        ({}, (80, 24)), ({"cols": None, "rows": 0}, (80, 24)), ({"cols": 97, "rows": 31}, (97, 31)),
+        ({"cols": "97", "rows": 31.9}, (97, 31)), ({"cols": -5, "rows": 65_535}, (1, 65_535)),
     ],
-)
+)  # fmt: skip
 def test_sizes(payload: dict[str, object], size: tuple[int, int]) -> None:
     assert parse_terminal_size(payload) == TerminalSize(*size)
 

@@ -36,13 +36,10 @@ def test_loopback_routes_refuse_others_before_their_body(
 
 
 PAGES: list[tuple[bytes, bytes]] = [
-    (b"origin", b"http://localhost:25050"),
-    (b"origin", b"http://127.0.0.1:25050"),
-    (b"origin", b"https://evil.example"),
-    (b"origin", b"null"),
-    (b"sec-fetch-site", b"same-site"),
+    (b"origin", b"http://localhost:25050"), (b"origin", b"http://127.0.0.1:25050"),
+    (b"origin", b"https://evil.example"), (b"origin", b"null"), (b"sec-fetch-site", b"same-site"),
     (b"sec-fetch-site", b"cross-site"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)

@@ -143,17 +143,11 @@ def test_clients_without_candidates_get_the_route_of_the_local_network_or_the_fi
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"host": 5}, "host"),
-        ({"host": ""}, "host"),
-        ({"host": "  "}, "host"),
-        ({"host": "0.0.0.0"}, "host"),
-        ({"port": "9" * 5000}, "port"),
-        ({"tls": 1}, "tls"),
-        ({"api_key": 5}, "api_key"),
-        ({"dashboard_url": 5}, "dashboard_url"),
-        ({"endpoints": {}}, "endpoints"),
+        ({"host": 5}, "host"), ({"host": ""}, "host"), ({"host": "  "}, "host"), ({"host": "0.0.0.0"}, "host"),
+        ({"port": "9" * 5000}, "port"), ({"tls": 1}, "tls"), ({"api_key": 5}, "api_key"),
+        ({"dashboard_url": 5}, "dashboard_url"), ({"endpoints": {}}, "endpoints"),
     ],
-)
+)  # fmt: skip
 def test_bad_bodies(body: object, field: str) -> None:
     book = RelayHarness(CONFIG)
     answer = book.request("POST", "/pairing/mint", body)
