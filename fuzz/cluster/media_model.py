@@ -104,7 +104,7 @@ class ClusterMediaModel:
         if rng.random() < 0.5:
             world.s3_process.kill()
         else:
-            s3.instead = rng.choice((_refused, _broken_off, _lost))
+            s3.instead = rng.choice(_BUCKET_FAILURES)
         world.sim.after(0.05, self._check_faulty_bucket)
         world.sim.after(rng.uniform(0.5, 4.0), self.repair_bucket)
 
@@ -180,13 +180,8 @@ class ClusterMediaModel:
             raise ClusterViolation("the bucket has a file whose time is over, and no node deletes it")
 
 
-def _refused(request: Request, response: Response) -> Response:
-    return Response(503, Headers(), b"")
-
-
-def _broken_off(request: Request, response: Response) -> Response:
-    return evolve(response, body=response.body[:-1])
-
-
-def _lost(request: Request, response: Response) -> Response:
-    return evolve(response, status=500 if request.method == "PUT" else response.status)
+_BUCKET_FAILURES: tuple[Callable[[Request, Response], Response], ...] = (
+    lambda request, response: Response(503, Headers(), b""),
+    lambda request, response: evolve(response, body=response.body[:-1]),
+    lambda request, response: evolve(response, status=500 if request.method == "PUT" else response.status),
+)

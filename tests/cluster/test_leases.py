@@ -209,14 +209,7 @@ def test_lease_lapses_exactly_at_its_end(one: Owner, late: float, lapsed: list[s
     assert one.lapsed == lapsed
 
 
-def test_unanswered_renewal_has_no_effect(one: Owner) -> None:
-    one.have()
-    one.book.within(one.leases.renew)
-    one.book.close()
-    assert (one.lost, one.leases.fencing_token("s")) == ([], 7)
-
-
-def test_renewals_are_split_into_batches(one: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renewals_are_batched_and_have_no_effect_without_an_answer(one: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "BATCH_SIZE", 2)
     for name in "abc":
         one.have(name)
@@ -224,6 +217,11 @@ def test_renewals_are_split_into_batches(one: Owner, monkeypatch: pytest.MonkeyP
     one.book.new_commands()
     one.book.within(one.leases.renew)
     assert [len(each) - 3 for each in one.evals()] == [2, 1]  # type: ignore[arg-type]
+    one = Owner()
+    one.have()
+    one.book.within(one.leases.renew)
+    one.book.close()
+    assert (one.lost, one.leases.fencing_token("s")) == ([], 7)
 
 
 def test_cancelled_acquire_releases_the_lease(one: Owner) -> None:

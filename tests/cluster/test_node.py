@@ -204,14 +204,7 @@ def test_silent_nodes_are_lost_unless_a_message_prolongs_the_lease(scene: Scene)
     assert scene.town.news() == [("b", "lost")]
 
 
-def test_bye_removes_the_node(scene: Scene) -> None:
-    scene.hear("b", "bye")
-    assert scene.town.news() == [("b", "lost")]
-    scene.hear("b", "bye")
-    assert scene.town.news() == []
-
-
-def test_undelivered_message_is_the_loss_of_its_node(scene: Scene) -> None:
+def test_undelivered_messages_and_byes_are_the_loss_of_a_node(scene: Scene) -> None:
     scene.book.within(lambda: scene.node.send_to("b", "command", {"x": 1}))
     assert scene.said() == [("node:b", "command", {"x": 1})]
     scene.book.answers(1)
@@ -221,9 +214,14 @@ def test_undelivered_message_is_the_loss_of_its_node(scene: Scene) -> None:
     assert scene.town.news() == [("b", "lost")]
     assert not scene.node.send_to("b", "command", {})
     assert scene.said() == [("node:b", "command", {})]
+    scene = known()
+    scene.hear("b", "bye")
+    assert scene.town.news() == [("b", "lost")]
+    scene.hear("b", "bye")
+    assert scene.town.news() == []
 
 
-def test_lost_connection_loses_all_nodes(scene: Scene) -> None:
+def test_lost_connections_lose_all_nodes_and_broadcasts_are_counted(scene: Scene) -> None:
     scene.book.close()
     assert scene.town.news() == [("b", "lost")]
     assert not scene.node.is_up
@@ -231,9 +229,7 @@ def test_lost_connection_loses_all_nodes(scene: Scene) -> None:
     scene.book.after(PAUSE)
     scene.book.open("OK")
     assert scene.said()[-1] == ("all", "hello", {})
-
-
-def test_broadcasts_are_counted_while_disconnected(scene: Scene) -> None:
+    scene = known()
     texts = []
     for _ in range(2):
         scene.book.within(lambda: scene.node.broadcast("news", {}))
@@ -390,15 +386,13 @@ def test_stopping_node_broadcasts_but_answers_no_requests(scene: Scene) -> None:
     assert list(scene.node.members) == ["b"]
 
 
-def test_message_of_a_departed_node_does_not_bring_it_back(scene: Scene) -> None:
+def test_departed_nodes_get_answers_but_do_not_come_back(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.hear("b", "bye")
     scene.hear("b", "news", {"x": 1}, told=-1)
     assert scene.town.news() == [("b", "lost"), ("b", "news", {"x": 1})]
     assert not scene.node.members
     assert not scene.said()
-
-
-def test_departed_node_gets_answers_until_its_channel_is_closed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = known()
     scene.hear("b", "bye")
     assert scene.town.news() == [("b", "lost")]
     scene.hear("b", "asks", {"word": "what", "body": {}, "ticket": 4}, told=-1, to_me=True)

@@ -88,7 +88,7 @@ def test_silent_and_lost_servers_are_dialled_again(book: RedisHarness[RedisClien
     assert book.made.is_up
 
 
-def test_unreachable_server_is_retried_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_servers_are_retried_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     book = started_client()
     monkeypatch.setattr(book.engine, "entropy", lambda size: b"\xff" * size)  # the longest pauses
     book.turn_away()
@@ -100,6 +100,12 @@ def test_unreachable_server_is_retried_after_a_pause(monkeypatch: pytest.MonkeyP
     dialled, given_up = book.commands
     assert isinstance(dialled, Connect)
     assert given_up == Cancel(dialled.op)
+    book = started_client()
+    monkeypatch.setattr(book.engine, "entropy", lambda size: b"\xff" * size)
+    for _ in range(4):
+        assert book.ordered(Connect)
+        book.after(CONNECT_TIMEOUT)
+        book.after(PAUSE)
 
 
 def pauses(book: RedisHarness[RedisClient], attempts: int, *, lasts: float = 0.0) -> list[float]:
@@ -130,15 +136,6 @@ def test_pauses_between_attempts_grow_with_jitter(monkeypatch: pytest.MonkeyPatc
     assert pauses(book, 3) == grown
     assert pauses(book, 2, lasts=CONNECT_TIMEOUT / 2) == [grown[0]] * 2  # a connection was made
     assert pauses(book, 2) == grown[1:]
-
-
-def test_attempts_that_time_out_are_repeated_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = started_client()
-    monkeypatch.setattr(book.engine, "entropy", lambda size: b"\xff" * size)
-    for _ in range(4):
-        assert book.ordered(Connect)
-        book.after(CONNECT_TIMEOUT)
-        book.after(PAUSE)
 
 
 def test_flows_wait_for_their_answers_without_a_timeout_between(book: RedisHarness[RedisClient]) -> None:

@@ -23,7 +23,7 @@ def voiced(answer: Reply) -> AppHarness:
     return book
 
 
-def test_a_recording_becomes_text() -> None:
+def test_recordings_become_text_and_texts_sound() -> None:
     book = voiced(as_json({"success": True, "text": "Hello", "provider": "local"}))
     phone = book.sign_in()
     answer = phone.request("POST", "/api/audio/transcribe", {"data_url": SOUND, "mime_type": "audio/mp4"})
@@ -35,6 +35,10 @@ def test_a_recording_becomes_text() -> None:
     assert b"RIFF...." in asked.body
     phone.request("POST", "/api/audio/transcribe", {"data_url": "data:audio/x-wav;base64,AAAA"})
     assert b'filename="recording.wav"' in book.asked[-1].body
+    book = voiced(Response(200, Headers([(b"content-type", b"audio/ogg")]), b"OggS"))
+    answer = book.sign_in().request("POST", "/api/audio/speak", {"text": "Hello"})
+    assert answer.json == {"ok": True, "data_url": "data:audio/ogg;base64,T2dnUw==", "mime_type": "audio/ogg"}
+    assert book.asked[0].json == {"text": "Hello"}
 
 
 @pytest.mark.parametrize(
@@ -51,13 +55,6 @@ def test_recordings_that_are_too_large_and_heads(monkeypatch: pytest.MonkeyPatch
     phone = AppHarness().sign_in()
     assert phone.request("HEAD", "/api/audio/transcribe").status == 405
     assert phone.request("HEAD", "/api/audio/moon").status == 404
-
-
-def test_a_text_becomes_sound() -> None:
-    book = voiced(Response(200, Headers([(b"content-type", b"audio/ogg")]), b"OggS"))
-    answer = book.sign_in().request("POST", "/api/audio/speak", {"text": "Hello"})
-    assert answer.json == {"ok": True, "data_url": "data:audio/ogg;base64,T2dnUw==", "mime_type": "audio/ogg"}
-    assert book.asked[0].json == {"text": "Hello"}
 
 
 @pytest.mark.parametrize(

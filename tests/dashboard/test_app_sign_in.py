@@ -9,15 +9,12 @@ from tests.dashboard.app_client import PASSWORD, AppClient, AppHarness, token_of
 from tests.support.playbook import PEER, REMOTE
 
 
-def test_the_status_is_public_and_names_the_way_to_sign_in() -> None:
+def test_the_status_names_the_way_to_sign_in() -> None:
     book = AppHarness()
     status = book.request("GET", "/api/status", peer=REMOTE).json
     assert (status["auth_required"], status["profiles"], status["gateway_mode"]) == (True, ["default"], "single")
     assert status["auth_providers"] == [{"name": "basic", "display_name": "Password", "supports_password": True}]
     assert book.request("GET", "/api/auth/providers", peer=REMOTE).json["providers"] == status["auth_providers"]
-
-
-def test_without_a_password_nothing_is_to_be_signed_in() -> None:
     book = AppHarness(password="")
     assert book.request("GET", "/api/status").json["auth_required"] is False
     assert book.request("GET", "/api/auth/providers").json == {"providers": []}

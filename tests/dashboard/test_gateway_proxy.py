@@ -82,7 +82,7 @@ def test_either_end_closes_the_other() -> None:
     assert code_of(socket) == 1012
 
 
-def test_a_phone_is_not_read_while_the_api_server_reads_too_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_side_pauses_the_reading_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     book = AppHarness()
     socket = book.sign_in().socket()
     relay = next(held for held in book.engine.revocables if isinstance(held, gateway_proxy.SocketRelay))
@@ -94,9 +94,6 @@ def test_a_phone_is_not_read_while_the_api_server_reads_too_slowly(monkeypatch: 
         assert relay.client.is_read_paused
     book.within(relay.upstream.on_writable)
     assert not relay.client.is_read_paused
-
-
-def test_the_api_server_is_not_read_while_the_phone_reads_too_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     book = AppHarness()
     phone = book.sign_in()
     socket = phone.socket()

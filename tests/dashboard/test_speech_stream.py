@@ -96,11 +96,16 @@ def test_a_text_is_spoken_by_sentences_or_long_passages() -> None:
     assert listener.types == ["start", "end"]
 
 
-def test_no_sound_precedes_the_start() -> None:
+def test_no_sound_precedes_the_start_of_a_relay_that_can_speak() -> None:
     book, client = speaking()
     listener = listen(client)
     assert stream_of(book).add_sound(b"\0\0", 0) is False
     assert (listener.messages, listener.sound) == ([], 0)
+    for settings in ("voice_output: {provider: xai_tts}\n", "voice_output: {enabled: false}\n"):
+        _, client = speaking(settings)
+        listener = listen(client)
+        listener.send(text="Hello.\n")
+        assert (listener.types, listener.code) == (["fallback"], 1000)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "---"])
@@ -109,14 +114,6 @@ def test_nothing_to_speak(text: str) -> None:
     listener = listen(client)
     listener.send(text=text, done=True)
     assert (listener.types, listener.sound, listener.code) == (["end"], 0, 1000)
-
-
-def test_a_relay_that_cannot_speak_is_a_fallback() -> None:
-    for settings in ("voice_output: {provider: xai_tts}\n", "voice_output: {enabled: false}\n"):
-        _, client = speaking(settings)
-        listener = listen(client)
-        listener.send(text="Hello.\n")
-        assert (listener.types, listener.code) == (["fallback"], 1000)
 
 
 @pytest.mark.parametrize("answer", [{"websocket_path": "/elsewhere"}, {}])

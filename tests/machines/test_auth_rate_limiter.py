@@ -60,9 +60,6 @@ def test_the_fifth_failure_blocks_for_five_minutes() -> None:
     assert limiter.blocked_for(HOME, at(359.5)) == 0.0
     assert not fail(limiter, 360, 361, 362, 363)
     assert fail(limiter, 364)
-
-
-def test_retry_after_is_rounded_up() -> None:
     limiter = AuthRateLimiter()
     for _ in range(5):
         limiter.failure(HOME, at(0))
@@ -73,27 +70,26 @@ def test_retry_after_is_rounded_up() -> None:
     assert limiter.refusal(HOME, at(300), "rate_limited", "try again later") is None
 
 
-def test_the_window_slides() -> None:
+def test_failures_count_for_a_minute_by_network() -> None:
     limiter = AuthRateLimiter()
     assert not fail(limiter, 0, 20, 40, 59, 60)  # the first is 60 s old
     assert fail(limiter, 61)
-
-
-def test_quiet_minute_clears_the_count() -> None:
     limiter = AuthRateLimiter()
     assert not fail(limiter, 0, 0, 0, 0, 60, 60, 60, 60)
+    limiter = AuthRateLimiter()
+    for number in range(5):
+        limiter.failure(f"2001:db8::{number}", at(number))
+    assert limiter.blocked_for("2001:db8::ffff", at(5)) == 299.0
+    assert limiter.blocked_for("2001:db8:0:1::1", at(5)) == 0.0
 
 
-def test_attempts_of_a_blocked_address_change_nothing() -> None:
+def test_counts_end_with_success_or_registration_and_blocks_with_the_latter() -> None:
     limiter = AuthRateLimiter()
     fail(limiter, 0, 0, 0, 0, 0)
     assert fail(limiter, 100, 200)
     limiter.success(HOME, at(250))
     assert limiter.blocked_for(HOME, at(250)) == 50.0
     assert limiter.blocked_for(HOME, at(300)) == 0.0
-
-
-def test_a_success_clears_the_count_of_its_address() -> None:
     limiter = AuthRateLimiter()
     limiter.success(HOME, at(0))
     fail(limiter, 0, 0, 0, 0)
@@ -101,9 +97,6 @@ def test_a_success_clears_the_count_of_its_address() -> None:
     limiter.success(HOME, at(1))
     assert not fail(limiter, 1)
     assert fail(limiter, 1, address="192.0.2.2")
-
-
-def test_a_registration_clears_everything() -> None:
     limiter = AuthRateLimiter()
     fail(limiter, 0, 0, 0, 0, 0)
     fail(limiter, 0, 0, 0, 0, address="192.0.2.2")
@@ -137,14 +130,6 @@ def test_at_the_cap_counters_and_the_earliest_block_are_evicted() -> None:
 )  # fmt: skip
 def test_address_keys(address: str, key: str) -> None:
     assert address_key(address) == key
-
-
-def test_ipv6_network_counts_as_one_address() -> None:
-    limiter = AuthRateLimiter()
-    for number in range(5):
-        limiter.failure(f"2001:db8::{number}", at(number))
-    assert limiter.blocked_for("2001:db8::ffff", at(5)) == 299.0
-    assert limiter.blocked_for("2001:db8:0:1::1", at(5)) == 0.0
 
 
 class LimiterAgainstAModel(RuleBasedStateMachine):

@@ -19,12 +19,20 @@ from svc_proto.machines.inbox import (
 NOW = 1_800_000_000.0
 
 
-def test_the_newest_hundred_newest_first() -> None:
+def test_the_newest_hundred_are_kept_and_renewed() -> None:
     buffer = NotificationBuffer()
     for number in range(130):
         assert buffer.post("1", {"key": number, "text": None})
     assert [entry["key"] for entry in buffer.recent(3)] == [129, 128, 127]
     assert len(buffer.recent(1000)) == 100
+    buffer, message = NotificationBuffer(), {"package_name": "chat", "key": "m"}
+    assert buffer.post("1", message)
+    for number in range(120):
+        assert buffer.post("1", {"package_name": "store", "key": "d", "text": number})
+    assert buffer.recent(20) == [{"package_name": "store", "key": "d", "text": 119}, message]
+    buffer = NotificationBuffer()
+    assert not buffer.post("1", {"text": "x" * 17_000})
+    assert buffer.recent(10) == []
 
 
 @pytest.mark.parametrize(
@@ -46,20 +54,6 @@ def test_a_renewed_notification_replaces_the_one_with_its_key(renewed: dict[str,
         assert buffer.post(source, payload)
     rest = [first, message] if replaced else [first, message, first]
     assert buffer.recent(9) == [{**renewed, "text": "2 %"}, *rest]
-
-
-def test_renewals_push_no_message_out() -> None:
-    buffer, message = NotificationBuffer(), {"package_name": "chat", "key": "m"}
-    assert buffer.post("1", message)
-    for number in range(120):
-        assert buffer.post("1", {"package_name": "store", "key": "d", "text": number})
-    assert buffer.recent(20) == [{"package_name": "store", "key": "d", "text": 119}, message]
-
-
-def test_huge_notification_is_dropped() -> None:
-    buffer = NotificationBuffer()
-    assert not buffer.post("1", {"text": "x" * 17_000})
-    assert buffer.recent(10) == []
 
 
 @pytest.mark.parametrize(("text", "limit"), [(None, 20), ("1", 1), (" 5 ", 5), ("100", 100), ("99999999999999", 100)])

@@ -13,7 +13,7 @@ def pair(number: int) -> OAuthTokenPair:
 FIRST = OAuthTokens(client="c", pairs=(pair(0),))
 
 
-def test_used_tokens_are_accepted_in_the_grace_of_the_refresh_token() -> None:
+def test_used_tokens_are_accepted_in_the_grace_in_bounded_number() -> None:
     assert FIRST.accepts_refresh("r0", 9.0)
     assert not FIRST.accepts_refresh("r1", 9.0)
     once = FIRST.replaced("r0", pair(1), 10.0)
@@ -27,9 +27,6 @@ def test_used_tokens_are_accepted_in_the_grace_of_the_refresh_token() -> None:
     tokens = FIRST.replaced("r0", pair(1), 10.0)
     assert [tokens.access_until(token) for token in ("a0", "a1", "a2")] == [10.0 + REFRESH_GRACE, 3_600.0, 0.0]
     assert FIRST.replaced("r0", pair(1), 3_590.0).access_until("a0") == 3_600.0
-
-
-def test_pairs_are_bounded() -> None:
     tokens = FIRST
     for number in range(1, 2 * MAX_TOKEN_PAIRS):
         tokens = tokens.replaced("r0", pair(number), 10.0)

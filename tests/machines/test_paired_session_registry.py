@@ -418,19 +418,7 @@ def test_older_session_gets_no_new_channels() -> None:
     assert (session.grants.keys(), session.grants["bridge"]) == (held, WALL + 7 * DAY)
 
 
-def test_expired_session_is_not_revived_by_another_node() -> None:
-    there, here = PairedSessionRegistry(), PairedSessionRegistry()
-    token, theirs = there.create(at(0), source(), ttl=60)
-    here.apply_record(theirs.to_record(), at(0))
-    assert here.lookup(token, at(61)) is None
-    there.patch(theirs, at(59), ttl=600, grants=None)
-    assert here.apply_record(theirs.to_record(), at(61)) is None
-    assert here.lookup(token, at(61)) is None
-    (session,) = here.expire_due(at(61))
-    assert session.state is SessionState.EXPIRED
-
-
-def test_records_of_another_node_are_applied() -> None:
+def test_records_of_another_node_are_applied_but_revive_no_session() -> None:
     there, here = PairedSessionRegistry(), PairedSessionRegistry()
     token, theirs = there.create(at(0), source())
     session = here.apply_record(theirs.to_record(), at(0))
@@ -456,3 +444,12 @@ def test_records_of_another_node_are_applied() -> None:
         here.apply_record({}, at(3))
     here.revoke(session, at(4))
     assert here.hashed(theirs.token_hash) is None
+    there, here = PairedSessionRegistry(), PairedSessionRegistry()
+    token, theirs = there.create(at(0), source(), ttl=60)
+    here.apply_record(theirs.to_record(), at(0))
+    assert here.lookup(token, at(61)) is None
+    there.patch(theirs, at(59), ttl=600, grants=None)
+    assert here.apply_record(theirs.to_record(), at(61)) is None
+    assert here.lookup(token, at(61)) is None
+    (session,) = here.expire_due(at(61))
+    assert session.state is SessionState.EXPIRED

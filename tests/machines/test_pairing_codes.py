@@ -119,11 +119,8 @@ def test_members_of_the_operator() -> None:
     own = PairingMeta(key_hash="ab12")
     assert merge_terms(own, PairingMeta(key_hash="cd34")).key_hash == "ab12"
     # Only the relay itself sets the hash of a key.
-    assert (
-        parse_meta({"key_hash": "ab12"}, with_endpoints=False)
-        == parse_requested_terms({"key_hash": "ab12"})
-        == PairingMeta()
-    )
+    hashed: dict[str, object] = {"key_hash": "ab12"}
+    assert parse_meta(hashed, with_endpoints=False) == parse_requested_terms(hashed) == PairingMeta()
     assert PairingMeta().grants_chat
     assert PairingMeta(grants={"bridge": None, "chat": 0.0}).grants_chat
     assert not PairingMeta(grants={"chat": None}).grants_chat

@@ -91,10 +91,19 @@ def test_a_good_token_counts_as_a_bearer_in_any_case(book: RelayHarness, scheme:
     assert book.request("GET", "/sessions", headers=headers, peer=REMOTE).status == status
 
 
-def test_loopback_bearer_must_be_valid(book: RelayHarness) -> None:
+def test_bearers_must_be_valid_and_wrong_ones_are_logged_once_a_minute(book: RelayHarness) -> None:
     assert book.request("GET", "/sessions").status == 200
     assert book.request("GET", "/sessions", token="unknown").status == 401
     assert book.request("GET", "/sessions", host=b"rebound.example").status == 401
+    book = RelayHarness()
+    for _ in range(2):
+        for token in ("guess", None):
+            assert book.request("GET", "/sessions", token=token, peer=REMOTE).status == 401
+    (log,) = [log for log in book.logs if log.event == "wrong session token"]
+    assert (log.level, log.fields) == (Level.WARNING, {"address": REMOTE.host})
+    book.after(60)
+    book.request("GET", "/sessions", token="guess", peer=REMOTE)
+    assert book.events().count("wrong session token") == 2
 
 
 def test_grants_open_device_control_while_they_last(book: RelayHarness) -> None:
@@ -113,14 +122,3 @@ def test_voice_routes_have_their_own_authorizer() -> None:
     for access in GRANTS:
         with pytest.raises(LocalProtocolError):
             authorize(access, request(), PairedSessionRegistry(), LocalAuthorizer(RelayConfig()), START)
-
-
-def test_wrong_token_is_logged_once_a_minute(book: RelayHarness) -> None:
-    for _ in range(2):
-        for token in ("guess", None):
-            assert book.request("GET", "/sessions", token=token, peer=REMOTE).status == 401
-    (log,) = [log for log in book.logs if log.event == "wrong session token"]
-    assert (log.level, log.fields) == (Level.WARNING, {"address": REMOTE.host})
-    book.after(60)
-    book.request("GET", "/sessions", token="guess", peer=REMOTE)
-    assert book.events().count("wrong session token") == 2

@@ -44,17 +44,7 @@ def test_unreadable_profile_is_omitted(text: bytes) -> None:
     assert book.events(Level.WARNING) == ["profile not read"]
 
 
-def test_profile_folders_are_listed() -> None:
-    book = RelayHarness(
-        files={PATH: b"model: {default: m-1}", "/home/svc/profiles/work/config.yaml": b"model: {default: w}"}
-    )
-    book.profile_folders = ["default", "empty", "work"]
-    book.after(30.0)
-    names = [(entry["name"], entry["model"]) for entry in book.relay.profiles]
-    assert names == [("default", "m-1"), ("empty", "unknown"), ("work", "w")]
-
-
-def test_change_is_pushed_to_all_clients_within_30_seconds(book: RelayHarness) -> None:
+def test_profiles_are_listed_and_changes_pushed_within_30_seconds(book: RelayHarness) -> None:
     phone, desktop = book.pair().phone, book.pair(client_surface="desktop").phone
     book.after(30.0)
     assert phone.envelopes() == desktop.envelopes() == []  # unchanged
@@ -65,6 +55,13 @@ def test_change_is_pushed_to_all_clients_within_30_seconds(book: RelayHarness) -
         assert (pushed["channel"], pushed["type"]) == ("pairing", "profiles.updated")
         assert pushed["payload"]["profiles"] == pushed["profiles"] == book.relay.profiles
         assert pushed["profiles"][0]["model"] == "m-2"
+    book = RelayHarness(
+        files={PATH: b"model: {default: m-1}", "/home/svc/profiles/work/config.yaml": b"model: {default: w}"}
+    )
+    book.profile_folders = ["default", "empty", "work"]
+    book.after(30.0)
+    names = [(entry["name"], entry["model"]) for entry in book.relay.profiles]
+    assert names == [("default", "m-1"), ("empty", "unknown"), ("work", "w")]
 
 
 def test_profiles_are_not_polled_when_off_or_stopped(book: RelayHarness) -> None:

@@ -127,7 +127,7 @@ def test_public_route_in_an_invite_requires_the_secret_permanently(path: str) ->
     assert not is_locked(told)
 
 
-def test_unstored_secret_refuses_all_local_callers() -> None:
+def test_unstored_secrets_refuse_local_callers_until_the_disk_recovers_or_the_stop() -> None:
     book = RelayHarness(evolve(CONFIG, local_trust=LocalTrustPolicy.SECRET), started=False)
     book.refuse = (WriteConfig,)
     book.feed(Started())
@@ -135,6 +135,17 @@ def test_unstored_secret_refuses_all_local_callers() -> None:
     assert book.events(Level.ERROR) == ["local secret not stored"]
     assert [knock(book).status, knock(book, "").status] == [403, 403]
     assert book.websocket().is_open
+    book = RelayHarness(evolve(CONFIG, local_trust=LocalTrustPolicy.SECRET), started=False)
+    book.refuse = (WriteConfig,)
+    book.feed(Started())
+    book.refuse = ()
+    book.after(RETRY_INTERVAL - 1.0)
+    book.raw(b"POST /pairing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
+    book.feed(Stopping(5.0))
+    book.after(2.0)
+    assert book.engine.stopping
+    assert book.exits == []  # the rest of the request is awaited
+    assert secret(book) == ""
 
 
 @pytest.mark.parametrize("config", [{}, {"local_trust": LocalTrustPolicy.SECRET}])
@@ -165,20 +176,6 @@ def test_unread_secret_is_read_when_it_is_there() -> None:
     alone.host.disk.put(f"/home/svc/{LOCAL_SECRET}", secret(first).encode())
     alone.after(RETRY_INTERVAL)
     assert knock(alone, secret(first)).status == 200
-
-
-def test_relay_that_stops_does_not_use_the_state_folder_again() -> None:
-    book = RelayHarness(evolve(CONFIG, local_trust=LocalTrustPolicy.SECRET), started=False)
-    book.refuse = (WriteConfig,)
-    book.feed(Started())
-    book.refuse = ()
-    book.after(RETRY_INTERVAL - 1.0)
-    book.raw(b"POST /pairing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
-    book.feed(Stopping(5.0))
-    book.after(2.0)
-    assert book.engine.stopping
-    assert book.exits == []  # the rest of the request is awaited
-    assert secret(book) == ""
 
 
 def test_a_public_route_counts_while_its_note_is_unreadable() -> None:

@@ -123,12 +123,10 @@ def test_pictures_come_from_the_registry_up_to_a_size(
     assert "too large" in text(call)
 
 
-def test_notifications(agent: RelayMcpClient) -> None:
+def test_notifications_are_read_and_updates_sent_to_subscribers(agent: RelayMcpClient, book: RelayHarness) -> None:
     (read,) = result(agent.read("notifications"))["contents"]
     assert json.loads(read["text"]) == {"ok": True, "notifications": [], "count": 0}
 
-
-def test_subscriber_receives_device_and_notification_updates(book: RelayHarness, agent: RelayMcpClient) -> None:
     def changed() -> list[str]:
         book.after(1.0)
         return [note["params"]["uri"].removeprefix("phone://") for note in stream_messages(listening)]

@@ -18,7 +18,7 @@ def number(book: RelayHarness, name: str, *labels: str) -> float:
     return value
 
 
-def test_sockets_sessions_and_voice_are_counted(book: RelayHarness) -> None:
+def test_sockets_sessions_voice_and_refused_codes_are_counted(book: RelayHarness) -> None:
     assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 0
     phone = book.pair(client_surface="android").phone
     assert number(book, "svc_phones") == number(book, "svc_sessions") == number(book, "svc_sockets", "client") == 1
@@ -30,6 +30,11 @@ def test_sockets_sessions_and_voice_are_counted(book: RelayHarness) -> None:
     book.request("GET", "/voice/config")
     channels = {f"voice:{family}": 0.0 for family in ("output", "lab", "agent")}
     assert {labels[0]: value for labels, value in shown(book)["svc_sockets"].values if ":" in labels[0]} == channels
+    book = RelayHarness()
+    for _ in range(2):
+        assert book.websocket(peer=REMOTE).auth(pairing_code="WRONG1")["type"] == "auth.fail"
+    assert book.websocket(peer=REMOTE).auth(session_token="x" * 32)["type"] == "auth.fail"
+    assert number(book, "svc_pairing_codes_refused") == 2
 
 
 def test_commands_by_outcome_and_time(book: RelayHarness) -> None:
@@ -49,10 +54,3 @@ def test_commands_by_outcome_and_time(book: RelayHarness) -> None:
     assert number(book, "svc_bridge_commands", "thirty seconds") == 1
     outcomes = {labels[0] for labels, _ in shown(book)["svc_bridge_commands"].values}
     assert outcomes == {trigger.value for trigger in BridgeTrigger}
-
-
-def test_refused_codes(book: RelayHarness) -> None:
-    for _ in range(2):
-        assert book.websocket(peer=REMOTE).auth(pairing_code="WRONG1")["type"] == "auth.fail"
-    assert book.websocket(peer=REMOTE).auth(session_token="x" * 32)["type"] == "auth.fail"
-    assert number(book, "svc_pairing_codes_refused") == 2

@@ -29,12 +29,19 @@ def fail_once(book: RelayHarness, peer: Address = REMOTE, **headers: str) -> str
     return str(book.websocket(peer=peer, headers=fields).auth(pairing_code="ZZZZZZ")["type"])
 
 
-def test_voice_refusal_is_plain_text() -> None:
+def test_refusals_and_policies_of_the_routes() -> None:
     head = RequestHead(StreamId(1), "GET", "/voice/output/config?x", NO_HEADERS)
     answer = Relay(RelayConfig()).error_response(Refused(401, "unauthorized", "no such vöice \ud800"), head)
     assert (answer.status, answer.body) == (401, "no such vöice ?".encode())
     assert answer.headers.get(b"content-type") == b"text/plain; charset=utf-8"
     assert answer.headers.get(b"www-authenticate") == b"Bearer"
+
+    class Foreign(Enum):
+        ANY = "any"
+
+    request = Request(method="GET", path="/", raw_query="", headers=NO_HEADERS, peer=REMOTE, secure=False, params={})
+    with pytest.raises(TypeError):
+        RelayHarness().relay.authorize(Foreign.ANY, request)
 
 
 def test_the_store_is_needed_at_the_start() -> None:
@@ -108,15 +115,6 @@ def test_codes_of_the_configuration() -> None:
     assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(70, "internal error, reference bug-1")]
 
 
-def test_route_with_foreign_access_policy_is_an_error() -> None:
-    class Foreign(Enum):
-        ANY = "any"
-
-    request = Request(method="GET", path="/", raw_query="", headers=NO_HEADERS, peer=REMOTE, secure=False, params={})
-    with pytest.raises(TypeError):
-        RelayHarness().relay.authorize(Foreign.ANY, request)
-
-
 def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minutes(book: RelayHarness) -> None:
     for _ in range(5):
         assert fail_once(book) == "auth.fail"
@@ -131,7 +129,7 @@ def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minute
     assert book.websocket().is_open
 
 
-def test_events_that_are_no_failed_authentication(book: RelayHarness) -> None:
+def test_upgrades_are_limited_by_failures_alone(book: RelayHarness) -> None:
     for _ in range(6):
         book.websocket().text("no JSON")
         book.websocket().close()
@@ -139,9 +137,7 @@ def test_events_that_are_no_failed_authentication(book: RelayHarness) -> None:
         book.websocket()
     book.after(31)
     assert book.websocket().is_open
-
-
-def test_loopback_is_counted_too_and_only_upgrades_are_limited(book: RelayHarness) -> None:
+    book = RelayHarness()
     local = Address("127.0.0.1", 4000)
     for _ in range(5):
         fail_once(book, local)
@@ -192,7 +188,7 @@ def test_limiter_counts_forwarded_addresses_of_named_proxies(proxies: tuple[str,
     assert other.is_open is trust
 
 
-def test_expiry_closes_sockets_and_erases(book: RelayHarness) -> None:
+def test_expiry_closes_sockets_and_erases_in_pages(book: RelayHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     paired = book.pair(operator={"ttl_seconds": 60})
     book.after(59.5)
     assert paired.phone.is_open
@@ -204,9 +200,6 @@ def test_expiry_closes_sockets_and_erases(book: RelayHarness) -> None:
     assert "session expired" in book.events()
     assert book.request("GET", "/health").json["sessions"] == 0
     assert book.request("GET", "/bridge/devices").json["count"] == 0
-
-
-def test_sessions_that_end_at_once_are_erased_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PairedSessionRegistry.expire_due, "__defaults__", (2,))
     book = RelayHarness()
     phones = [book.pair(device_id=f"P{n}", operator={"ttl_seconds": 60}).phone for n in range(3)]

@@ -69,7 +69,7 @@ def test_revocation_survives_a_failing_store_after_the_restart(book: RelayHarnes
     assert (again.store, again.files[TOMBSTONES]) == ({}, b"")
 
 
-def test_tombstones_are_removed_one_by_one(book: RelayHarness) -> None:
+def test_tombstones_are_removed_one_by_one_and_their_bad_records_skipped(book: RelayHarness) -> None:
     first, second = revoked(book, "First"), revoked(book, "Second")
     assert book.files[TOMBSTONES].decode().split() == [sha256_hex(first.token), sha256_hex(second.token)]
     book.refuse = ()
@@ -77,9 +77,15 @@ def test_tombstones_are_removed_one_by_one(book: RelayHarness) -> None:
     assert book.files[TOMBSTONES].decode().split() == [sha256_hex(second.token)]
     book.stop()
     assert (book.store, book.files[TOMBSTONES]) == ({}, b"")
+    book = RelayHarness()
+    paired = revoked(book)
+    (record,) = book.store.values()
+    again = RelayHarness(records=[{**record, "created_at": None}], files=book.files)
+    assert again.events(Level.WARNING) == ["stored session skipped"]
+    assert status(again, paired) == 401
 
 
-def test_failed_tombstone_is_reported(book: RelayHarness) -> None:
+def test_failed_and_stale_tombstones(book: RelayHarness) -> None:
     book.refuse = (WriteConfig,)
     paired = revoked(book)
     assert book.events(Level.ERROR) == ["session not erased", "revoked session would be back after a restart"]
@@ -89,9 +95,7 @@ def test_failed_tombstone_is_reported(book: RelayHarness) -> None:
     book.after(60)
     assert BACK not in book.request("DELETE", f"/sessions/{paired.prefix}").json["error"]
     assert status(restarted(book), paired) == 401
-
-
-def test_stale_tombstones_are_harmless(book: RelayHarness) -> None:
+    book = RelayHarness()
     paired = revoked(book)
     book.refuse = (WriteConfig,)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
@@ -112,14 +116,6 @@ def test_unreadable_tombstones_end_the_process(book: RelayHarness, fails: type[o
         assert [exit_.code for exit_ in again.exits] == [1]
     else:
         assert status(again, paired) == 401
-
-
-def test_a_bad_record_of_a_tombstone_is_skipped(book: RelayHarness) -> None:
-    paired = revoked(book)
-    (record,) = book.store.values()
-    again = RelayHarness(records=[{**record, "created_at": None}], files=book.files)
-    assert again.events(Level.WARNING) == ["stored session skipped"]
-    assert status(again, paired) == 401
 
 
 def test_failed_saves_are_recorded(book: RelayHarness, paired: PairedPhone) -> None:

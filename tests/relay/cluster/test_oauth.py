@@ -105,9 +105,8 @@ def test_reloaded_page_at_another_node_does_not_revoke_the_tokens(two_nodes: Clu
         assert flow.ask(node, "GET", flow.page).status == 404
     two_nodes.sim.run_for(0.2)
     assert [len(relay.oauth.consents) for relay in two_nodes.relays] == [1, 0]
-    assert (
-        two_nodes.request_and_wait(1, "GET", "/mcp", token=token, fields=TYPES).status == 400
-    )  # an MCP session is needed
+    unopened = two_nodes.request_and_wait(1, "GET", "/mcp", token=token, fields=TYPES)
+    assert unopened.status == 400  # an MCP session is needed
     assert flow.trade(1, code).json["error"] == "invalid_grant"
     two_nodes.sim.run_for(0.2)
     assert two_nodes.request_and_wait(0, "GET", "/mcp", token=token, fields=TYPES).status == 401

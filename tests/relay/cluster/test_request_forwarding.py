@@ -29,7 +29,13 @@ def test_file_can_be_fetched_on_any_node(three_nodes: ClusterDeployment) -> None
     phone = three_nodes.pair_phone("P", 0)
     data = bytes(range(256)) * 2_000
     path = uploaded(three_nodes, 1, phone.token, data)
-    there = three_nodes.request_and_wait(1, "GET", path, token=phone.token).answer
+
+    def fetch(
+        node: int, target: str = path, method: str = "GET", fields: object = None, token: str = phone.token
+    ) -> Any:
+        return three_nodes.request_and_wait(node, method, target, token=token, fields=cast("Pairs", fields)).answer
+
+    there = fetch(1)
     assert (there.status, there.body) == (200, data)
     tag = (there.headers.get(b"etag") or b"").decode()
     for node in (0, 2):
@@ -41,31 +47,22 @@ def test_file_can_be_fetched_on_any_node(three_nodes: ClusterDeployment) -> None
             ("GET", {"if-match": '"another"'}, 412, None),
             ("GET", {"range": "bytes=999999-"}, 416, None),
         ):
-            near, far = (
-                three_nodes.request_and_wait(n, method, path, token=phone.token, fields=cast("Pairs", fields)).answer
-                for n in (1, node)
-            )
+            near, far = (fetch(n, path, method, fields) for n in (1, node))
             assert (far.status, far.body) == (status, near.body)
-            assert sorted(field for field in far.headers if field[0] != b"date") == sorted(
-                field for field in near.headers if field[0] != b"date"
-            )
+            near_fields, far_fields = (sorted(row for row in each.headers if row[0] != b"date") for each in (near, far))
+            assert far_fields == near_fields
             assert body is None or far.body == body
-    assert (
-        three_nodes.request_and_wait(0, "GET", path, token=phone.token, fields={"via": "1.0 a, 1.1 svc-node"}).status
-        == 404
-    )
-    assert three_nodes.request_and_wait(0, "GET", "/media/" + "A" * 22, token=phone.token).status == 404
-    assert three_nodes.request_and_wait(0, "GET", path).status == 401
-    assert (
-        three_nodes.request_and_wait(0, "GET", path.replace("media", "media/inspect")).status == 404
-    )  # found on this node only
+    assert fetch(0, fields={"via": "1.0 a, 1.1 svc-node"}).status == 404
+    assert fetch(0, "/media/" + "A" * 22).status == 404
+    assert fetch(0, token="").status == 401
+    assert fetch(0, path.replace("media", "media/inspect"), token="").status == 404  # found on this node only
     three_nodes.kill(1)
-    assert three_nodes.request_and_wait(0, "GET", path, token=phone.token).status == 404
+    assert fetch(0).status == 404
     three_nodes.kill_redis()
     three_nodes.sim.run_for(1.0)
-    answer = three_nodes.request_and_wait(0, "GET", path, token=phone.token).answer
+    answer = fetch(0)
     assert (answer.status, answer.json["code"]) == (503, "cluster_unavailable")
-    assert three_nodes.request_and_wait(0, "GET", "/media/short", token=phone.token).status == 404
+    assert fetch(0, "/media/short").status == 404
 
 
 def test_killed_node_does_not_complete_a_file(two_nodes: ClusterDeployment) -> None:
@@ -98,42 +95,34 @@ def test_mcp_session_continues_on_any_node(three_nodes: ClusterDeployment) -> No
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     tap = {"name": "android_ping", "arguments": {}}
     call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": tap}
+
+    def ask(node: int, fields: object, body: object = ping, *, by: str = phone.token, method: str = "POST") -> Any:
+        sent = cast("Pairs", fields)
+        return three_nodes.request_and_wait(node, method, "/mcp", token=by, body=body, fields=sent).answer
+
     for node in (0, 1, 2):
-        assert (
-            three_nodes.request_and_wait(node, "POST", "/mcp", token=phone.token, body=note, fields=shown).status == 202
-        )
-        answer = three_nodes.request_and_wait(node, "POST", "/mcp", token=phone.token, body=ping, fields=shown).answer
+        assert ask(node, shown, note).status == 202
+        answer = ask(node, shown)
         assert (answer.status, answer.json) == (200, {"jsonrpc": "2.0", "id": 2, "result": {}})
-        assert (
-            three_nodes.request_and_wait(node, "POST", "/mcp", token=other.token, body=ping, fields=shown).status == 404
-        )
-        assert (
-            three_nodes.request_and_wait(node, "POST", "/mcp", token=phone.token, body=call, fields=shown).status == 200
-        )
-        unknown = cast("Pairs", {**shown, "last-event-id": "7-7"})
-        assert three_nodes.request_and_wait(node, "GET", "/mcp", token=phone.token, fields=unknown).status == 400
-    passed = cast("Pairs", {**shown, "via": "1.1 svc-node"})
-    assert three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=passed).status == 404
-    assert (
-        three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=cast("Pairs", MCP)).status
-        == 400
-    )
+        assert ask(node, shown, by=other.token).status == 404
+        assert ask(node, shown, call).status == 200
+        assert ask(node, {**shown, "last-event-id": "7-7"}, None, method="GET").status == 400
+    assert ask(1, {**shown, "via": "1.1 svc-node"}).status == 404
+    assert ask(1, MCP).status == 400
     events = three_nodes.request(1, "GET", "/mcp", token=phone.token, fields=shown)
     three_nodes.run(lambda: events.head is not None)
     assert events.head is not None
     assert events.head.headers.get(b"content-type") == b"text/event-stream"
-    assert three_nodes.request_and_wait(2, "DELETE", "/mcp", token=phone.token, fields=shown).status == 204
+    assert ask(2, shown, None, method="DELETE").status == 204
     three_nodes.run(lambda: events.is_closed)
-    assert three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    assert ask(1, shown).status == 404
     shown = initialized(three_nodes, 0, phone.token)
     three_nodes.kill(0)
-    assert three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    assert ask(1, shown).status == 404
     shown = initialized(three_nodes, 2, phone.token)
     three_nodes.kill_redis()
     three_nodes.sim.run_for(1.0)
-    assert (
-        three_nodes.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
-    )  # the client must initialize a new session
+    assert ask(1, shown).status == 404  # the client must initialize a new session
     three_nodes.stop(2)
     three_nodes.run(lambda: not three_nodes.nodes[2].alive)
 

@@ -134,11 +134,12 @@ def test_sessions_are_read_while_the_node_serves() -> None:
     assert one.coordinator.lookup_session("x" * SECRET_LENGTH, agents=True) is None
 
 
-def test_sessions_are_read_without_redis() -> None:
+def test_sessions_are_read_without_redis_and_their_changes_when_the_node_joins() -> None:
     one = CoordinatorHarness(stored=0)
     one.book.ordered(Query)
     one.book.after(START_TIMEOUT + 2 * REPLY_TIMEOUT)
     assert one.started == [None]
+    assert CoordinatorHarness(revision=7).started == [None]  # it reads changes after 7 only
 
 
 @pytest.mark.parametrize("answered", range(4))
@@ -197,10 +198,6 @@ def test_only_changes_are_read_after_the_first_time(monkeypatch: pytest.MonkeyPa
     assert not one.book.ordered(Query)
 
 
-def test_only_changes_since_the_start_are_read_when_the_node_joins() -> None:
-    assert CoordinatorHarness(revision=7).started == [None]  # it reads changes after 7 only
-
-
 def test_only_sessions_from_before_a_full_reading_are_compared_with_it(harness: CoordinatorHarness) -> None:
     stays, goes, new = (harness.record(token_hash=f"{n}{n}" * 32) for n in range(1, 4))
     for record in (stays, goes):
@@ -243,7 +240,7 @@ def test_a_failed_first_reading_is_repeated(harness: CoordinatorHarness, answere
     harness.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
 
 
-def test_session_saved_during_a_reload_is_kept(harness: CoordinatorHarness) -> None:
+def test_sessions_that_change_while_they_are_read_or_saved(harness: CoordinatorHarness) -> None:
     record = harness.record()
     harness.book.within(harness.coordinator.on_messages_missed)
     harness.deliver("saved", record)
@@ -257,9 +254,7 @@ def test_session_saved_during_a_reload_is_kept(harness: CoordinatorHarness) -> N
     assert not waits
     harness.loads(record)
     assert waits == [None, None]
-
-
-def test_session_ended_while_being_saved_is_erased(harness: CoordinatorHarness) -> None:
+    harness = CoordinatorHarness()
     record = harness.record()
     session = harness.shared(record)
     save = harness.saves(session)

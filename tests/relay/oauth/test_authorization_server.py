@@ -141,7 +141,7 @@ def test_revoked_tokens_end_the_session(book: RelayHarness, app: OAuthTestClient
     assert app.revoke("unknown").status == 200
 
 
-def test_owner_revocation_ends_calls_in_progress(book: RelayHarness, app: OAuthTestClient) -> None:
+def test_revocations_end_calls_and_hold_without_the_store(book: RelayHarness, app: OAuthTestClient) -> None:
     phone = book.pair(device_name="Pixel").phone
     session = app.authorize().open()
     call = session.tool("phone_ping")
@@ -152,25 +152,23 @@ def test_owner_revocation_ends_calls_in_progress(book: RelayHarness, app: OAuthT
     assert phone.command()["path"] == "/ping"
     assert session.tool("phone_ping").result.status == 401
     assert phone.envelopes() == []
-
-
-def test_revocation_with_a_failing_store_gives_503(book: RelayHarness, app: OAuthTestClient) -> None:
+    book = RelayHarness()
+    app = OAuthTestClient(book)
     app.authorize()
     book.refuse = (DeleteSession,)
     wrong(app.revoke(app.access), "temporarily_unavailable", 503)
     assert app.mcp(PING).status == 401
 
 
-def test_reused_code_revokes_the_session(book: RelayHarness, app: OAuthTestClient) -> None:
+def test_reused_codes_revoke_the_session(book: RelayHarness, app: OAuthTestClient) -> None:
     code = app.code()
     assert app.trade(code).status == 200
     wrong(app.trade(code), "invalid_grant")
     assert book.sessions() == []
     assert app.mcp(PING).status == 401
     assert any("shown twice" in event for event in book.events(Level.WARNING))
-
-
-def test_code_reused_during_the_save_revokes_the_session(book: RelayHarness, app: OAuthTestClient) -> None:
+    book = RelayHarness()
+    app = OAuthTestClient(book)
     fields = {"grant_type": "authorization_code", "code": app.code(), "code_verifier": app.verifier}
     body = urlencode({**fields, "redirect_uri": app.redirect, "client_id": app.client}).encode()
     book.hold = (SaveSession,)

@@ -176,11 +176,23 @@ def test_a_204_and_a_head_have_no_body(book: RelayHarness) -> None:
     assert call.result.headers.get(b"content-length") == b"13"
 
 
-def test_no_phone(book: RelayHarness) -> None:
+def test_commands_without_a_phone_or_its_answer(book: RelayHarness) -> None:
     caller = book.pair(client_surface="desktop")
     answer = book.request("GET", "/ping", token=caller.token, peer=REMOTE)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (503, False, "phone_not_connected")
     assert book.activity() == []
+    book = RelayHarness()
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    command = paired.phone.command()
+    book.after(29.75)
+    assert call.answer is None
+    assert book.activity()[0]["decision"] == "pending"
+    book.after(0.25)
+    assert (call.result.status, call.result.json["code"]) == (504, "phone_timeout")
+    paired.phone.reply(command, 200, {})  # too late to change anything
+    (record,) = book.activity()
+    assert (record["decision"], record["response_status"]) == ("timeout", None)
 
 
 @pytest.mark.parametrize(
@@ -193,20 +205,6 @@ def test_unmatched_selectors_are_refused(book: RelayHarness, path: str, body: ob
     answer = book.request("POST", path, body, token=caller.token)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (status, False, code)
     assert book.activity() == []
-
-
-def test_thirty_seconds_without_an_answer(book: RelayHarness) -> None:
-    paired = book.pair()
-    call = book.call("GET", "/ping", token=paired.token)
-    command = paired.phone.command()
-    book.after(29.75)
-    assert call.answer is None
-    assert book.activity()[0]["decision"] == "pending"
-    book.after(0.25)
-    assert (call.result.status, call.result.json["code"]) == (504, "phone_timeout")
-    paired.phone.reply(command, 200, {})  # too late to change anything
-    (record,) = book.activity()
-    assert (record["decision"], record["response_status"]) == ("timeout", None)
 
 
 @pytest.mark.parametrize("how", ["vanish", "close"])
@@ -292,13 +290,10 @@ def test_revoked_callers_get_401(book: RelayHarness) -> None:
     assert (call.result.status, call.result.json["code"]) == (401, "unauthorized")
 
 
-def test_warning_log_has_no_command_records(book: RelayHarness) -> None:
+def test_commands_are_neither_logged_at_warning_nor_recorded_with_hidden_text(book: RelayHarness) -> None:
     book.relay.engine.log_level = Level.WARNING
     assert outcome(book, 200, {"ok": True}).status == 200
     assert not [log for log in book.logs if log.event == "phone driven"]
-
-
-def test_hide_typed_text_redacts_the_record() -> None:
     book = RelayHarness(RelayConfig(hide_typed_text=True))
     paired = book.pair()
     call = book.call("POST", "/type", {"text": "dear diary"}, token=paired.token, peer=REMOTE)

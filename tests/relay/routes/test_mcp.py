@@ -17,13 +17,10 @@ def book() -> RelayHarness:
     return open_book()
 
 
-def test_offered_features(agent: RelayMcpClient) -> None:
+def test_features_are_offered_until_the_grant_is_withdrawn(agent: RelayMcpClient, book: RelayHarness) -> None:
     assert len(agent.request("tools/list")["tools"]) == len(PHONE_TOOLS)
     assert len(agent.request("resources/list")["resources"]) == 7
     assert len(agent.request("prompts/list")["prompts"]) == 3
-
-
-def test_withdrawn_grant_ends_mcp_sessions(book: RelayHarness, agent: RelayMcpClient) -> None:
     call = agent.tool("phone_ping")
     answer = book.request("PATCH", f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": False}})
     assert answer.status == 200, answer

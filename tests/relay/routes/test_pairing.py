@@ -42,12 +42,20 @@ def test_codes_are_unique_and_none_is_made_for_a_caller_that_left(book: RelayHar
     assert len(book.relay.codes) == 0
 
 
-def test_register(book: RelayHarness) -> None:
+def test_registered_terms_and_declined_channels(book: RelayHarness) -> None:
     body = {"code": " q7m2zk ", "ttl_seconds": 604_800, "grants": {"bridge": 3600}, "transport_hint": "ws"}
     answer = book.request("POST", "/pairing/register", body)
     assert (answer.status, answer.json) == (200, {"ok": True, "code": "Q7M2ZK"})
     ok = book.websocket().auth(pairing_code="Q7M2ZK")["payload"]
     assert (ok["expires_at"], ok["grants"]["bridge"]) == (book.now.wall + 604_800, book.now.wall + 3600)
+    book = RelayHarness()
+    book.register()
+    ok = book.websocket().auth(pairing_code="Q7M2ZK", grants={"terminal": False, "chat": True, "own": 5})["payload"]
+    assert "terminal" not in ok["grants"]
+    assert len(ok["grants"]) == 7
+    token = ok["session_token"]
+    again = book.request("PATCH", f"/sessions/{token[:8]}", {"grants": {"terminal": 60}}, token=token, peer=REMOTE)
+    assert again.json["code"] == "withheld"
 
 
 @pytest.mark.parametrize("endpoints", [[], [{"role": "lan"}], [1, "x", None]])
@@ -67,16 +75,6 @@ def test_a_channel_is_withheld(book: RelayHarness, path: str) -> None:
     grants = book.websocket().auth(pairing_code=code, grants={"terminal": 60})["payload"]["grants"]
     assert "terminal" not in grants
     assert (grants["bridge"], len(grants)) == (book.now.wall + 3600, 7)
-
-
-def test_a_client_may_decline_a_channel(book: RelayHarness) -> None:
-    book.register()
-    ok = book.websocket().auth(pairing_code="Q7M2ZK", grants={"terminal": False, "chat": True, "own": 5})["payload"]
-    assert "terminal" not in ok["grants"]
-    assert len(ok["grants"]) == 7
-    token = ok["session_token"]
-    again = book.request("PATCH", f"/sessions/{token[:8]}", {"grants": {"terminal": 60}}, token=token, peer=REMOTE)
-    assert again.json["code"] == "withheld"
 
 
 @pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint"])

@@ -47,7 +47,7 @@ def test_requests_are_forwarded_with_the_key_of_the_host(path: str, forwarded: s
     )  # fmt: skip
 
 
-def test_a_change_is_recorded() -> None:
+def test_changes_are_recorded_and_need_the_right_manage(book: RelayHarness) -> None:
     book, answer = ask(as_json({"ok": True}), "PUT", SOUL, {"content": "Be kind."})
     assert answer.status == 200
     assert b"Be kind." in book.asked[0].body
@@ -58,6 +58,8 @@ def test_a_change_is_recorded() -> None:
         {"path": SOUL},
     )
     assert event.event in EVENT_NAMES
+    token = book.pair(operator={"grants": {"terminal": False}}).token
+    assert book.request("GET", SOUL, token=token, peer=REMOTE).status == 403
 
 
 @pytest.mark.parametrize(
@@ -72,8 +74,3 @@ def test_a_change_is_recorded() -> None:
 def test_an_api_server_that_refuses(reply: Reply, status: int, error: str) -> None:
     _, answer = ask(reply)
     assert (answer.status, answer.json["error"]) == (status, error)
-
-
-def test_a_session_without_the_right_manage(book: RelayHarness) -> None:
-    token = book.pair(operator={"grants": {"terminal": False}}).token
-    assert book.request("GET", SOUL, token=token, peer=REMOTE).status == 403

@@ -10,6 +10,7 @@ from svc_proto.cli.operator_requests import revoked_changes
 from svc_proto.commands import Level
 from svc_proto.facts import Closed
 from svc_proto.machines.agent_changes import FILE, AgentChange, write_changes
+from svc_proto.machines.paired_session_registry import session_record
 from svc_proto.relay.routes import sessions as routes
 from svc_proto.relay_config import RelayConfig, SessionPolicy
 from svc_proto.schema.json_object import JsonObject
@@ -20,24 +21,14 @@ DAY = 86_400
 
 
 def test_a_record(book: RelayHarness) -> None:
-    created = book.now.wall
-    paired = book.pair(
-        operator={"ttl_seconds": 0}, device_name="Kitchen tablet", device_id="d-1", device_model="TX-9",
-        device_platform="Android 16",
-    )  # fmt: skip
+    paired = book.pair(operator={"ttl_seconds": 0}, device_name="Kitchen tablet", device_id="d-1")
     book.after(5)
+    (session,) = book.relay.sessions.active(book.now)
     answer = book.request("GET", "/sessions", token=paired.token, peer=REMOTE)
-    assert answer.json == {
-        "sessions": [
-            {
-                "token_prefix": paired.prefix, "device_name": "Kitchen tablet", "device_id": "d-1",
-                "created_at": created, "first_seen": created, "last_seen": created + 5, "expires_at": None,
-                "grants": paired.ok["grants"], "transport_hint": "ws", "client_surface": "android",
-                "device_form_factor": "phone", "device_model": "TX-9", "device_platform": "Android 16",
-                "rights": ["manage", "files", "notifications"], "is_current": True, "online": True,
-            }
-        ]
-    }  # fmt: skip
+    assert answer.json == {"sessions": [{**session_record(session, True), "online": True}]}  # tests/machines has it
+    (record,) = answer.json["sessions"]
+    assert (record["device_name"], record["device_id"], record["transport_hint"]) == ("Kitchen tablet", "d-1", "ws")
+    assert (record["last_seen"], record["expires_at"], record["grants"]) == (book.now.wall, None, paired.ok["grants"])
 
 
 def test_online_follows_sockets_and_last_seen_follows_messages(book: RelayHarness) -> None:

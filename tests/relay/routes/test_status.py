@@ -48,7 +48,7 @@ def test_health_and_its_methods(book: RelayHarness) -> None:
     assert answer.headers.get(b"allow") == b"GET,HEAD"
 
 
-def test_info(book: RelayHarness) -> None:
+def test_info_and_the_security_settings(book: RelayHarness) -> None:
     book.after(90.75)
     paired = book.pair()
     book.call("GET", "/ping", token=paired.token)
@@ -58,9 +58,6 @@ def test_info(book: RelayHarness) -> None:
         "profiles": [{"name": "default", "relay_state": "enabled"}], "uptime_seconds": 90, "session_count": 1,
         "paired_device_count": 1, "pending_commands": 1, "media_entry_count": 0, "health": "ok", "public_route": False,
     }  # fmt: skip
-
-
-def test_security() -> None:
     book = RelayHarness(
         RelayConfig(
             allow_insecure_api_bearer=True, trusted_proxies=("192.0.2.9",), local_trust=LocalTrustPolicy.ADDRESS
@@ -77,13 +74,23 @@ def test_security() -> None:
     assert "security changed" in book.events(Level.INFO)
 
 
-def test_nothing_ever_reported(book: RelayHarness) -> None:
+def test_bridge_status_is_the_last_report(book: RelayHarness) -> None:
     answer = book.request("GET", "/bridge/status")
     assert answer.status == 503
     assert answer.json == {
         "ok": False, "error": "no phone connected", "code": "phone_not_connected", "phone_connected": False,
         "last_seen_seconds_ago": None,
     }  # fmt: skip
+    paired = book.pair(device_id="d-1", device_name="Kitchen")
+    paired.phone.send("bridge", "bridge.status", STATUS)
+    book.after(12.5)
+    report = book.request("GET", "/bridge/status").json
+    assert (report["device"], report["last_seen_seconds_ago"]) == ({"device_id": "d-1", **DEVICE}, 12)
+    assert (report["client_surface"], report["device_form_factor"]) == ("android", "phone")
+    paired.phone.vanish()
+    book.after(1)
+    report = book.request("GET", "/bridge/status").json
+    assert (report["device"], report["phone_connected"], report["last_seen_seconds_ago"]) == (DEVICE, False, 13)
 
 
 def test_phones_are_connected_from_their_sign_in_to_the_end_of_their_grant(book: RelayHarness) -> None:
@@ -114,19 +121,6 @@ def test_client_surface_decides_whether_a_phone_is_registered(book: RelayHarness
     assert book.request("GET", "/bridge/status").status == 200
 
 
-def test_the_last_status_outlives_its_phone(book: RelayHarness) -> None:
-    paired = book.pair(device_id="d-1", device_name="Kitchen")
-    paired.phone.send("bridge", "bridge.status", STATUS)
-    book.after(12.5)
-    report = book.request("GET", "/bridge/status").json
-    assert (report["device"], report["last_seen_seconds_ago"]) == ({"device_id": "d-1", **DEVICE}, 12)
-    assert (report["client_surface"], report["device_form_factor"]) == ("android", "phone")
-    paired.phone.vanish()
-    book.after(1)
-    report = book.request("GET", "/bridge/status").json
-    assert (report["device"], report["phone_connected"], report["last_seen_seconds_ago"]) == (DEVICE, False, 13)
-
-
 def test_devices_and_select_active(book: RelayHarness) -> None:
     book.pair(device_id="d-1")
     book.pair(device_id="d-2", device_name="Hall")
@@ -143,7 +137,7 @@ def test_devices_and_select_active(book: RelayHarness) -> None:
         assert book.request("GET", f"/bridge/status?{query}").status == status
 
 
-def test_a_record_of_activity(book: RelayHarness) -> None:
+def test_activity_is_a_ring_of_records(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen")
     book.call("POST", "/open_app", {"package": "com.example.mail"}, token=paired.token)
     command = paired.phone.command()
@@ -158,9 +152,7 @@ def test_a_record_of_activity(book: RelayHarness) -> None:
             }
         ]
     }  # fmt: skip
-
-
-def test_the_ring_holds_a_hundred_newest_first(book: RelayHarness) -> None:
+    book = RelayHarness()
     paired = book.pair()
     for n in range(102):
         book.call("GET", f"/ping?n={n}", token=paired.token)

@@ -258,11 +258,17 @@ def test_a_body_without_a_recording(body: bytes, kind: bytes, word: str) -> None
     assert (clean(book), book.scripted_providers.asked) == (True, [])
 
 
-def test_too_long_recording_is_refused_during_the_upload() -> None:
+def test_too_long_recordings_and_wrong_methods_have_the_voice_format() -> None:
     book = listening()
     assert str(MAX_UPLOAD) in failed(send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD + 1)))), 413)
     assert (clean(book), book.scripted_providers.asked) == (True, [])
     assert send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD)))).status == 200
+    book = VoiceRoutesHarness()
+    token = book.pair().token
+    assert failed(book.request("PUT", "/voice/config", token=token), 405)
+    head = [(b"content-length", b"%d" % (2 * MAX_UPLOAD)), (b"authorization", b"Bearer " + token.encode())]
+    lines = [b"POST /voice/transcribe HTTP/1.1", b"host: x", *(name + b": " + value for name, value in head)]
+    assert failed(book.raw(b"\r\n".join([*lines, b"", b""]), peer=REMOTE).result, 413)
 
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob])
@@ -277,17 +283,7 @@ def test_failed_disk_write_gives_500(step: Any, kind: FailureKind, word: str) ->
     assert clean(book)
 
 
-def test_disconnected_caller_leaves_no_upload() -> None:
-    book = listening(takes=5.0)
-    call = book.call("POST", "/voice/transcribe", RECORDING, token=book.pair().token, headers=[FORM])
-    assert len(book.uploads) == 1
-    call.vanish()
-    assert clean(book)
-    book.after(10.0)
-    assert book.scripted_providers.asked == []
-
-
-def test_concurrent_requests_are_limited() -> None:
+def test_concurrent_requests_are_limited_and_leave_no_upload() -> None:
     book = listening(takes=5.0)
     token = book.pair().token
     calls = [book.call("POST", "/voice/synthesize", {"text": "x"}, token=token) for _ in range(MAX_BUSY)]
@@ -298,6 +294,13 @@ def test_concurrent_requests_are_limited() -> None:
     calls.append(book.call("POST", "/voice/synthesize", {"text": "x"}, token=token))
     book.after(5.0)
     assert {call.result.status for call in calls[1:]} == {200}
+    book = listening(takes=5.0)
+    call = book.call("POST", "/voice/transcribe", RECORDING, token=book.pair().token, headers=[FORM])
+    assert len(book.uploads) == 1
+    call.vanish()
+    assert clean(book)
+    book.after(10.0)
+    assert book.scripted_providers.asked == []
 
 
 @pytest.mark.parametrize(("kind", "name"), [("audio/mpeg", "tts.mp3"), ("audio/wav", "tts.wav"), ("audio/x", "tts")])
@@ -311,12 +314,3 @@ def test_a_text_becomes_a_file(kind: str, name: str) -> None:
     names = (b"content-type", b"cache-control", b"content-disposition")
     assert tuple(answer.headers.get(field) for field in names) == shown
     assert book.scripted_providers.asked == [SpeechRequest(text="Ready when you are.")]
-
-
-def test_http_errors_have_the_voice_format() -> None:
-    book = VoiceRoutesHarness()
-    token = book.pair().token
-    assert failed(book.request("PUT", "/voice/config", token=token), 405)
-    head = [(b"content-length", b"%d" % (2 * MAX_UPLOAD)), (b"authorization", b"Bearer " + token.encode())]
-    lines = [b"POST /voice/transcribe HTTP/1.1", b"host: x", *(name + b": " + value for name, value in head)]
-    assert failed(book.raw(b"\r\n".join([*lines, b"", b""]), peer=REMOTE).result, 413)

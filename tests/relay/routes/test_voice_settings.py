@@ -212,7 +212,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Stage())
 
 
-def test_speech_output_by_default() -> None:
+def test_defaults_of_speech_output_and_options_of_the_tables() -> None:
     book = VoiceRoutesHarness(variables={"OPENAI_API_KEY": "a secret"})
     found = get(book, "/voice/output/config")
     strict(found)
@@ -220,6 +220,12 @@ def test_speech_output_by_default() -> None:
     assert found == yaml.safe_load(SPEECH)
     assert [each["id"] for each in providers] == ["elevenlabs_tts", "local", "openai_tts", "stub", "xai_tts"]
     assert all(list(each) == FIRST_15 for each in providers)
+    found = get(VoiceRoutesHarness(), "/voice/output/providers/stub/options")
+    strict(found)
+    provider = found.pop("provider")
+    assert found == yaml.safe_load(STUB)
+    assert list(provider)[:15] == FIRST_15
+    assert (provider["models"], provider["voices"]) == (["stub-tone"], ["sine"])
 
 
 PROFILE = """
@@ -266,15 +272,6 @@ def test_too_large_body_is_refused_in_plain_text(method: str, path: str) -> None
     book = VoiceRoutesHarness()
     answer = book.request(method, f"/voice/{path}", b"x" * (BODY_LIMIT + 1), token=book.pair().token)
     assert "{" not in text_of(answer, 413)
-
-
-def test_the_options_of_the_tables() -> None:
-    found = get(VoiceRoutesHarness(), "/voice/output/providers/stub/options")
-    strict(found)
-    provider = found.pop("provider")
-    assert found == yaml.safe_load(STUB)
-    assert list(provider)[:15] == FIRST_15
-    assert (provider["models"], provider["voices"]) == (["stub-tone"], ["sine"])
 
 
 THERE = """

@@ -52,11 +52,15 @@ def test_a_configured_shell_that_is_missing_is_reported_at_the_start(shell: str 
     assert [event for event in book.events(Level.WARNING) if "shell" in event] == told
 
 
-def test_no_usable_shell() -> None:
+def test_without_a_usable_shell() -> None:
     book = ChildProcessHarness(config=RelayConfig(user_shell=None))
     book.shells = ()
     answer = attach(book.client())
     assert (answer["type"], answer["payload"]["session_name"]) == ("terminal.error", "default")
+    book = ChildProcessHarness(tmux=Tmux())
+    book.shells = ()
+    (answer,) = send_and_collect(book.client(), "list")
+    assert answer["payload"] == {"sessions": [], "tmux_available": True}
 
 
 def test_a_fresh_tmux_session() -> None:
@@ -77,7 +81,7 @@ def test_a_fresh_tmux_session() -> None:
     assert argv[5:] == ("-u", "attach-session", "-t", "=svc-my_work_1")  # never created again: it may have been killed
 
 
-def test_old_tmux_creates_the_session_on_attach() -> None:
+def test_old_and_ending_tmux_servers() -> None:
     tmux = Tmux()
     tmux.makes = False  # before version 3.2 tmux has no `-e`
     book = ChildProcessHarness(tmux=tmux)
@@ -86,6 +90,11 @@ def test_old_tmux_creates_the_session_on_attach() -> None:
     made, asked, again = book.tmux_commands
     assert (asked, again) == (("has-session", "-t", "=svc-default"), made)
     assert book.children[0].order.argv[5:] == ("-u", "new-session", "-A", "-s", "svc-default", "/bin/zsh", "-l")
+    tmux = Tmux()
+    refusals = [(1, b"server exited unexpectedly")]
+    book = ChildProcessHarness(tmux=lambda argv: refusals.pop() if refusals else tmux(argv))
+    assert attach(book.client())["payload"]["reattach"] is False
+    assert book.children[0].order.argv[5:] == ("-u", "attach-session", "-t", "=svc-default")
 
 
 @pytest.mark.parametrize(("login", "mode"), [(False, "-i"), (True, "-l"), ("no", "-l"), (None, "-l")])
@@ -95,14 +104,6 @@ def test_a_shell_that_is_no_login_shell(login: object, mode: str, tmux: bool) ->
     attach(book.client(), login=login)
     words = book.tmux_commands[0] if tmux else book.children[0].order.argv
     assert words[-2:] == ("/bin/zsh", mode)
-
-
-def test_ending_tmux_server_is_retried() -> None:
-    tmux = Tmux()
-    refusals = [(1, b"server exited unexpectedly")]
-    book = ChildProcessHarness(tmux=lambda argv: refusals.pop() if refusals else tmux(argv))
-    assert attach(book.client())["payload"]["reattach"] is False
-    assert book.children[0].order.argv[5:] == ("-u", "attach-session", "-t", "=svc-default")
 
 
 def test_the_tmux_server_of_the_relay() -> None:
@@ -233,13 +234,6 @@ def test_the_list_with_tmux_is_of_all() -> None:
     ]  # fmt: skip
 
 
-def test_the_list_without_a_tmux_server_or_a_shell() -> None:
-    book = ChildProcessHarness(tmux=Tmux())
-    book.shells = ()
-    (answer,) = send_and_collect(book.client(), "list")
-    assert answer["payload"] == {"sessions": [], "tmux_available": True}
-
-
 @pytest.mark.parametrize("tmux", [False, True])
 def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
     book = ChildProcessHarness(config=RelayConfig(terminal_env=("GOPATH",)), tmux=Tmux() if tmux else None)
@@ -250,7 +244,7 @@ def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
     assert not [name for name in INHERITED if "KEY" in name or "PASSWORD" in name or "TOKEN" in name]
 
 
-def test_session_of_another_node_is_reported_as_elsewhere() -> None:
+def test_terminals_of_other_nodes_are_found_and_reported() -> None:
     book = ChildProcessHarness(tmux=Tmux())
     asked: list[str] = []
 
@@ -269,9 +263,6 @@ def test_session_of_another_node_is_reported_as_elsewhere() -> None:
     assert [book.relay.owns_locally("terminal", name) for name in ("svc-build", "svc-none")] == [True, False]
     send_and_collect(phone, "kill", session_name="build")
     assert not book.relay.owns_locally("terminal", "svc-build")
-
-
-def test_terminal_owner_is_found_by_query() -> None:
     one = CoordinatorHarness(RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767"))
     one.relay.shells.begun.put("svc-a", True, None)
     for ticket, name in enumerate(("svc-a", "svc-b")):

@@ -90,7 +90,7 @@ def test_at_most_four_shells_and_reattaching_is_no_fifth() -> None:
     assert attach(phone, "t4")["type"] == "terminal.attached"
 
 
-def test_output_is_batched() -> None:
+def test_output_is_batched_as_valid_json() -> None:
     book, phone, shell = attached()
     shell.write_output(b"one ")
     book.after(0.010)
@@ -108,9 +108,6 @@ def test_output_is_batched() -> None:
     assert len(phone.only()["payload"]["data"]) == 4096
     book.after(1.0)
     assert phone.envelopes() == []
-
-
-def test_output_is_valid_json_for_any_text_and_name() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     name, text = 'a "b"\\é', 'c:\\"d"\r\n\t\x1b[1mé€😀\0\x7f'
@@ -123,7 +120,7 @@ def test_output_is_valid_json_for_any_text_and_name() -> None:
     assert envelope == {"channel": "terminal", "type": "terminal.output", "payload": payload}
 
 
-def test_input_during_an_attach_is_delivered_in_order() -> None:
+def test_input_behind_an_attach_is_delivered_in_order_up_to_a_limit() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     book.hold = (Spawn,)
@@ -137,9 +134,6 @@ def test_input_during_an_attach_is_delivered_in_order() -> None:
     shell = book.children[0]
     assert (bytes(shell.heard), shell.size) == (b"ls\r", TerminalSize(43, 12))
     assert [envelope["type"] for envelope in phone.envelopes()] == ["terminal.attached"]
-
-
-def test_too_much_behind_an_attach_is_refused() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     book.hold = (Spawn,)

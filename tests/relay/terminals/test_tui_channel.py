@@ -98,7 +98,7 @@ def test_the_gateway_finds_its_server_and_the_rights_of_its_device() -> None:
     assert dict(book.children[0].order.env)["SVC_AGENT_WITHHELD"] == "chat,bridge,manage"
 
 
-def test_requests_and_answers() -> None:
+def test_requests_lines_and_resizes_pass() -> None:
     _, phone, gateway = attached()
     assert request(phone) == []
     assert gateway.heard == b'{"jsonrpc":"2.0","id":"r1","method":"session.list","params":{}}\n'
@@ -108,6 +108,21 @@ def test_requests_and_answers() -> None:
     answer, event = phone.envelopes()
     assert (answer["type"], answer["payload"]["result"]) == ("tui.rpc.response", {"sessions": []})
     assert (event["type"], event["payload"]["params"]["type"]) == ("tui.rpc.event", "gateway.ready")
+    text = "x" * 5_000_000
+    _, phone, gateway = attached()
+    phone.send("tui", "tui.rpc.request", {"id": "r1", "params": {"text": text}})
+    assert json.loads(gateway.heard)["params"]["text"] == text
+    gateway.write_output(json.dumps({"id": "r1", "result": text}).encode() + b"\n")
+    assert phone.only()["payload"]["result"] == text
+    _, phone, gateway = attached()
+    phone.send("tui", "tui.resize", {"cols": 97, "rows": 31, "session_id": "s-1", "more": 1})
+    line = json.loads(gateway.heard)
+    assert line.pop("id").startswith("resize-")
+    assert line == {
+        "jsonrpc": "2.0",
+        "method": "terminal.resize",
+        "params": {"session_id": "s-1", "cols": 97, "rows": 31},
+    }
 
 
 @pytest.mark.parametrize(
@@ -130,15 +145,6 @@ def test_gateway_lines_become_messages(line: bytes, kind: str | None) -> None:
     assert [envelope["type"] for envelope in phone.envelopes()] == ([] if kind is None else [kind])
 
 
-def test_a_long_line_passes_both_ways() -> None:
-    text = "x" * 5_000_000
-    _, phone, gateway = attached()
-    phone.send("tui", "tui.rpc.request", {"id": "r1", "params": {"text": text}})
-    assert json.loads(gateway.heard)["params"]["text"] == text
-    gateway.write_output(json.dumps({"id": "r1", "result": text}).encode() + b"\n")
-    assert phone.only()["payload"]["result"] == text
-
-
 def test_a_line_without_an_end_costs_the_gateway() -> None:
     _, phone, gateway = attached()
     gateway.write_output(b"x" * MAX_LINE)
@@ -149,18 +155,6 @@ def test_a_line_without_an_end_costs_the_gateway() -> None:
     gateway.write_output(READY)
     gateway.exit()
     assert phone.envelopes() == []
-
-
-def test_a_resize_is_translated() -> None:
-    _, phone, gateway = attached()
-    phone.send("tui", "tui.resize", {"cols": 97, "rows": 31, "session_id": "s-1", "more": 1})
-    line = json.loads(gateway.heard)
-    assert line.pop("id").startswith("resize-")
-    assert line == {
-        "jsonrpc": "2.0",
-        "method": "terminal.resize",
-        "params": {"session_id": "s-1", "cols": 97, "rows": 31},
-    }
 
 
 def test_detach_ends_the_gateway_silently() -> None:
@@ -263,18 +257,6 @@ def test_a_session_has_a_bounded_number_of_gateways() -> None:
     phones[1].vanish()
     phones[9].send("tui", "tui.attach", {})
     assert phones[9].only()["type"] == "tui.attached"
-
-
-def test_messages_behind_an_attach_wait_for_it() -> None:
-    book, phone = starting()
-    assert request(phone, "r1") == request(phone, "r2") == []
-    book.hold = ()
-    book.release()
-    assert [json.loads(line)["id"] for line in book.children[0].heard.splitlines()] == ["r1", "r2"]
-    assert phone.only()["type"] == "tui.attached"
-
-
-def test_starting_gateways_count() -> None:
     book = ChildProcessHarness(config=with_tui())
     token = book.pair(operator={"grants": GRANTS}).token
     book.hold = (Spawn,)
@@ -287,7 +269,13 @@ def test_starting_gateways_count() -> None:
     assert [phone.only()["type"] for phone in phones[:-1]] == ["tui.attached"] * MAX_GATEWAYS
 
 
-def test_waiting_messages_are_limited_in_number() -> None:
+def test_messages_behind_an_attach_wait_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, phone = starting()
+    assert request(phone, "r1") == request(phone, "r2") == []
+    book.hold = ()
+    book.release()
+    assert [json.loads(line)["id"] for line in book.children[0].heard.splitlines()] == ["r1", "r2"]
+    assert phone.only()["type"] == "tui.attached"
     book, phone = starting()
     for _ in range(MAX_WAITING):
         assert request(phone) == []
@@ -299,9 +287,6 @@ def test_waiting_messages_are_limited_in_number() -> None:
     book.release()
     assert len(book.children) == 1
     assert len(book.children[0].heard.splitlines()) == 1
-
-
-def test_waiting_messages_are_limited_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
     payload = '{"jsonrpc":"2.0","id":"r1","method":"x","params":{}}'
     monkeypatch.setattr(tui_channel, "MAX_UNREAD", len(payload))
     for method in ("x", "xx"):
@@ -324,7 +309,7 @@ def test_blocked_gateway_refuses_requests() -> None:
     assert request(phone) == []
 
 
-def test_slow_client_pauses_its_gateway() -> None:
+def test_slow_clients_pause_their_gateway() -> None:
     _, phone, gateway = attached(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
     phone.reads = False
     for number in range(40):
@@ -338,9 +323,6 @@ def test_slow_client_pauses_its_gateway() -> None:
     phone.reads = False
     request(phone, "x" * 10_000)
     phone.read()
-
-
-def test_output_behind_an_oversized_line_waits() -> None:
     phone, gateway = choked(max_unsent=20_000)
     for number in range(3):
         gateway.write_output(b'{"n":%d}\n' % number)
@@ -413,7 +395,7 @@ def test_no_output_without_the_grant() -> None:
     assert book.children[0].signals == [SignalName.TERMINATE]
 
 
-def test_error_output_is_logged() -> None:
+def test_error_output_and_bugs_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     book, phone, gateway = attached()
     gateway.complain(b"Traceback\nmore" + b"x" * 1000)
     gateway.complain(b"y" * 100_000)  # longer than any line
@@ -421,9 +403,6 @@ def test_error_output_is_logged() -> None:
     lines = ["Traceback", "語" * 400]
     assert [log.fields["line"] for log in book.logs if log.event == "agent gateway"] == lines
     assert phone.envelopes() == []
-
-
-def test_a_bug_in_an_attach(monkeypatch: pytest.MonkeyPatch) -> None:
     book = ChildProcessHarness(config=with_tui())
     phone = book.client()
     with monkeypatch.context() as patch:

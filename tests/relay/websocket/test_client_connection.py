@@ -51,11 +51,6 @@ def test_a_code_gives_a_session(book: RelayHarness, path: str) -> None:
     assert phone.is_open
 
 
-def test_the_transport_is_detected(book: RelayHarness) -> None:
-    book.register()
-    assert book.websocket(tls=True).auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == "wss"
-
-
 @pytest.mark.parametrize(("trusted", "hint"), [(("127.0.0.1",), "wss"), ((), "ws")])
 def test_transport_hint_behind_a_trusted_proxy(trusted: tuple[str, ...], hint: str) -> None:
     book = RelayHarness(RelayConfig(trusted_proxies=trusted, local_trust=LocalTrustPolicy.ADDRESS))
@@ -77,12 +72,14 @@ def test_lifetimes_are_limited_by_operator_and_maximum(book: RelayHarness) -> No
         assert book.pair(ttl_seconds=ttl).ok["expires_at"] == book.now.wall + 1000
 
 
-def test_a_token_reconnects_and_changes_no_hint(book: RelayHarness, paired: PairedPhone) -> None:
+def test_a_token_reconnects_and_keeps_the_detected_transport(book: RelayHarness, paired: PairedPhone) -> None:
     book.after(10)
     phone = book.websocket(tls=True)
     ok = phone.auth(session_token=paired.token)["payload"]
     assert ok == paired.ok
     assert book.sessions()[0]["last_seen"] == book.now.wall
+    book.register()
+    assert book.websocket(tls=True).auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == "wss"
 
 
 def test_the_token_is_tried_first_then_the_code(book: RelayHarness, paired: PairedPhone) -> None:
@@ -238,16 +235,13 @@ def test_lifetimes_use_the_current_wall_clock(book: RelayHarness, step: float) -
     assert patch.json["grants"]["bridge"] == book.now.wall + 20
 
 
-def test_failing_store_does_not_fail_the_pairing(book: RelayHarness) -> None:
+def test_a_pairing_holds_without_the_store_unless_it_is_revoked(book: RelayHarness) -> None:
     book.register()
     book.refuse = (SaveSession,)
     phone = book.websocket()
     assert phone.auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"
     assert book.events(Level.ERROR) == ["session not stored"]
     assert len(book.sessions()) == 1
-
-
-def test_session_revoked_during_pairing_is_refused() -> None:
     book, phone = pairing()
     (record,) = book.sessions()
     deletion = book.call("DELETE", f"/sessions/{record['token_prefix']}")
