@@ -34,11 +34,9 @@ def test_the_defaults_of_the_specification() -> None:
         media_ttl_seconds=86_400, media_lru_cap=500, media_allowed_roots=(), max_session_ttl=None,
         session_policy=SessionPolicy.OPEN, brand=SVC, api_key="", api_host=None, api_port=None,
     )  # fmt: skip
-
-
-def test_defaults_equal_those_of_an_empty_environment() -> None:
     assert parse_relay_config({}) == RelayConfig()
     assert PUBLIC_ROUTE == "public-route"
+    assert undocumented(parse_relay_config) == set()
 
 
 VARIABLES = {
@@ -66,10 +64,6 @@ VARIABLES = {
     "API_SERVER_HOST": ("api_host", "h", "h"), "API_SERVER_PORT": ("api_port", "1", 1),
     "SVC_CLUSTER_URL": ("cluster", "redis://redis.lan/2", RedisAddress("redis.lan", db=2)),
 }  # fmt: skip
-
-
-def test_each_variable_is_in_some_document() -> None:
-    assert undocumented(parse_relay_config) == set()
 
 
 @pytest.mark.parametrize(("variable", "row"), VARIABLES.items())
@@ -120,10 +114,17 @@ def test_an_option_beats_its_variable(option: str, row: tuple[str, str, object, 
     assert unset == parse_relay_config({variable: text})
 
 
-def test_flags() -> None:
+def test_values_that_follow_from_others() -> None:
     assert parse_relay_config({}, {"allow_insecure_api_key": True}).allow_insecure_api_bearer
     assert not parse_relay_config({}, {"allow_insecure_api_key": False}).allow_insecure_api_bearer
     assert not parse_relay_config({"RELAY_TRUST_PROXY_HEADERS": "off"}).trusted_proxies
+    assert parse_relay_config({"HERMES_HOME": "/h"}).config_path == "/h/config.yaml"
+    assert parse_relay_config({"HERMES_HOME": "/h", "SVC_HOME": "/s"}).home == "/s"
+    roots = parse_relay_config({"RELAY_MEDIA_ALLOWED_ROOTS": "/a;/b"}, path_separator=";").media_allowed_roots
+    assert roots == ("/a", "/b")
+    assert parse_relay_config({"RELAY_MAX_SESSION_TTL_SECONDS": "0"}).max_session_ttl is None
+    assert RelayConfig().qr_secret_name == "svc-relay-qr-secret"
+    assert RelayConfig(brand=HERMES).qr_secret_name == "hermes-relay-qr-secret"
 
 
 def test_local_trust_settings() -> None:
@@ -167,7 +168,7 @@ def test_tls() -> None:
     assert not RelayConfig(ssl_key="/k").tls
 
 
-def test_address_of_the_api() -> None:
+def test_addresses_of_api_node_and_service() -> None:
     pin = f"sha256/{'A' * 43}="
     config = parse_relay_config({"RELAY_WEBAPI_URL": "https://a", "RELAY_WEBAPI_PIN": pin, "API_SERVER_SSL_CERT": "/c"})
     assert (config.api_url, config.webapi_pin, config.api_tls) == ("https://a", pin, True)
@@ -175,15 +176,9 @@ def test_address_of_the_api() -> None:
     for wrong in ("sha256/short", f"sha1/{'A' * 43}=", f"{pin}\n{pin}"):
         with pytest.raises(ConfigError, match="RELAY_WEBAPI_PIN must be sha256/"):
             parse_relay_config({"RELAY_WEBAPI_PIN": wrong})
-
-
-def test_public_address() -> None:
     assert parse_relay_config({"SVC_PUBLIC_URL": "https://home.example"}).public_url == "https://home.example"
     with pytest.raises(ConfigError, match="SVC_PUBLIC_URL must be an http:// or https:// URL with a host"):
         parse_relay_config({"SVC_PUBLIC_URL": "home.example"})
-
-
-def test_address_of_the_node() -> None:
     assert parse_relay_config({}).node_url == ""
     assert parse_relay_config({"SVC_NODE_URL": "http://10.0.0.1:8767/relay/"}).node_url == "http://10.0.0.1:8767/relay"
     with pytest.raises(ConfigError, match="SVC_NODE_URL must be an http:// or https:// URL"):
@@ -235,25 +230,6 @@ def test_invalid_upload_urls(url: str) -> None:
 def test_a_bucket_without_a_key(lack: str, value: str) -> None:
     with pytest.raises(ConfigError, match=r"^SVC_MEDIA_URL needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
         parse_relay_config({"SVC_MEDIA_URL": "s3://uploads", **KEYS, lack: value})
-
-
-def test_the_home_of_older_installations() -> None:
-    assert parse_relay_config({"HERMES_HOME": "/h"}).config_path == "/h/config.yaml"
-    assert parse_relay_config({"HERMES_HOME": "/h", "SVC_HOME": "/s"}).home == "/s"
-
-
-def test_roots_are_split_by_the_platforms_separator() -> None:
-    roots = parse_relay_config({"RELAY_MEDIA_ALLOWED_ROOTS": "/a;/b"}, path_separator=";").media_allowed_roots
-    assert roots == ("/a", "/b")
-
-
-def test_no_maximum() -> None:
-    assert parse_relay_config({"RELAY_MAX_SESSION_TTL_SECONDS": "0"}).max_session_ttl is None
-
-
-def test_the_secret_is_named_after_the_brand() -> None:
-    assert RelayConfig().qr_secret_name == "svc-relay-qr-secret"
-    assert RelayConfig(brand=HERMES).qr_secret_name == "hermes-relay-qr-secret"
 
 
 @pytest.mark.parametrize(

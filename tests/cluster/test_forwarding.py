@@ -141,11 +141,8 @@ def test_unreachable_node_gives_no_answer() -> None:
     assert caller.results == [None]
 
 
-def test_forwarded_requests_are_marked() -> None:
+def test_forwarded_requests_are_marked_and_limited() -> None:
     assert is_forwarded(asking((b"via", b"1.0 fred, 1.1 SVC-node")))
     marks: list[Any] = [(), ((b"via", b"1.1 fred"),), ((b"x", b"1.1 svc-node"),)]
     assert not any(is_forwarded(asking(*fields)) for fields in marks)
-
-
-def test_limits() -> None:
     assert (forwarding.CONNECT_TIMEOUT, FILE_FORWARD_RULE.within, forwarding.SILENCE_TIMEOUT) == (2.0, 10.0, 60.0)

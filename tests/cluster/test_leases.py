@@ -95,21 +95,12 @@ def test_lease_is_released_by_its_last_holder(one: Owner) -> None:
     assert (one.evals(), one.leases.fencing_token("s"), len(one.leases)) == ([("drop", KEY, "me")], None, 0)
 
 
-def test_lease_of_another_node_is_not_acquired(one: Owner) -> None:
+def test_leases_of_other_nodes_or_without_redis_are_not_acquired(one: Owner) -> None:
     one.take()
     one.book.new_commands()
     one.book.answers([b"you http://b", b"0"])
     assert (one.results, one.evals(), len(one.leases)) == (["you http://b"], [("drop", KEY, "me")], 0)
-
-
-@pytest.mark.parametrize("answer", [None, 7, [b"me"], [b"me", b"x"], [b"me", 3]])
-def test_unexpected_reply_is_a_failure(one: Owner, answer: object) -> None:
-    one.take()
-    one.book.answers(answer)
-    assert (one.results, len(one.leases)) == ([leases.UNEXPECTED_REPLY], 0)
-
-
-def test_acquire_fails_without_redis(one: Owner) -> None:
+    one = Owner()
     one.have()
     one.take("other")
     one.book.close()
@@ -117,6 +108,13 @@ def test_acquire_fails_without_redis(one: Owner) -> None:
     one.take()  # possibly owned by another node
     assert isinstance(one.results[-1], Failure)
     assert one.leases.fencing_token("s") == 7  # of the previous owner
+
+
+@pytest.mark.parametrize("answer", [None, 7, [b"me"], [b"me", b"x"], [b"me", 3]])
+def test_unexpected_reply_is_a_failure(one: Owner, answer: object) -> None:
+    one.take()
+    one.book.answers(answer)
+    assert (one.results, len(one.leases)) == ([leases.UNEXPECTED_REPLY], 0)
 
 
 def test_leases_are_renewed_each_second_and_after_reconnecting(one: Owner) -> None:

@@ -287,7 +287,7 @@ def test_requests_fail_when_their_node_is_lost_or_silent(scene: Scene) -> None:
     assert isinstance(answers[0], Failure)
 
 
-def test_message_without_a_valid_signature_is_dropped(scene: Scene) -> None:
+def test_unsigned_and_recorded_messages_are_dropped(scene: Scene) -> None:
     other = f"{ALL.decode()}!"
     message = b'{"from":"b","number":9999999,"told":0,"word":"news","body":{}}'
     for data in (message, SIGNER.sign(other, message), b""):
@@ -296,9 +296,7 @@ def test_message_without_a_valid_signature_is_dropped(scene: Scene) -> None:
     assert scene.book.events()[-1:] == ["cluster message with a wrong signature"]  # once a minute
     scene.raw(SIGNER.sign(ALL.decode(), message))
     assert scene.town.news() == ["missed", ("b", "news", {})]
-
-
-def test_recorded_message_is_dropped(scene: Scene) -> None:
+    scene = known()
     recorded = signed(scene.mine, {"from": "b", "told": 0, "word": "command", "body": {"tap": 1}})
     scene.raw(recorded, to_me=True)
     assert scene.town.news() == [("b", "command", {"tap": 1})]
@@ -363,7 +361,7 @@ def test_own_messages_and_too_many_nodes_are_ignored(scene: Scene, monkeypatch: 
     assert scene.town.news() == []
 
 
-def test_a_stopping_node_says_bye_and_then_only_listens(scene: Scene) -> None:
+def test_a_stopping_node_says_bye_and_then_answers_no_requests(scene: Scene) -> None:
     scene.book.within(scene.node.stop)
     assert scene.said() == [("all", "bye", {})]
     scene.said()
@@ -372,9 +370,7 @@ def test_a_stopping_node_says_bye_and_then_only_listens(scene: Scene) -> None:
     assert scene.said() == [["PUBSUB", "NUMSUB", "svc:3:node:b"], ["TIME"]]
     scene.book.answers([b"svc:3:node:b", 0], [b"1", b"0"])
     assert scene.town.news() == [("b", "lost")]
-
-
-def test_stopping_node_broadcasts_but_answers_no_requests(scene: Scene) -> None:
+    scene = known()
     scene.book.within(scene.node.stop)
     scene.book.within(lambda: scene.node.broadcast("news", {}))
     words = list(map(opened, scene.book.new_commands()))

@@ -29,7 +29,7 @@ class Ear(RedisHandler):
         self.heard.append((channel, data))
 
 
-def test_client_greets_and_is_up() -> None:
+def test_greetings_have_the_credentials_database_and_subscriptions() -> None:
     ear = Ear()
     book = started_client(listener=ear)
     assert asking(book, "PING") == [CONNECTION_LOST]
@@ -38,9 +38,6 @@ def test_client_greets_and_is_up() -> None:
     assert book.made.connections == 1
     assert ear.heard == ["up"]
     assert book.events() == ["cluster reached"]
-
-
-def test_greetings_have_the_credentials_database_and_subscriptions() -> None:
     ear = Ear()
     book = started_client(evolve(WHERE, password="secret", user="svc", db=3), ("a", "b"), ear)
     hello = [b"HELLO", b"3", b"AUTH", b"svc", b"secret"]
@@ -174,7 +171,7 @@ def test_late_reply_ends_the_connection_and_pending_commands() -> None:
     assert ear.heard == ["up", "down", "up"]
 
 
-def test_stop_sends_pending_commands(book: RedisHarness[RedisClient]) -> None:
+def test_stop_sends_pending_commands_if_there_are_any(book: RedisHarness[RedisClient]) -> None:
     book.open()
     book.within(book.made.stop)
     book.within(lambda: book.made.send("PUBLISH", "all", "bye"))
@@ -188,9 +185,6 @@ def test_stop_sends_pending_commands(book: RedisHarness[RedisClient]) -> None:
     book.feed(Closed(book.ch, "done"))
     assert [*up, book.made.is_up] == [True, False]
     assert not book.ordered(Connect)
-
-
-def test_stop_before_the_start_has_no_effect() -> None:
     book = RedisHarness(lambda engine: RedisClient(engine, WHERE))
     book.within(book.made.stop)
     assert not book.commands

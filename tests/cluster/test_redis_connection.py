@@ -37,7 +37,7 @@ def test_replies_are_ordered_and_commands_are_batched(book: RedisHarness[RedisCl
     assert answers == [b"1", Failure(FailureKind.INTERNAL, "Redis says WRONGTYPE")]
 
 
-def test_aborted_connection_sends_nothing(book: RedisHarness[RedisClient]) -> None:
+def test_unsent_commands_neither_pause_reading_nor_follow_an_abort(book: RedisHarness[RedisClient]) -> None:
     book.open()
     redis = book.made
 
@@ -47,6 +47,10 @@ def test_aborted_connection_sends_nothing(book: RedisHarness[RedisClient]) -> No
 
     book.within(give_up)
     assert (book.ordered(Abort), book.new_commands()) == ([Abort(book.ch)], [])
+    book = started_client()
+    book.open()
+    book.within(lambda: book.made.send("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
+    assert not book.commands
 
 
 def test_too_many_commands_or_bytes_fail_at_once(
@@ -93,9 +97,3 @@ def test_ends_of_a_connection(book: RedisHarness[RedisClient]) -> None:
     book.feed(Stopping(5.0))
     book.after(module.LINGER)
     assert Abort(book.ch) in book.commands
-
-
-def test_unsent_commands_do_not_pause_reading(book: RedisHarness[RedisClient]) -> None:
-    book.open()
-    book.within(lambda: book.made.send("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
-    assert not book.commands

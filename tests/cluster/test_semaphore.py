@@ -69,14 +69,12 @@ def one() -> Owner:
     return Owner()
 
 
-def test_slot_is_acquired_while_free(one: Owner) -> None:
+def test_slots_are_acquired_or_queried_while_free(one: Owner) -> None:
     assert one.asks(one.places.acquire(), 1) is True
     assert one.asks(one.places.acquire(), 0) is False
     assert one.evals() == [("take", KEY, "me:1", "3", "4000"), ("take", KEY, "me:2", "3", "4000")]
     assert len(one.places) == 1
-
-
-def test_free_slots_are_queried_without_acquiring(one: Owner) -> None:
+    one = Owner()
     one.have(1)
     assert [one.asks(one.places.has_free(), answer) for answer in (0, 1)] == [False, True]
     assert [one.asks(one.places.holds_all(), answer) for answer in (0, 1)] == [False, True]
@@ -90,12 +88,13 @@ def test_unexpected_reply_is_a_failure(one: Owner, answer: object) -> None:
     assert len(one.places) == 0
 
 
-def test_held_slots_are_kept_without_redis(one: Owner) -> None:
+def test_held_slots_are_kept_without_redis_in_batches(one: Owner) -> None:
     one.have(2)
     one.book.close()
     assert isinstance(one.asks(one.places.acquire()), Failure)
     one.book.within(one.places.renew)
     assert len(one.places) == 2
+    assert semaphore.BATCH_SIZE == 500
 
 
 def test_surplus_slots_are_released_newest_first_in_batches(one: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +116,3 @@ def test_surplus_slots_are_released_newest_first_in_batches(one: Owner, monkeypa
     one.book.within(lambda: one.places.release_down_to(0))
     assert one.evals() == [("give back", KEY, "me:1", "me:2"), ("give back", KEY, "me:3")]
     assert len(one.places) == 0
-
-
-def test_the_limits() -> None:
-    assert semaphore.BATCH_SIZE == 500

@@ -67,9 +67,13 @@ def town() -> Town:
     return town
 
 
-def test_first_knowing_sentinel_names_the_master(town: Town) -> None:
+def test_first_knowing_sentinel_names_the_master_and_unrelated_ones_are_ignored(town: Town) -> None:
     assert town.book.logs[0].fields == {"host": "10.0.0.1", "port": 6379}
     assert "secret" not in str(town.book.logs)
+    assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
+    assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
+    assert town.book.made.is_up
+    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.1 6380") == [Abort(town.book.ch)]
 
 
 @pytest.mark.parametrize(
@@ -113,13 +117,6 @@ def test_a_new_master_ends_the_connection_to_the_old_one(town: Town) -> None:
     assert town.book.commands[0] == Abort(town.listened)
     town.asked([b"10.0.0.3", b"6379"])
     town.up("10.0.0.3")
-
-
-def test_unrelated_switch_messages_are_ignored(town: Town) -> None:
-    assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
-    assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
-    assert town.book.made.is_up
-    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.1 6380") == [Abort(town.book.ch)]
 
 
 @pytest.mark.parametrize("text", [b"svc again", b"svc 10.0.0.9 6379 10.0.0.1 port"])

@@ -144,7 +144,7 @@ def test_wrong_passwords_are_counted_until_the_right_one() -> None:
         assert verdict(gate, right) == 200
 
 
-def test_forwarded_address_of_a_named_proxy_is_counted() -> None:
+def test_failures_are_counted_by_forwarded_address_and_in_sum() -> None:
     proxied = {**OWN, "authorization": basic("wrong")}
     for networks, blocked in ((("127.0.0.0/8",), [429, 401]), ((), [429, 429])):
         gate = DashboardAuthorizer(evolve(KEPT, relay=RelayConfig(trusted_proxies=networks)))
@@ -152,28 +152,6 @@ def test_forwarded_address_of_a_named_proxy_is_counted() -> None:
             assert verdict(gate, {**proxied, "x-forwarded-for": "203.0.113.5, 198.51.100.1"}) == 401
         hops = ("203.0.113.6, 198.51.100.1", "203.0.113.5, 198.51.100.2")
         assert [verdict(gate, {**proxied, "x-forwarded-for": hop}) for hop in hops] == blocked
-
-
-def test_the_page_may_load_nothing_from_elsewhere() -> None:
-    policy = dict(FIELDS)[b"content-security-policy"].decode()
-    directives = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
-    assert directives["default-src"] == ["'none'"]
-    assert "unsafe" not in policy
-    assert "http" not in policy
-    assert directives["require-trusted-types-for"] == ["'script'"]
-    assert directives["trusted-types"] == ["svc-relay-worker"]  # it makes one constant address, and only once
-
-
-def test_foreign_access_policy_is_an_error() -> None:
-    class Other(enum.Enum):
-        ANY = "any"
-
-    request = Request(method="GET", path="/", raw_query="", headers=Headers(), peer=LOCAL, secure=False, params={})
-    with pytest.raises(TypeError):
-        Dashboard(OPEN, {}).authorize(Other.ANY, request)
-
-
-def test_guesses_from_many_addresses_are_limited_in_sum() -> None:
     gate = DashboardAuthorizer(KEPT)
     own = {"host": "dash.example"}
     wrong = {**own, "authorization": basic("guess")}
@@ -183,6 +161,23 @@ def test_guesses_from_many_addresses_are_limited_in_sum() -> None:
     assert refused is not None
     assert (refused.status, refused.headers) == (429, ((b"retry-after", b"30"),))
     assert verdict(gate, {**own, "authorization": basic(PASSWORD)}, peer=Address("198.51.100.1", 1), after=60.0) == 200
+
+
+def test_the_page_loads_nothing_from_elsewhere_under_its_own_policy() -> None:
+    policy = dict(FIELDS)[b"content-security-policy"].decode()
+    directives = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
+    assert directives["default-src"] == ["'none'"]
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert directives["require-trusted-types-for"] == ["'script'"]
+    assert directives["trusted-types"] == ["svc-relay-worker"]  # it makes one constant address, and only once
+
+    class Other(enum.Enum):
+        ANY = "any"
+
+    request = Request(method="GET", path="/", raw_query="", headers=Headers(), peer=LOCAL, secure=False, params={})
+    with pytest.raises(TypeError):
+        Dashboard(OPEN, {}).authorize(Other.ANY, request)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,18 @@ from tests.support.environment_variables import undocumented
 PASSWORD = "correct horse"
 
 
-def test_defaults() -> None:
+def test_defaults_and_the_port_of_the_relay() -> None:
     config = parse_dashboard_config({})
     assert config == DashboardConfig()
     assert (config.host, config.port, config.patience) == ("127.0.0.1", 9119, 5.0)
     assert (config.relay_url, config.api_url) == ("http://127.0.0.1:8767", None)
+    assert parse_dashboard_config({"SVC_RELAY_PORT": "8800"}).relay_url == "http://127.0.0.1:8800"
+    assert parse_dashboard_config({"HERMES_RELAY_PORT": "8801"}).relay_url == "http://127.0.0.1:8801"
+    assert parse_dashboard_config({}, relay_port=4711).relay_url == "http://127.0.0.1:4711"
+    assert parse_dashboard_config({"SVC_RELAY_PORT": "8800"}, relay_port=4711).relay_url == "http://127.0.0.1:8800"
+    for bad in ("eight", "0", "65536", "-1"):
+        with pytest.raises(ConfigError, match="SVC_RELAY_PORT must be a whole number"):
+            parse_dashboard_config({"SVC_RELAY_PORT": bad})
 
 
 def test_all_variables() -> None:
@@ -32,22 +39,12 @@ def test_all_variables() -> None:
     assert PASSWORD not in repr(config)
     config = parse_dashboard_config({"SVC_DASHBOARD_PASSWORD": "8 letter", "SVC_DASHBOARD_NAMES": "a" * 253})
     assert (config.password, config.names) == ("8 letter", ("a" * 253,))
+    assert undocumented(parse_dashboard_config) == set()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_this_host_needs_no_password(host: str) -> None:
     assert parse_dashboard_config({}, {"host": host}).password == ""
-
-
-def test_the_port_of_the_relay() -> None:
-    """Prefer the variable `SVC_RELAY_PORT` over the port of the relay on the same host."""
-    assert parse_dashboard_config({"SVC_RELAY_PORT": "8800"}).relay_url == "http://127.0.0.1:8800"
-    assert parse_dashboard_config({"HERMES_RELAY_PORT": "8801"}).relay_url == "http://127.0.0.1:8801"
-    assert parse_dashboard_config({}, relay_port=4711).relay_url == "http://127.0.0.1:4711"
-    assert parse_dashboard_config({"SVC_RELAY_PORT": "8800"}, relay_port=4711).relay_url == "http://127.0.0.1:8800"
-    for bad in ("eight", "0", "65536", "-1"):
-        with pytest.raises(ConfigError, match="SVC_RELAY_PORT must be a whole number"):
-            parse_dashboard_config({"SVC_RELAY_PORT": bad})
 
 
 @pytest.mark.parametrize(
@@ -64,7 +61,3 @@ def test_invalid_values(env: dict[str, str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem) as caught:
         parse_dashboard_config(env)
     assert "short" not in str(caught.value)
-
-
-def test_each_variable_is_in_some_document() -> None:
-    assert undocumented(parse_dashboard_config) == set()

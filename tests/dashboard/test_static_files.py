@@ -35,14 +35,11 @@ def test_under_a_path_of_a_proxy(virtual: SimulatedEnvironment) -> None:
     assert board.request("GET", "/boarding").status == 404
 
 
-def test_file_of_an_unknown_type_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        routes({"page.exe": b""})
-
-
-def test_sentences_of_the_commands_are_a_module() -> None:
+def test_sentences_of_the_commands_are_a_module_of_a_known_type() -> None:
     lines = command_sentences().decode().splitlines()
     assert lines[0] == 'import { t } from "./i18n.js";'
     assert '  "/ping": [t("Checked the connection"), t("check the connection")],' in lines
     keys = [line.partition(":")[0].strip() for line in lines]
     assert keys.index('"GET /clipboard"') < keys.index('"/clipboard"')
+    with pytest.raises(KeyError):
+        routes({"page.exe": b""})

@@ -40,7 +40,7 @@ def test_a_preset_takes_the_place_of_the_default() -> None:
     grants = build_grants(NOW, NOW + 30 * DAY, {"bridge": 3600.0, "terminal": 0.0, "chat": 99 * DAY})
     assert grants["bridge"] == NOW + 3600
     assert grants["terminal"] == NOW + 30 * DAY  # no expiry, clamped to the session's
-    assert (grants["chat"], grants.keys()) == (NOW + 30 * DAY, set(CHANNELS))
+    assert (grants["chat"], set(grants)) == (NOW + 30 * DAY, set(CHANNELS))
     assert build_grants(NOW, None, {"bridge": 0.0})["bridge"] is None
     assert build_grants(NOW, NOW + 5, None) == default_grants(NOW, NOW + 5)
 

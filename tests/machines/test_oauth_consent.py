@@ -77,7 +77,7 @@ def test_consents_and_their_codes_expire(consents: ConsentHarness) -> None:
     assert len(consents.consents) == 0
 
 
-def test_places_for_consents_are_shared_out(consents: ConsentHarness) -> None:
+def test_places_for_consents_are_shared_out_to_crowds_and_networks(consents: ConsentHarness) -> None:
     mine = [consents.ask(address=f"2001:db8::{number}") for number in range(8)]
     with pytest.raises(Refused) as caught:
         consents.ask(address="2001:db8::9")
@@ -99,9 +99,7 @@ def test_places_for_consents_are_shared_out(consents: ConsentHarness) -> None:
     consents.ask()
     assert consents.consents.find_by_ticket(answered[0].ticket, at(0)) is None
     assert len(consents.consents) == 256
-
-
-def test_a_crowd_displaces_itself_alone(consents: ConsentHarness) -> None:
+    consents = ConsentHarness()
     used = consents.ask()
     consents.consents.answer(used, YES, at(0))
     code = consents.consents.issue_code(used, at(0), consents.entropy)

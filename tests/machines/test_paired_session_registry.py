@@ -227,16 +227,6 @@ def test_a_new_lifetime_rebuilds_defaults_and_clamps_presets() -> None:
     assert session.expires_at == WALL + DAY
 
 
-def test_patching_grants_keeps_the_lifetime() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY})[1]
-    sessions.patch(session, at(100), ttl=None, grants={"bridge": 9 * DAY, "tui": 0.0})
-    assert (session.expires_at, session.grants["bridge"]) == (WALL + 10 * DAY, WALL + 100 + 9 * DAY)
-    assert session.grants["tui"] == WALL + 10 * DAY
-    assert session.grants["terminal"] == WALL + DAY  # set by the operator, not named here
-    assert session.preset == ("terminal", "bridge", "tui")
-
-
 def test_withheld_channels_stay_withheld() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), preset={"terminal": None, "tui": None})[1]
@@ -360,13 +350,20 @@ def test_policies_refuse_longer_terms(
     assert session.to_record() == before
 
 
-def test_reduce_only_accepts_shorter() -> None:
+def test_shorter_grants_are_accepted_and_keep_the_lifetime() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=30 * DAY)[1]
     sessions.patch(session, at(DAY), ttl=10 * DAY, grants={"tui": DAY}, policy=REDUCE_ONLY)
     assert session.expires_at == WALL + 11 * DAY
     assert session.grants["bridge"] == WALL + 7 * DAY  # unchanged
     assert (session.grants["tui"], session.grants["chat"]) == (WALL + 2 * DAY, WALL + 11 * DAY)
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY})[1]
+    sessions.patch(session, at(100), ttl=None, grants={"bridge": 9 * DAY, "tui": 0.0})
+    assert (session.expires_at, session.grants["bridge"]) == (WALL + 10 * DAY, WALL + 100 + 9 * DAY)
+    assert session.grants["tui"] == WALL + 10 * DAY
+    assert session.grants["terminal"] == WALL + DAY  # set by the operator, not named here
+    assert session.preset == ("terminal", "bridge", "tui")
 
 
 def test_sessions_and_tombstones_count_towards_the_cap() -> None:

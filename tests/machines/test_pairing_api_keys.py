@@ -22,13 +22,22 @@ def paired(keys: PairingApiKeys, key_hash: str, *, ttl: float = 1000.0, chat: fl
     return keys.sessions.create(at(5), source(), ttl=ttl, preset=preset, device=device, key_hash=key_hash)[1]
 
 
-def test_key_is_short_enough_for_a_small_qr_and_is_stored_as_hash() -> None:
+def test_keys_are_stored_and_restored_as_hashes() -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     assert len(key) == 25
     assert key_hash == sha256_hex(key)
     assert key not in repr((keys.codes.consume("Q7M2ZK", at(1)), keys))
     assert minted(keys, 1)[0] != key
+    before = PairingApiKeys()
+    key, key_hash = minted(before)
+    record = paired(before, key_hash).to_record()
+    assert key not in repr(record)
+    alive, buried, late = PairingApiKeys(), PairingApiKeys(), PairingApiKeys()
+    alive.sessions.restore(record, at(10))
+    buried.sessions.remember_revoked(PairedSession.from_record(record))
+    late.sessions.restore(record, at(1005))
+    assert [keys.accepts(key, at(10)) for keys in (alive, buried, late)] == [key_hash, None, None]
 
 
 def test_key_is_valid_until_its_code_ends() -> None:
@@ -75,18 +84,6 @@ def test_session_owns_the_key_until_it_ends() -> None:
     keys.sessions.revoke(session, at(6))
     assert (keys.accepts(key, at(6)), keys.accepts(other, at(6))) == (None, other_hash)
     assert keys.sessions.find_by_api_key(key_hash) is None
-
-
-def test_key_is_restored_from_a_record_but_not_from_a_tombstone() -> None:
-    before = PairingApiKeys()
-    key, key_hash = minted(before)
-    record = paired(before, key_hash).to_record()
-    assert key not in repr(record)
-    alive, buried, late = PairingApiKeys(), PairingApiKeys(), PairingApiKeys()
-    alive.sessions.restore(record, at(10))
-    buried.sessions.remember_revoked(PairedSession.from_record(record))
-    late.sessions.restore(record, at(1005))
-    assert [keys.accepts(key, at(10)) for keys in (alive, buried, late)] == [key_hash, None, None]
 
 
 def test_key_is_valid_as_long_as_the_chat_grant() -> None:

@@ -89,12 +89,14 @@ def test_the_version(block: RelayBlock | None, endpoints: list[object] | None, v
     assert ("relay" in payload, "endpoints" in payload) == (block is not None, bool(endpoints))
 
 
-def test_the_url() -> None:
+def test_urls_have_the_url_safe_alphabet() -> None:
     text = encode_payload(build())
     url = pairing_url(SVC, text)
     assert url.startswith("svc-relay://pair?payload=eyJ")
     assert "=" not in url.removeprefix("svc-relay://pair?payload=")
     assert pairing_url(HERMES, text).startswith("hermes-relay://pair?payload=")
+    assert STANDARD != URL_SAFE
+    assert URL_SAFE != BARE
 
 
 PAYLOAD: dict[str, object] = {"svc": 1, "host": "a&b ü ~~~ ???", "key": "kk{}", "port": 8642}
@@ -102,11 +104,6 @@ JSON_TEXT = json.dumps(PAYLOAD, separators=(",", ":"), ensure_ascii=False)
 STANDARD = base64.b64encode(JSON_TEXT.encode()).decode()
 URL_SAFE = base64.urlsafe_b64encode(JSON_TEXT.encode()).decode()
 BARE = URL_SAFE.rstrip("=")
-
-
-def test_the_sample_has_letters_of_both_alphabets() -> None:
-    assert STANDARD != URL_SAFE
-    assert URL_SAFE != BARE
 
 
 @pytest.mark.parametrize(

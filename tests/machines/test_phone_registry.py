@@ -24,7 +24,7 @@ def refusal(phones: PhoneRegistry, selector: str | None) -> tuple[int, str]:
     return caught.value.status, caught.value.code
 
 
-def test_without_a_phone() -> None:
+def test_first_phone_is_active_until_it_disconnects() -> None:
     phones = PhoneRegistry()
     assert refusal(phones, None) == (503, "phone_not_connected")
     assert refusal(phones, "pixel") == (404, "unknown_device")
@@ -35,9 +35,6 @@ def test_without_a_phone() -> None:
     assert phones.devices_report(at(0)) == {
         "active_device_id": None, "most_recent_device_id": None, "devices": [], "count": 0,
     }  # fmt: skip
-
-
-def test_first_phone_is_active_until_it_disconnects() -> None:
     phones = PhoneRegistry()
     for socket in (2, 4, 6):
         assert connect(phones, socket) is None
@@ -133,9 +130,9 @@ def test_a_status_report_without_secrets() -> None:
     phones = PhoneRegistry()
     connect(phones, 2)
     phones.status(2, {"device": {"token": "t"}, "password": "p"}, at(0))
-    report: Mapping[str, object] = phones.status_report(None, at(0))
+    redacted: Mapping[str, object] = phones.status_report(None, at(0))
     shown = {"device_id": "id-2", "name": "Phone 2", "token": "[redacted]"}
-    assert (report["device"], report["password"]) == (shown, "[redacted]")
+    assert (redacted["device"], redacted["password"]) == (shown, "[redacted]")
 
 
 def test_reports_of_phones_that_sent_none_or_have_left() -> None:

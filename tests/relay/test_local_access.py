@@ -168,16 +168,6 @@ def test_secret_is_stored_when_the_disk_recovers(config: dict[str, Any]) -> None
     assert secret(book) == first
 
 
-def test_unread_secret_is_read_when_it_is_there() -> None:
-    first = local_harness(shares_home=True)
-    config = evolve(CONFIG, shares_home=True, begins=False)
-    alone = RelayHarness(config, entropy=lambda n: b"\x07" * n)
-    assert knock(alone, secret(first)).status == 403
-    alone.host.disk.put(f"/home/svc/{LOCAL_SECRET}", secret(first).encode())
-    alone.after(RETRY_INTERVAL)
-    assert knock(alone, secret(first)).status == 200
-
-
 def test_a_public_route_counts_while_its_note_is_unreadable() -> None:
     book = RelayHarness(CONFIG, started=False)
     book.refuse = (ReadConfig,)
@@ -203,7 +193,7 @@ def test_a_public_route_counts_while_its_note_is_unreadable() -> None:
     assert is_locked(book)
 
 
-def test_relays_that_share_a_home_share_the_secret() -> None:
+def test_relays_that_share_a_home_share_the_secret_when_it_is_there() -> None:
     first = local_harness(shares_home=True)
     assert is_locked(first)
     next_one = RelayHarness(evolve(CONFIG, shares_home=True, begins=False), files=first.files)
@@ -214,24 +204,16 @@ def test_relays_that_share_a_home_share_the_secret() -> None:
     assert [knock(alone).status, knock(alone, "").status] == [403, 403]
     trusting = local_harness(shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
     assert not is_locked(trusting)
+    first = local_harness(shares_home=True)
+    config = evolve(CONFIG, shares_home=True, begins=False)
+    alone = RelayHarness(config, entropy=lambda n: b"\x07" * n)
+    assert knock(alone, secret(first)).status == 403
+    alone.host.disk.put(f"/home/svc/{LOCAL_SECRET}", secret(first).encode())
+    alone.after(RETRY_INTERVAL)
+    assert knock(alone, secret(first)).status == 200
 
 
-def test_unstored_public_route_is_stored_when_the_disk_recovers() -> None:
-    book = local_harness()
-    book.refuse = (WriteConfig,)
-    assert book.request("POST", "/pairing/register", {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
-    assert book.events(Level.ERROR) == ["local secret not stored", "public route not stored"]
-    assert knock(book).status == 403
-    book.after(RETRY_INTERVAL)
-    assert f"/home/svc/{PUBLIC_ROUTE}" not in book.files
-    book.refuse = ()
-    book.after(RETRY_INTERVAL)
-    assert is_locked(book)
-    assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
-    assert book.events(Level.INFO).count("state of local access restored") == 1
-
-
-def test_a_public_route_is_reported_and_can_be_removed() -> None:
+def test_a_public_route_is_reported_stored_and_removed() -> None:
     book = local_harness()
     state = {"local_trust": "user", "public_route": False}
     assert state.items() <= book.request("GET", "/relay/security").json.items()
@@ -253,3 +235,15 @@ def test_a_public_route_is_reported_and_can_be_removed() -> None:
     shown = [(HEADER, secret(forced).encode())]
     assert forced.request("PATCH", "/relay/security", remove, headers=shown).json["local_trust"] == "secret"
     assert is_locked(forced)
+    book = local_harness()
+    book.refuse = (WriteConfig,)
+    assert book.request("POST", "/pairing/register", {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
+    assert book.events(Level.ERROR) == ["local secret not stored", "public route not stored"]
+    assert knock(book).status == 403
+    book.after(RETRY_INTERVAL)
+    assert f"/home/svc/{PUBLIC_ROUTE}" not in book.files
+    book.refuse = ()
+    book.after(RETRY_INTERVAL)
+    assert is_locked(book)
+    assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
+    assert book.events(Level.INFO).count("state of local access restored") == 1

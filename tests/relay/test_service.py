@@ -222,7 +222,7 @@ def test_the_end_of_a_session_follows_the_wall_clock_and_patches(book: RelayHarn
     assert paired.phone.close_code == 1008
 
 
-def test_erasures_are_retried_a_minute_after_the_first_failure(book: RelayHarness) -> None:
+def test_erasures_are_retried_and_changes_stored_in_order(book: RelayHarness, paired: PairedPhone) -> None:
     for ttl in (60, 90):
         book.pair(operator={"ttl_seconds": ttl})
     book.refuse = (DeleteSession,)
@@ -234,9 +234,8 @@ def test_erasures_are_retried_a_minute_after_the_first_failure(book: RelayHarnes
     book.refuse = ()
     book.after(0.2)
     assert book.store == {}
-
-
-def test_the_store_sees_changes_in_order(book: RelayHarness, paired: PairedPhone) -> None:
+    book = RelayHarness()
+    paired = book.pair()
     book.hold = (SaveSession,)
     patch = book.call("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
     deletion = book.call("DELETE", f"/sessions/{paired.prefix}")

@@ -32,7 +32,7 @@ def status(book: RelayHarness, paired: PairedPhone) -> int:
     return book.request("GET", "/sessions", token=paired.token).status
 
 
-def test_a_revoked_session_is_refused_after_a_restart_too(book: RelayHarness) -> None:
+def test_a_revoked_session_is_refused_after_a_restart_with_any_store(book: RelayHarness) -> None:
     other = book.pair()
     paired = revoked(book)
     assert book.files[TOMBSTONES] == f"{sha256_hex(paired.token)}\n".encode()
@@ -43,6 +43,17 @@ def test_a_revoked_session_is_refused_after_a_restart_too(book: RelayHarness) ->
     assert list(again.store) == [sha256_hex(other.token)]  # erased at the start
     assert again.files[TOMBSTONES] == b""
     assert status(restarted(again), paired) == 401
+    book = RelayHarness()
+    paired = revoked(book)
+    again = RelayHarness(records=book.store.values(), files=book.files, started=False)
+    again.refuse = (DeleteSession,)
+    again.feed(Started())
+    assert status(again, paired) == 401
+    assert again.request("DELETE", f"/sessions/{paired.prefix}").status == 500
+    assert again.files[TOMBSTONES] == book.files[TOMBSTONES]
+    again.refuse = ()
+    again.after(60)
+    assert (again.store, again.files[TOMBSTONES]) == ({}, b"")
 
 
 def test_sessions_are_stored_without_tokens_and_loaded_in_pages(
@@ -54,19 +65,6 @@ def test_sessions_are_stored_without_tokens_and_loaded_in_pages(
     monkeypatch.setattr(session_records, "SESSIONS_PAGE", 1)
     again = restarted(book)
     assert [status(again, phone) for phone in phones] == [200] * 3
-
-
-def test_revocation_survives_a_failing_store_after_the_restart(book: RelayHarness) -> None:
-    paired = revoked(book)
-    again = RelayHarness(records=book.store.values(), files=book.files, started=False)
-    again.refuse = (DeleteSession,)
-    again.feed(Started())
-    assert status(again, paired) == 401
-    assert again.request("DELETE", f"/sessions/{paired.prefix}").status == 500
-    assert again.files[TOMBSTONES] == book.files[TOMBSTONES]
-    again.refuse = ()
-    again.after(60)
-    assert (again.store, again.files[TOMBSTONES]) == ({}, b"")
 
 
 def test_tombstones_are_removed_one_by_one_and_their_bad_records_skipped(book: RelayHarness) -> None:
@@ -118,7 +116,7 @@ def test_unreadable_tombstones_end_the_process(book: RelayHarness, fails: type[o
         assert status(again, paired) == 401
 
 
-def test_failed_saves_are_recorded(book: RelayHarness, paired: PairedPhone) -> None:
+def test_sessions_that_are_not_stored_are_kept_in_memory(book: RelayHarness, paired: PairedPhone) -> None:
     (session,) = book.relay.sessions.find(paired.prefix, book.now)
     assert book.relay.records.is_stored(session)
     book.refuse = (SaveSession,)
@@ -126,7 +124,16 @@ def test_failed_saves_are_recorded(book: RelayHarness, paired: PairedPhone) -> N
     assert not book.relay.records.is_stored(session)
     book.refuse = ()
     assert book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}).status == 200
-    assert book.relay.records.is_stored(session)
+    assert book.relay.is_stored(session)
+    book = RelayHarness(started=False)
+    book.refuse, book.refuse_with = (LoadSessions, SaveSession, DeleteSession), FailureKind.UNSUPPORTED
+    book.feed(Started())
+    assert book.events(Level.WARNING) == ["no store: sessions end with this process"]
+    paired = book.pair()
+    assert status(book, paired) == 200
+    assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
+    assert status(book, paired) == 401
+    assert book.events(Level.ERROR) == []
 
 
 def test_shared_tombstones_of_other_relays_are_kept() -> None:
@@ -158,15 +165,3 @@ def test_shared_tombstones_of_other_relays_are_kept() -> None:
     third = book.pair()
     book.request("DELETE", f"/sessions/{third.prefix}")
     assert book.files[TOMBSTONES].decode() == f"{sha256_hex(third.token)}\n"
-
-
-def test_a_relay_without_a_store_keeps_sessions_in_memory() -> None:
-    book = RelayHarness(started=False)
-    book.refuse, book.refuse_with = (LoadSessions, SaveSession, DeleteSession), FailureKind.UNSUPPORTED
-    book.feed(Started())
-    assert book.events(Level.WARNING) == ["no store: sessions end with this process"]
-    paired = book.pair()
-    assert status(book, paired) == 200
-    assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
-    assert status(book, paired) == 401
-    assert book.events(Level.ERROR) == []

@@ -50,13 +50,9 @@ def test_public_routes_take_no_body(book: RelayHarness, path: str) -> None:
     assert call.result.status == (200 if path == "/health" else 400)
 
 
-def test_health_with_a_small_body_is_answered(book: RelayHarness) -> None:
+def test_public_routes_and_their_body_limits(book: RelayHarness) -> None:
     answer = book.call("GET", "/health", b"{}", peer=REMOTE).result
     assert answer.status == 200
-
-
-def test_public_routes_and_their_body_limits() -> None:
-    """Compare the public routes, and their body limits, with those that are intended."""
     public = [route for route in ROUTES if route.access in OPEN]
     of_oauth = {route for route in public if route.pattern.startswith(("/oauth/", "/.well-known/"))}
     assert {route.pattern for route in public if route not in of_oauth} == {

@@ -137,10 +137,30 @@ def test_a_waiting_command_whose_phone_takes_no_text_fails(
     assert call.status == 502
 
 
-def test_a_leaving_node_names_a_phone_that_is_gone(harness: CoordinatorHarness) -> None:
+def test_phones_that_leave_are_named_to_joining_nodes(harness: CoordinatorHarness) -> None:
     harness.came("X", 4)
     harness.deliver("asks", {"word": "leaving", "body": {"sockets": [4, 9, [4]]}, "ticket": 1}, to_me=True)
     assert harness.coordinator.export_state()["leaving"] == [{"device_id": "X", "aliases": ("X", "x")}]
+    harness = CoordinatorHarness()
+    harness.came("X", 4)
+    harness.came("Y", 5)
+    rows = [{"device_id": name, "aliases": [name, f"the {name}"]} for name in ("X", "Y", "Z")]
+    harness.deliver("state", {"phones": [{"socket": 4, "device_id": "X", "since": 1.0}], "leaving": rows}, to_me=True)
+    harness.deliver("state", {"leaving": rows[:2]}, node="c", to_me=True)  # X is connected to b
+    ended: list[object] = []
+    for selector in ("X", "Y", "the Z"):
+        harness.run(harness.coordinator.wait_for_phone(selector), ended)
+    assert ended == []
+    assert harness.coordinator.export_state()["leaving"] == [
+        {"device_id": name, "aliases": aliases}
+        for name, aliases in (("X", ("X", "x")), ("Y", ("Y", "the Y")), ("Z", ("Z", "the Z")))
+    ]
+    harness.came("Y", 6)
+    assert ended == [None]
+    harness.book.after(MOVE_TIMEOUT)
+    assert ended == [None] * 3
+    relay = Relay(RelayConfig(home=HOME, cluster=WHERE))
+    assert relay.coordinator.stop() is None
 
 
 def test_a_command_in_progress_is_answered_before_the_stop(two_nodes: ClusterDeployment) -> None:
@@ -171,31 +191,6 @@ def test_the_last_sockets_are_closed_before_the_grace_ends(three_nodes: ClusterD
     assert (call.answer.status, call.answer.json["code"]) == (502, "phone_disconnected")
     assert 3.0 - CLOSE_MARGIN - 0.3 < three_nodes.sim.now - began < 3.0 - CLOSE_MARGIN
     check_return(three_nodes, phone.token)
-
-
-def test_a_joining_node_holds_commands_for_phones_that_move(harness: CoordinatorHarness) -> None:
-    harness.came("X", 4)
-    harness.came("Y", 5)
-    rows = [{"device_id": name, "aliases": [name, f"the {name}"]} for name in ("X", "Y", "Z")]
-    harness.deliver("state", {"phones": [{"socket": 4, "device_id": "X", "since": 1.0}], "leaving": rows}, to_me=True)
-    harness.deliver("state", {"leaving": rows[:2]}, node="c", to_me=True)  # X is connected to b
-    ended: list[object] = []
-    for selector in ("X", "Y", "the Z"):
-        harness.run(harness.coordinator.wait_for_phone(selector), ended)
-    assert ended == []
-    assert harness.coordinator.export_state()["leaving"] == [
-        {"device_id": name, "aliases": aliases}
-        for name, aliases in (("X", ("X", "x")), ("Y", ("Y", "the Y")), ("Z", ("Z", "the Z")))
-    ]
-    harness.came("Y", 6)
-    assert ended == [None]
-    harness.book.after(MOVE_TIMEOUT)
-    assert ended == [None] * 3
-
-
-def test_stopping_before_the_start_is_over() -> None:
-    relay = Relay(RelayConfig(home=HOME, cluster=WHERE))
-    assert relay.coordinator.stop() is None
 
 
 def test_a_command_of_a_node_that_holds_none_is_answered_while_the_socket_is_open(

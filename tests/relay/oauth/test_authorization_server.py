@@ -22,7 +22,7 @@ PING = message("ping")
 LOOPBACK = "http://127.0.0.1:4000/cb"
 
 
-def test_whole_oauth_flow(book: RelayHarness, app: OAuthTestClient) -> None:
+def test_whole_oauth_flow_without_a_secret_in_the_log(book: RelayHarness, app: OAuthTestClient) -> None:
     page = app.wait()
     shown = app.call("GET", page)
     assert (shown.status, shown.headers.get(b"refresh")) == (200, b"2")
@@ -44,27 +44,15 @@ def test_whole_oauth_flow(book: RelayHarness, app: OAuthTestClient) -> None:
     (allowed,) = [each for each in recorded(book) if each.event == "agent allowed"]
     assert (allowed.principal, allowed.about["scope"]) == (OPERATOR, "bridge")
     assert app.open().post(PING).status == 200
-
-
-def test_full_registry_is_logged_once(
-    book: RelayHarness, app: OAuthTestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("svc_proto.machines.oauth_consent.MAX_CONSENTS", 1)
-    for _ in range(3):
-        app.wait()
-    assert book.events(Level.WARNING) == ["too many sign-ins of agents wait for an answer"]
-
-
-def test_client_is_listed_as_session_and_survives_a_restart(book: RelayHarness, app: OAuthTestClient) -> None:
-    app.authorize(ttl_seconds=7200)
-    (listed,) = book.sessions()
-    assert (listed["device_name"], listed["client_surface"]) == ("MCP: Claude Code", "mcp")
-    assert listed["grants"] == {"bridge": listed["expires_at"]}
-    kept = json.dumps(list(book.store.values()))
-    assert not [secret for secret in (app.access, *app.refresh_token.split(".")) if secret in kept]
-    app.book = RelayHarness(records=book.store.values())
-    assert app.open().post(PING).status == 200
-    assert app.refresh().status == 200
+    book = RelayHarness()
+    app = OAuthTestClient(book)
+    code = app.code()
+    book.secrets.add(code)
+    app.trade(code)
+    app.refresh()
+    assert app.mcp(PING).status == 400
+    said = str(list(book.logs))
+    assert [secret for secret in book.secrets if secret in said] == []
 
 
 def test_refused_and_read_only_requests(app: OAuthTestClient) -> None:
@@ -78,7 +66,9 @@ def test_refused_and_read_only_requests(app: OAuthTestClient) -> None:
     assert app.answer(word, scope="tui").status == 400
 
 
-def test_access_token_lasts_an_hour_and_can_be_refreshed(book: RelayHarness, app: OAuthTestClient) -> None:
+def test_access_tokens_last_an_hour_and_their_session_survives_a_restart(
+    book: RelayHarness, app: OAuthTestClient
+) -> None:
     app.authorize()
     first = app.access
     book.after(3599)
@@ -92,6 +82,17 @@ def test_access_token_lasts_an_hour_and_can_be_refreshed(book: RelayHarness, app
     assert app.refresh().status == 200
     book.after(REFRESH_GRACE)
     assert app.mcp(PING, token=second).status == 401  # after the grace only one access token is valid
+    book = RelayHarness()
+    app = OAuthTestClient(book)
+    app.authorize(ttl_seconds=7200)
+    (listed,) = book.sessions()
+    assert (listed["device_name"], listed["client_surface"]) == ("MCP: Claude Code", "mcp")
+    assert listed["grants"] == {"bridge": listed["expires_at"]}
+    kept = json.dumps(list(book.store.values()))
+    assert not [secret for secret in (app.access, *app.refresh_token.split(".")) if secret in kept]
+    app.book = RelayHarness(records=book.store.values())
+    assert app.open().post(PING).status == 200
+    assert app.refresh().status == 200
 
 
 def test_sessions_of_agents_end_with_the_chosen_time(book: RelayHarness, app: OAuthTestClient) -> None:
@@ -356,7 +357,9 @@ def test_bad_input_at_the_token_endpoint(app: OAuthTestClient, body: bytes, erro
     wrong(app.call("POST", "/oauth/token", body, headers=FORM), error)
 
 
-def test_consent_requests_are_limited_per_address(book: RelayHarness, app: OAuthTestClient) -> None:
+def test_consent_requests_are_limited_per_address_and_logged_when_full(
+    book: RelayHarness, app: OAuthTestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pages = [app.wait() for _ in range(8)]
     assert app.request_authorization().status == 429
     assert app.call("GET", pages[0]).status == 200
@@ -364,6 +367,12 @@ def test_consent_requests_are_limited_per_address(book: RelayHarness, app: OAuth
     assert len(book.relay.oauth.consents) == 0
     assert app.call("GET", pages[0]).status == 404
     app.wait()
+    book = RelayHarness()
+    app = OAuthTestClient(book)
+    monkeypatch.setattr("svc_proto.machines.oauth_consent.MAX_CONSENTS", 1)
+    for _ in range(3):
+        app.wait()
+    assert book.events(Level.WARNING) == ["too many sign-ins of agents wait for an answer"]
 
 
 def test_only_the_owner_answers(book: RelayHarness, app: OAuthTestClient) -> None:
@@ -378,13 +387,3 @@ def test_only_the_owner_answers(book: RelayHarness, app: OAuthTestClient) -> Non
     assert app.answer(word, allow="yes").status == 400
     assert app.answer(word).status == 200
     assert app.question(word).status == 404  # a consent request is answered once
-
-
-def test_no_secret_is_in_the_log(book: RelayHarness, app: OAuthTestClient) -> None:
-    code = app.code()
-    book.secrets.add(code)
-    app.trade(code)
-    app.refresh()
-    assert app.mcp(PING).status == 400
-    said = str(list(book.logs))
-    assert [secret for secret in book.secrets if secret in said] == []

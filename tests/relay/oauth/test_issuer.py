@@ -10,7 +10,7 @@ from tests.relay.harness import LOCAL, REMOTE, RelayHarness
 from tests.relay.oauth_client import FORM, PLACE, OAuthTestClient, wrong
 
 
-def test_refusal_links_to_the_metadata(book: RelayHarness, app: OAuthTestClient) -> None:
+def test_refusals_link_to_the_metadata_of_the_https_issuer(book: RelayHarness, app: OAuthTestClient) -> None:
     def told(**options: Any) -> bytes | None:
         return app.call("POST", "/mcp", message("ping"), headers=fields(), **options).headers.get(b"www-authenticate")
 
@@ -20,9 +20,15 @@ def test_refusal_links_to_the_metadata(book: RelayHarness, app: OAuthTestClient)
     poor = book.pair(operator={"grants": {"bridge": False}})
     assert told(token=poor.token) == b'Bearer error="insufficient_scope", scope="bridge", ' + metadata
     assert told(tls=False) == b"Bearer"  # plain HTTP has no issuer
+    for method, path in (("GET", "/.well-known/oauth-authorization-server"), ("POST", "/oauth/register")):
+        assert app.call(method, path, tls=False).status == 400
+    wrong(app.call("POST", "/oauth/token", b"a=b", headers=FORM, tls=False), "invalid_request")
+    assert b"HTTPS is needed" in app.call("GET", "/oauth/authorize", tls=False).body
+    page = app.wait()
+    assert app.call("GET", page, tls=False).status == 404
 
 
-def test_behind_a_proxy_with_a_path() -> None:
+def test_issuers_behind_a_proxy_with_a_path() -> None:
     book = RelayHarness(RelayConfig(root_path="/relay", trusted_proxies=("127.0.0.1",)))
     app = OAuthTestClient.__new__(OAuthTestClient)
     app.book = book
@@ -32,9 +38,6 @@ def test_behind_a_proxy_with_a_path() -> None:
     here = book.request("GET", "/.well-known/oauth-protected-resource/mcp").json
     assert here["resource"] == "http://127.0.0.1:8767/mcp"
     wrong(app.call("POST", "/relay/oauth/token", b"", **proxied), "invalid_request")
-
-
-def test_routes_are_the_same_under_the_root_path() -> None:
     book = RelayHarness(RelayConfig(root_path="/far/relay"))
     token = book.pair().token
     for path in ("/health", "/sessions", "/relay/security", "/bridge/devices", "/metrics", "/media/none", "/none"):
@@ -45,12 +48,3 @@ def test_routes_are_the_same_under_the_root_path() -> None:
                 plain.json.keys() if plain.status >= 400 else (),
             )
     assert book.request("GET", "/far/relayhealth").status == 404
-
-
-def test_plain_http_has_no_issuer(app: OAuthTestClient) -> None:
-    for method, path in (("GET", "/.well-known/oauth-authorization-server"), ("POST", "/oauth/register")):
-        assert app.call(method, path, tls=False).status == 400
-    wrong(app.call("POST", "/oauth/token", b"a=b", headers=FORM, tls=False), "invalid_request")
-    assert b"HTTPS is needed" in app.call("GET", "/oauth/authorize", tls=False).body
-    page = app.wait()
-    assert app.call("GET", page, tls=False).status == 404

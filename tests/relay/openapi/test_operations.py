@@ -53,15 +53,9 @@ def get(path: str) -> Response:
     return asked(BOOK, "GET", path)
 
 
-def test_document_has_exactly_the_routes() -> None:
+def test_document_has_exactly_the_routes_and_their_types() -> None:
     DOCUMENTED.expect_routes(BOOK.relay.router.routes)
-
-
-def test_handlers_return_the_documented_types() -> None:
     assert answer_differences(BOOK.relay.router.routes, API_DOC) == UNTYPED
-
-
-def test_routes_page_matches_the_document() -> None:
     assert_shown(RELAY, DOCUMENTED.document)
 
 

@@ -217,7 +217,7 @@ def test_disconnected_phone_fails_the_command(book: RelayHarness, how: str) -> N
     assert book.request("GET", "/ping", token=paired.token).status == 503
 
 
-def test_the_same_device_on_a_new_socket(book: RelayHarness) -> None:
+def test_answers_count_from_the_current_socket_and_without_their_caller(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1")
     call = book.call("GET", "/ping", token=paired.token)
     old = paired.phone.command()
@@ -230,6 +230,16 @@ def test_the_same_device_on_a_new_socket(book: RelayHarness) -> None:
     assert second.answer is None
     fresh.reply(command, 200, {"own": True})
     assert second.result.json == {"own": True}
+    book = RelayHarness()
+    paired = book.pair()
+    call = book.call("GET", "/ping", token=paired.token)
+    command = paired.phone.command()
+    call.vanish()
+    assert book.request("GET", "/relay/info").json["pending_commands"] == 1
+    paired.phone.reply(command, 200, {"ok": True})
+    assert book.activity()[0]["decision"] == "executed"
+    assert not [log for log in book.logs if log.event == "phone driven"]
+    assert book.request("GET", "/relay/info").json["pending_commands"] == 0
 
 
 @pytest.mark.parametrize("how", ["vanish", "close"])
@@ -245,18 +255,6 @@ def test_the_old_socket_ends_after_the_new_one_is_welcomed(book: RelayHarness, h
     fresh.reply(fresh.command(), 200, {"pong": 2})
     assert again.result.json == {"pong": 2}
     assert book.request("GET", "/bridge/devices").json["count"] == 1
-
-
-def test_disconnected_caller_does_not_cancel_the_command(book: RelayHarness) -> None:
-    paired = book.pair()
-    call = book.call("GET", "/ping", token=paired.token)
-    command = paired.phone.command()
-    call.vanish()
-    assert book.request("GET", "/relay/info").json["pending_commands"] == 1
-    paired.phone.reply(command, 200, {"ok": True})
-    assert book.activity()[0]["decision"] == "executed"
-    assert not [log for log in book.logs if log.event == "phone driven"]
-    assert book.request("GET", "/relay/info").json["pending_commands"] == 0
 
 
 def test_stopped_and_closing_sockets_fail_commands(book: RelayHarness) -> None:

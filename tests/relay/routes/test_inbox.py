@@ -24,13 +24,20 @@ def paste(book: RelayHarness, token: str | None, **members: object) -> Response:
     return book.request("POST", "/clipboard/inbox", body, token=token, peer=REMOTE)
 
 
-def test_a_paste_is_written_to_the_inbox(book: RelayHarness, paired: PairedPhone) -> None:
+def test_a_paste_is_written_to_the_inbox_up_to_a_size(book: RelayHarness, paired: PairedPhone) -> None:
     answer = paste(book, paired.token, filename_hint="my shot/../é")
     assert answer.status == 200
     path = answer.json["path"]
     assert answer.json == {"ok": True, "path": path, "size_bytes": 108, "swept_stale": 0}
     assert re.fullmatch(rf"{FOLDER}/clip_20270115_080000_[0-9a-f]{{16}}_myshot\.png", path)
     assert book.disk.get(path) == PNG
+    fits = base64.b64encode(PNG + bytes(IMAGE_LIMIT - len(PNG))).decode()
+    assert paste(book, paired.token, bytes_base64=fits).json["size_bytes"] == IMAGE_LIMIT
+    over = base64.b64encode(PNG + bytes(IMAGE_LIMIT - len(PNG) + 1)).decode()
+    answer = paste(book, paired.token, bytes_base64=over)
+    assert (answer.status, answer.json["ok"], answer.json["code"]) == (413, False, "too_large")
+    answer = book.request("POST", "/clipboard/inbox", b" " * (INBOX_BODY_LIMIT + 1), token=paired.token)
+    assert (answer.status, answer.json["code"]) == (413, "body_too_large")
 
 
 @pytest.mark.parametrize(
@@ -50,16 +57,6 @@ def test_pastes_of_a_second_are_apart_and_swept_later(book: RelayHarness, paired
     book.after(301)
     assert paste(book, paired.token).json["swept_stale"] == 2
     assert len(book.disk.paths(FOLDER)) == 1
-
-
-def test_how_large_a_paste_may_be(book: RelayHarness, paired: PairedPhone) -> None:
-    fits = base64.b64encode(PNG + bytes(IMAGE_LIMIT - len(PNG))).decode()
-    assert paste(book, paired.token, bytes_base64=fits).json["size_bytes"] == IMAGE_LIMIT
-    over = base64.b64encode(PNG + bytes(IMAGE_LIMIT - len(PNG) + 1)).decode()
-    answer = paste(book, paired.token, bytes_base64=over)
-    assert (answer.status, answer.json["ok"], answer.json["code"]) == (413, False, "too_large")
-    answer = book.request("POST", "/clipboard/inbox", b" " * (INBOX_BODY_LIMIT + 1), token=paired.token)
-    assert (answer.status, answer.json["code"]) == (413, "body_too_large")
 
 
 def test_a_failing_disk(book: RelayHarness, paired: PairedPhone) -> None:

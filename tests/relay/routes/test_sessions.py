@@ -20,7 +20,7 @@ from tests.relay.harness import HOME, REMOTE, PairedPhone, RelayHarness
 DAY = 86_400
 
 
-def test_a_record(book: RelayHarness) -> None:
+def test_records_are_online_while_their_sockets_are_open(book: RelayHarness) -> None:
     paired = book.pair(operator={"ttl_seconds": 0}, device_name="Kitchen tablet", device_id="d-1")
     book.after(5)
     (session,) = book.relay.sessions.active(book.now)
@@ -29,9 +29,7 @@ def test_a_record(book: RelayHarness) -> None:
     (record,) = answer.json["sessions"]
     assert (record["device_name"], record["device_id"], record["transport_hint"]) == ("Kitchen tablet", "d-1", "ws")
     assert (record["last_seen"], record["expires_at"], record["grants"]) == (book.now.wall, None, paired.ok["grants"])
-
-
-def test_online_follows_sockets_and_last_seen_follows_messages(book: RelayHarness) -> None:
+    book = RelayHarness()
     one, two = book.pair(), book.pair()
     start = book.now.wall
 
@@ -165,7 +163,7 @@ def test_several_match(method: str) -> None:
     assert len(book.sessions()) == 2
 
 
-def test_failing_store_gives_500(book: RelayHarness) -> None:
+def test_patches_are_stored_for_live_sessions_if_the_store_works(book: RelayHarness) -> None:
     caller, other = book.pair(), book.pair()
     book.refuse = (SaveSession, DeleteSession)
     answer = book.request("DELETE", f"/sessions/{other.prefix}", token=caller.token)
@@ -174,9 +172,7 @@ def test_failing_store_gives_500(book: RelayHarness) -> None:
     answer = book.request("PATCH", f"/sessions/{caller.prefix}", {"ttl_seconds": 60}, token=caller.token)
     assert (answer.status, answer.json["code"]) == (500, "store_failed")
     assert book.events(Level.ERROR) == ["session not erased", "session not stored"]
-
-
-def test_a_patch_stores_only_live_sessions(book: RelayHarness) -> None:
+    book = RelayHarness()
     phone = book.pair()
     book.store.clear()
     answer = book.request("PATCH", f"/sessions/{phone.prefix}", {"ttl_seconds": 60})

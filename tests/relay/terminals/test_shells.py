@@ -139,14 +139,10 @@ def test_existing_tmux_session_is_reattached(screen: bytes, replay: str | None) 
     assert book.children[0].order.argv[-3:] == ("attach-session", "-t", "=svc-default")
 
 
-def test_failed_capture_omits_the_replay() -> None:
+def test_screens_that_tmux_does_not_capture_or_cuts() -> None:
     tmux = Tmux("svc-default")
     book = ChildProcessHarness(tmux=lambda argv: (1, b"no") if argv[0] == "capture-pane" else tmux(argv))
     assert "replay" not in attach(book.client())["payload"]
-
-
-def test_character_cut_off_by_tmux_is_skipped() -> None:
-    """Skip an incomplete character: for a slow client tmux discards pending output and repaints the screen."""
     book, phone, client = attached(tmux=Tmux())
     client.write_output("a€".encode()[:-1] + b"\x1b[H" + "€".encode())
     book.after(0.016)

@@ -90,12 +90,9 @@ def test_a_session_without_the_grant(book: RelayHarness, route: Route) -> None:
     assert book.asked == []
 
 
-def test_a_session_with_the_grant_needs_no_api_server_and_no_https(book: RelayHarness) -> None:
+def test_sessions_need_their_grant_alone_until_they_are_revoked(book: RelayHarness) -> None:
     assert ask(book, book.pair().token, peer=REMOTE).status == 200
     assert book.asked == []
-
-
-def test_revoked_session_is_refused(book: RelayHarness) -> None:
     paired = book.pair()
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
     refused(ask(book, paired.token, peer=REMOTE), 403, "HTTPS")
@@ -133,14 +130,12 @@ def test_transports_that_may_carry_the_api_bearer(
     return refused(ask(book, "another", peer=Address(host, 5), **how), 401)
 
 
-def test_security_setting_permits_the_insecure_bearer(book: RelayHarness) -> None:
+def test_insecure_bearers_need_the_setting_on_every_route(book: RelayHarness) -> None:
     for allowed, status in ((True, 200), (False, 403)):
         change = book.request("PATCH", "/relay/security", {"allow_insecure_api_bearer": allowed})
         assert change.json["allow_insecure_api_bearer"] is allowed
         assert ask(book, peer=REMOTE).status == status
-
-
-def test_a_websocket_is_judged_the_same_way(book: RelayHarness) -> None:
+    book = voice_book()
     fields = ((b"authorization", f"Bearer {KEY}".encode()),)
     refused(book.open_websocket("/voice/output/x", headers=fields).result, 403, "HTTPS")
     refused(book.open_websocket("/voice/output/x", headers=fields, tls=True).result, 404)
@@ -150,7 +145,7 @@ def test_a_websocket_is_judged_the_same_way(book: RelayHarness) -> None:
 # --- 5: the API server; valid answers and their lifetime: tests/relay/test_api_bearer_verifier.py -------------------
 
 
-def test_replaced_key_invalidates_the_cache(book: RelayHarness) -> None:
+def test_keys_of_the_api_server_count_as_it_has_them(book: RelayHarness) -> None:
     dotenv = "/home/svc/.env"
     book.disk.put(dotenv, f"API_SERVER_KEY={KEY}".encode())
     assert [ask(book).status for _ in range(2)] == [200, 200]
@@ -160,9 +155,6 @@ def test_replaced_key_invalidates_the_cache(book: RelayHarness) -> None:
     book.http = guarded("the-next-one")
     refused(ask(book), 401)
     assert len(book.asked) == 3
-
-
-def test_api_server_without_key_admits_local_callers_only() -> None:
     book = voice_book(key=None)
     assert ask(book, "anything").status == 200
     refused(ask(book, "anything", peer=REMOTE, tls=True), 401, "API_SERVER_KEY")

@@ -147,17 +147,7 @@ def test_first_message_other_than_auth_is_refused_and_not_counted(book: RelayHar
     assert "authentication failed" not in book.events()
 
 
-def test_authentication_timeouts_are_spread_over_rounds(book: RelayHarness) -> None:
-    phones = [book.websocket() for _ in range(MAX_TASKS_PER_CALL + 1)]
-    book.clock.now += 30.0
-    phones[0].binary(b"a fact of the same round")
-    assert all(phone.is_open for phone in phones)
-    for left in (1, 0):
-        book.wake(book.clock.now)
-        assert sum(phone.is_open for phone in phones) == left
-
-
-def test_a_client_that_is_silent_or_leaves(book: RelayHarness) -> None:
+def test_clients_that_are_silent_or_leave_end_in_rounds(book: RelayHarness) -> None:
     phone = book.websocket()
     book.after(15)
     phone.binary(b"skipped")  # without a restart of the timer
@@ -177,6 +167,14 @@ def test_a_client_that_is_silent_or_leaves(book: RelayHarness) -> None:
     vanished.vanish()
     book.after(60)
     assert book.events(Level.INFO) == ["ready"]
+    book = RelayHarness()
+    phones = [book.websocket() for _ in range(MAX_TASKS_PER_CALL + 1)]
+    book.clock.now += 30.0
+    phones[0].binary(b"a fact of the same round")
+    assert all(phone.is_open for phone in phones)
+    for left in (1, 0):
+        book.wake(book.clock.now)
+        assert sum(phone.is_open for phone in phones) == left
 
 
 def pairing(**device: object) -> tuple[RelayHarness, PhoneClient]:
@@ -286,15 +284,14 @@ def test_pairings_that_cannot_be_completed(book: RelayHarness) -> None:
     assert phone.closed is not None
 
 
-def test_leaving_is_logged_once(book: RelayHarness) -> None:
+def test_sockets_end_with_a_record_or_a_reason(book: RelayHarness, paired: PairedPhone) -> None:
     paired = book.pair(device_name="Kitchen")
     paired.phone.close()
     (log,) = [log for log in book.logs if log.event == "client left"]
     assert log.fields == {"device": "Kitchen", "code": 1000}
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
-
-
-def test_revocation_and_stop_close_sockets_with_a_reason(book: RelayHarness, paired: PairedPhone) -> None:
+    book = RelayHarness()
+    paired = book.pair()
     second = book.reconnect(paired.token)
     book.request("DELETE", f"/sessions/{paired.prefix}")
     for phone in (paired.phone, second):
