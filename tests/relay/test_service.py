@@ -222,7 +222,7 @@ def test_the_end_of_a_session_follows_the_wall_clock_and_patches(book: RelayHarn
     assert paired.phone.close_code == 1008
 
 
-def test_erasures_are_retried_and_changes_stored_in_order(book: RelayHarness, paired: PairedPhone) -> None:
+def test_erasures_are_retried_and_changes_stored_in_order(book: RelayHarness) -> None:
     for ttl in (60, 90):
         book.pair(operator={"ttl_seconds": ttl})
     book.refuse = (DeleteSession,)

@@ -284,7 +284,7 @@ def test_pairings_that_cannot_be_completed(book: RelayHarness) -> None:
     assert phone.closed is not None
 
 
-def test_sockets_end_with_a_record_or_a_reason(book: RelayHarness, paired: PairedPhone) -> None:
+def test_sockets_end_with_a_record_or_a_reason(book: RelayHarness) -> None:
     paired = book.pair(device_name="Kitchen")
     paired.phone.close()
     (log,) = [log for log in book.logs if log.event == "client left"]
