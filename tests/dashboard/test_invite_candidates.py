@@ -115,17 +115,13 @@ def test_without_an_address_on_a_network(virtual: SimulatedEnvironment) -> None:
     assert found["relay"]["url"] == "ws://127.0.0.1:8767"
 
 
-@pytest.mark.parametrize(
-    ("body", "word"),
-    [
-        ({"mode": "carrier pigeon"}, "auto, lan, mesh or public"),
-        ({"mode": "public"}, "public_url"),
-        ({"mode": "public", "public_url": "ftp://relay.example"}, "http:// or https://"),
-        ({"mode": "auto", "public_url": "not a url"}, "http:// or https://"),
-        ({"mode": "mesh"}, "no mesh VPN"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("body", "word"), [
+    ({"mode": "carrier pigeon"}, "auto, lan, mesh or public"),
+    ({"mode": "public"}, "public_url"),
+    ({"mode": "public", "public_url": "ftp://relay.example"}, "http:// or https://"),
+    ({"mode": "auto", "public_url": "not a url"}, "http:// or https://"),
+    ({"mode": "mesh"}, "no mesh VPN"),
+], ids=str)  # fmt: skip
 def test_invalid_requests(virtual: SimulatedEnvironment, body: dict[str, object], word: str) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = DashboardServer(virtual, relay_url=virtual.peer(peer))

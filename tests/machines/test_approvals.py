@@ -88,17 +88,14 @@ def test_unanswered_requests_are_denied() -> None:
         approvals.expire(one)
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ({"choice": "once"}, ApprovalAnswer(choice="once")),
-        ({"choice": " Approve ", "call_id": None}, ApprovalAnswer(choice="once")),
-        ({"choice": "approved", "all": True}, ApprovalAnswer(choice="once", everything=True)),
-        ({"choice": "allow", "resolve_all": True}, ApprovalAnswer(choice="once", everything=True)),
-        ({"choice": "deny", "all": "yes"}, ApprovalAnswer(choice="deny")),
-        ({"choice": "always", "call_id": "call_7"}, ApprovalAnswer(choice="always", call_id="call_7")),
-    ],
-)
+@pytest.mark.parametrize(("body", "expected"), [
+    ({"choice": "once"}, ApprovalAnswer(choice="once")),
+    ({"choice": " Approve ", "call_id": None}, ApprovalAnswer(choice="once")),
+    ({"choice": "approved", "all": True}, ApprovalAnswer(choice="once", everything=True)),
+    ({"choice": "allow", "resolve_all": True}, ApprovalAnswer(choice="once", everything=True)),
+    ({"choice": "deny", "all": "yes"}, ApprovalAnswer(choice="deny")),
+    ({"choice": "always", "call_id": "call_7"}, ApprovalAnswer(choice="always", call_id="call_7")),
+])  # fmt: skip
 def test_valid_answers(body: dict[str, object], expected: ApprovalAnswer) -> None:
     assert parse_approval(JsonObject(body)) == expected
 

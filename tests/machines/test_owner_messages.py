@@ -117,19 +117,16 @@ def test_reply_without_text_is_rejected(text: object) -> None:
     assert messages.take_replies() == []
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "text"),
-        ({"text": " "}, "text"),
-        ({"text": "x" * (MAX_TEXT + 1)}, "text"),
-        ({"text": "x", "title": "a\nb"}, "title"),
-        ({"text": "x", "chat_id": ""}, "chat_id"),
-        ({"text": "x", "surfacing": "loud"}, "surfacing"),
-        ({"text": "x", "metadata": []}, "metadata"),
-        ({"text": "x", "metadata": {"a": "x" * MAX_METADATA}}, "metadata"),
-    ],
-)
+@pytest.mark.parametrize(("body", "field"), [
+    ({}, "text"),
+    ({"text": " "}, "text"),
+    ({"text": "x" * (MAX_TEXT + 1)}, "text"),
+    ({"text": "x", "title": "a\nb"}, "title"),
+    ({"text": "x", "chat_id": ""}, "chat_id"),
+    ({"text": "x", "surfacing": "loud"}, "surfacing"),
+    ({"text": "x", "metadata": []}, "metadata"),
+    ({"text": "x", "metadata": {"a": "x" * MAX_METADATA}}, "metadata"),
+])  # fmt: skip
 def test_bad_message_is_refused(body: Mapping[str, object], field: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_message(body)

@@ -163,15 +163,12 @@ def test_parsing_a_patch() -> None:
     assert parse_patch({"device_name": "Kitchen"}) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("body", "name"),
-    [
-        ({}, None),
-        ({"device_name": None}, None),
-        ({"device_name": " Phone  of\nAda \u202e"}, "Phone of Ada"),
-        ({"device_name": "\u6f22\u5b57"}, "\u6f22\u5b57"),
-    ],
-)
+@pytest.mark.parametrize(("body", "name"), [
+    ({}, None),
+    ({"device_name": None}, None),
+    ({"device_name": " Phone  of\nAda \u202e"}, "Phone of Ada"),
+    ({"device_name": "\u6f22\u5b57"}, "\u6f22\u5b57"),
+])  # fmt: skip
 def test_parsing_a_new_name(body: object, name: str | None) -> None:
     assert parse_new_name(body) == name
 
@@ -182,19 +179,16 @@ def test_a_bad_name_is_refused(name: object) -> None:
         parse_new_name({"device_name": name})
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ([], "body"),
-        ({}, "ttl_seconds"),
-        ({"ttl_seconds": None}, "ttl_seconds"),
-        ({"ttl_seconds": float("nan")}, "ttl_seconds"),
-        ({"ttl_seconds": True}, "ttl_seconds"),
-        ({"ttl_seconds": -1}, "ttl_seconds"),
-        ({"ttl_seconds": 10**400}, "ttl_seconds"),
-        ({"grants": []}, "grants"),
-    ],
-)
+@pytest.mark.parametrize(("body", "field"), [
+    ([], "body"),
+    ({}, "ttl_seconds"),
+    ({"ttl_seconds": None}, "ttl_seconds"),
+    ({"ttl_seconds": float("nan")}, "ttl_seconds"),
+    ({"ttl_seconds": True}, "ttl_seconds"),
+    ({"ttl_seconds": -1}, "ttl_seconds"),
+    ({"ttl_seconds": 10**400}, "ttl_seconds"),
+    ({"grants": []}, "grants"),
+])  # fmt: skip
 def test_a_bad_patch_is_refused(body: object, field: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_patch(body)
@@ -205,15 +199,12 @@ UNKNOWN: list[dict[str, object]] = [{"names": "other"}, {"names": ["svc"]}, {"su
 UNKNOWN += [{"supports": ["typed_stream_events"]}, {"client_surface": "android"}]
 
 
-@pytest.mark.parametrize(
-    ("payload", "brand"),
-    [
-        ({"supports": {"typed_stream_events": True, "event_schema_version": 1}}, HERMES),
-        ({"supports": {"event_schema_version": 1}}, HERMES),
-        ({"supports": {"typed_stream_events": False}, "names": "svc"}, SVC),
-        ({"names": "hermes"}, HERMES),
-        *((payload, None) for payload in UNKNOWN),
-    ],
-)
+@pytest.mark.parametrize(("payload", "brand"), [
+    ({"supports": {"typed_stream_events": True, "event_schema_version": 1}}, HERMES),
+    ({"supports": {"event_schema_version": 1}}, HERMES),
+    ({"supports": {"typed_stream_events": False}, "names": "svc"}, SVC),
+    ({"names": "hermes"}, HERMES),
+    *((payload, None) for payload in UNKNOWN),
+])  # fmt: skip
 def test_a_client_is_recognized_by_its_sign_in(payload: dict[str, object], brand: Brand | None) -> None:
     assert recognize_client(payload) is brand

@@ -190,16 +190,13 @@ def test_preferred_phones_may_be_set() -> None:
     assert phones.find_by_device_id("id-9") is None
 
 
-@pytest.mark.parametrize(
-    ("params", "body", "selector"),
-    [
-        ({}, {}, None),
-        ({"device": "a", "device_id": "b"}, {"device": 5}, "a"),
-        ({"device": "", "deviceId": "c"}, {}, "c"),
-        ({}, {"device": None, "device_id": "d"}, "d"),
-        ({"device": ""}, {"device": "e"}, "e"),
-    ],
-)
+@pytest.mark.parametrize(("params", "body", "selector"), [
+    ({}, {}, None),
+    ({"device": "a", "device_id": "b"}, {"device": 5}, "a"),
+    ({"device": "", "deviceId": "c"}, {}, "c"),
+    ({}, {"device": None, "device_id": "d"}, "d"),
+    ({"device": ""}, {"device": "e"}, "e"),
+])  # fmt: skip
 def test_taking_the_selector(params: dict[str, object], body: dict[str, object], selector: str | None) -> None:
     taken = split_selector({"x": "1", **params}, {"y": 2, **body})
     assert taken == (selector, {"x": "1"}, {"y": 2})

@@ -21,16 +21,13 @@ def test_the_default_profile() -> None:
     assert RelayHarness().relay.profiles == [profile_entry("default", {})]
 
 
-@pytest.mark.parametrize(
-    ("text", "model", "description"),
-    [
-        (b"model: {default: m-1}\ndescription: At home", "m-1", "At home"),
-        (b"model: {default: ''}", "unknown", ""),
-        (b"model: {default: 5}\ndescription: 5", "unknown", ""),
-        (b"model: m-1", "unknown", ""),
-        (b"", "unknown", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "model", "description"), [
+    (b"model: {default: m-1}\ndescription: At home", "m-1", "At home"),
+    (b"model: {default: ''}", "unknown", ""),
+    (b"model: {default: 5}\ndescription: 5", "unknown", ""),
+    (b"model: m-1", "unknown", ""),
+    (b"", "unknown", ""),
+])  # fmt: skip
 def test_profile_of_the_configuration(text: bytes, model: str, description: str) -> None:
     book = RelayHarness(files={PATH: text})
     (entry,) = book.pair().ok["profiles"]

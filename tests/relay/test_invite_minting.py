@@ -140,14 +140,11 @@ def test_clients_without_candidates_get_the_route_of_the_local_network_or_the_fi
     assert (found["host"], found["relay"]["url"], minted["relay_url"]) == (first, *[f"wss://{first}/relay"] * 2)
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"host": 5}, "host"), ({"host": ""}, "host"), ({"host": "  "}, "host"), ({"host": "0.0.0.0"}, "host"),
-        ({"port": "9" * 5000}, "port"), ({"tls": 1}, "tls"), ({"api_key": 5}, "api_key"),
-        ({"dashboard_url": 5}, "dashboard_url"), ({"endpoints": {}}, "endpoints"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("body", "field"), [
+    ({"host": 5}, "host"), ({"host": ""}, "host"), ({"host": "  "}, "host"), ({"host": "0.0.0.0"}, "host"),
+    ({"port": "9" * 5000}, "port"), ({"tls": 1}, "tls"), ({"api_key": 5}, "api_key"),
+    ({"dashboard_url": 5}, "dashboard_url"), ({"endpoints": {}}, "endpoints"),
+])  # fmt: skip
 def test_bad_bodies(body: object, field: str) -> None:
     book = RelayHarness(CONFIG)
     answer = book.request("POST", "/pairing/mint", body)
@@ -160,16 +157,13 @@ OWN = b"platforms: {api_server: {extra: {key: ' '}, api_key: from-api-key}}"
 DOT_ENV = b"# API_SERVER_KEY=comment\nOTHER=1\nAPI_SERVER_KEY=\nexport API_SERVER_KEY = 'from-env-file'\n"
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({CONFIG_PATH: EXTRA, f"{HOME}/.env": DOT_ENV}, "from-env-file"),
-        ({CONFIG_PATH: EXTRA, f"{HOME}/.env": b"OTHER=1"}, "from-extra"),
-        ({CONFIG_PATH: OWN}, "from-api-key"),
-        ({CONFIG_PATH: b"platforms: {api_server: []}", f"{HOME}/.env": b"OTHER=1"}, "from-environment"),
-        ({}, "from-environment"),
-    ],
-)
+@pytest.mark.parametrize(("files", "expected"), [
+    ({CONFIG_PATH: EXTRA, f"{HOME}/.env": DOT_ENV}, "from-env-file"),
+    ({CONFIG_PATH: EXTRA, f"{HOME}/.env": b"OTHER=1"}, "from-extra"),
+    ({CONFIG_PATH: OWN}, "from-api-key"),
+    ({CONFIG_PATH: b"platforms: {api_server: []}", f"{HOME}/.env": b"OTHER=1"}, "from-environment"),
+    ({}, "from-environment"),
+])  # fmt: skip
 def test_the_key_comes_from_the_host(files: dict[str, bytes], expected: str) -> None:
     book = RelayHarness(config(api_key="from-environment"), files=files)
     assert payload(mint(None, book))["key"] == expected

@@ -102,24 +102,18 @@ def test_roots_inside_the_home_are_allowed() -> None:
     assert book.relay.media.sandbox.allows("/var/roothome/pictures/a.png")
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        (None, None), ("", None), ("/", None), ("\r\n", None), ("a.txt", "a.txt"), ("/etc/passwd", "passwd"),
-        ("C:\\x\\a.txt", "a.txt"), ("a\r\nb", "ab"), ("\udcff", "?"), ("x" * 300, "x" * 255),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "expected"), [
+    (None, None), ("", None), ("/", None), ("\r\n", None), ("a.txt", "a.txt"), ("/etc/passwd", "passwd"),
+    ("C:\\x\\a.txt", "a.txt"), ("a\r\nb", "ab"), ("\udcff", "?"), ("x" * 300, "x" * 255),
+])  # fmt: skip
 def test_display_names(name: str | None, expected: str | None) -> None:
     assert display_name(name) == expected
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "text/plain", " image/png ", "text/plain; charset=utf-8", "application/vnd.x+json",
-        "a/" + "b" * 127 + "; c=" + "d" * 67,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("value", [
+    "text/plain", " image/png ", "text/plain; charset=utf-8", "application/vnd.x+json",
+    "a/" + "b" * 127 + "; c=" + "d" * 67,
+])  # fmt: skip
 def test_content_types(value: str) -> None:
     assert content_type_field(value, "x") == value.strip()
 

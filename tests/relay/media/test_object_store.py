@@ -128,18 +128,14 @@ def test_unreachable_store_fails_only_its_requests() -> None:
     scene.check_invariants()
 
 
-@pytest.mark.parametrize(
-    "lie",
-    [
-        lambda request, response: Response(500, Headers(), b"<Error/>"),
-        lambda request, response: Response(403, Headers(), b"<Error/>"),
-        lambda request, response: Response(200, Headers(), response.body + b"x"),
-        lambda request, response: Response(200, Headers(), response.body[:-1]),
-        lambda request, response: Response(206, response.headers, response.body),
-        lambda request, response: Response(206, Headers([(b"content-range", b"bytes 0-9/11")]), response.body),
-    ],
-    ids=["500", "403", "longer", "shorter", "a part", "another part"],
-)
+@pytest.mark.parametrize("lie", [
+    lambda request, response: Response(500, Headers(), b"<Error/>"),
+    lambda request, response: Response(403, Headers(), b"<Error/>"),
+    lambda request, response: Response(200, Headers(), response.body + b"x"),
+    lambda request, response: Response(200, Headers(), response.body[:-1]),
+    lambda request, response: Response(206, response.headers, response.body),
+    lambda request, response: Response(206, Headers([(b"content-range", b"bytes 0-9/11")]), response.body),
+], ids=["500", "403", "longer", "shorter", "a part", "another part"])  # fmt: skip
 @pytest.mark.parametrize("part", [False, True])
 def test_wrong_answers_of_the_store_are_refused(lie: Any, part: bool) -> None:
     scene, s3 = world(1)

@@ -180,15 +180,12 @@ def test_reused_codes_revoke_the_session(book: RelayHarness, app: OAuthTestClien
     assert book.sessions() == []
 
 
-@pytest.mark.parametrize(
-    "field",
-    [
-        {"code_verifier": "w" * 43},
-        {"code_verifier": None},
-        {"client_id": "other"},
-        {"redirect_uri": "https://agent.example/other"},
-    ],
-)
+@pytest.mark.parametrize("field", [
+    {"code_verifier": "w" * 43},
+    {"code_verifier": None},
+    {"client_id": "other"},
+    {"redirect_uri": "https://agent.example/other"},
+])  # fmt: skip
 def test_failed_token_request_consumes_the_code(
     book: RelayHarness, app: OAuthTestClient, field: dict[str, str | None]
 ) -> None:
@@ -274,18 +271,15 @@ def test_foreign_resource_is_refused(app: OAuthTestClient, resource: str) -> Non
     assert app.trade(app.code(resource=None)).status == 200
 
 
-@pytest.mark.parametrize(
-    ("fields", "error"),
-    [
-        ({"response_type": "token"}, "unsupported_response_type"),
-        ({"code_challenge": None}, "invalid_request"),
-        ({"code_challenge_method": "plain"}, "invalid_request"),
-        ({"code_challenge_method": None}, "invalid_request"),
-        ({"code_challenge": "short"}, "invalid_request"),
-        ({"scope": "terminal"}, "invalid_scope"),
-        ({"resource": "https://other.example/"}, "invalid_target"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "error"), [
+    ({"response_type": "token"}, "unsupported_response_type"),
+    ({"code_challenge": None}, "invalid_request"),
+    ({"code_challenge_method": "plain"}, "invalid_request"),
+    ({"code_challenge_method": None}, "invalid_request"),
+    ({"code_challenge": "short"}, "invalid_request"),
+    ({"scope": "terminal"}, "invalid_scope"),
+    ({"resource": "https://other.example/"}, "invalid_target"),
+])  # fmt: skip
 def test_request_errors_redirect_to_loopback_only(
     book: RelayHarness, app: OAuthTestClient, fields: dict[str, str | None], error: str
 ) -> None:
@@ -297,17 +291,14 @@ def test_request_errors_redirect_to_loopback_only(
     assert (told["state"], told["iss"]) == ("st&te", PLACE)
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"client_id": "unknown"},
-        {"client_id": None},
-        {"redirect_uri": "https://evil.example/back"},
-        {"redirect_uri": "https://agent.example/back/more"},
-        {"redirect_uri": None},
-        {"state": "s" * 513},
-    ],
-)
+@pytest.mark.parametrize("fields", [
+    {"client_id": "unknown"},
+    {"client_id": None},
+    {"redirect_uri": "https://evil.example/back"},
+    {"redirect_uri": "https://agent.example/back/more"},
+    {"redirect_uri": None},
+    {"state": "s" * 513},
+])  # fmt: skip
 def test_unregistered_redirect_is_not_followed(app: OAuthTestClient, fields: dict[str, str | None]) -> None:
     answer = app.request_authorization(**fields)
     assert (answer.status, answer.headers.get(b"location")) == (400, None)
@@ -342,17 +333,14 @@ def test_bad_requests_at_the_oauth_routes(app: OAuthTestClient, book: RelayHarne
     assert (len(book.relay.oauth.consents), book.sessions()) == (0, [])
 
 
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        (b"a=b", "invalid_request"),
-        (b"grant_type=password&username=a&password=b", "unsupported_grant_type"),
-        (b"grant_type=authorization_code", "invalid_grant"),
-        (b"grant_type=refresh_token", "invalid_grant"),
-        (b"grant_type=refresh_token&refresh_token=.", "invalid_grant"),
-        (b"\xff\xfe", "invalid_request"),
-    ],
-)
+@pytest.mark.parametrize(("body", "error"), [
+    (b"a=b", "invalid_request"),
+    (b"grant_type=password&username=a&password=b", "unsupported_grant_type"),
+    (b"grant_type=authorization_code", "invalid_grant"),
+    (b"grant_type=refresh_token", "invalid_grant"),
+    (b"grant_type=refresh_token&refresh_token=.", "invalid_grant"),
+    (b"\xff\xfe", "invalid_request"),
+])  # fmt: skip
 def test_bad_input_at_the_token_endpoint(app: OAuthTestClient, body: bytes, error: str) -> None:
     wrong(app.call("POST", "/oauth/token", body, headers=FORM), error)
 

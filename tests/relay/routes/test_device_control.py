@@ -90,16 +90,13 @@ def test_non_object_body_counts_as_empty(book: RelayHarness, body: bytes) -> Non
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "text")
 
 
-@pytest.mark.parametrize(
-    ("body", "sent"),
-    [
-        (b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }', '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }'),  # unchanged
-        (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # an escape may hide a name
-        (b'{"ms": 2, "a": null}', '{"ms":2}'),
-        (b'{"ms": 3, "device": ""}', '{"ms":3}'),
-        (b'{"ms": 4, "pad": "%b"}' % (b"x" * 1024), '{"ms":4,"pad":"%s"}' % ("x" * 1024)),
-    ],
-)
+@pytest.mark.parametrize(("body", "sent"), [
+    (b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }', '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }'),  # unchanged
+    (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # an escape may hide a name
+    (b'{"ms": 2, "a": null}', '{"ms":2}'),
+    (b'{"ms": 3, "device": ""}', '{"ms":3}'),
+    (b'{"ms": 4, "pad": "%b"}' % (b"x" * 1024), '{"ms":4,"pad":"%s"}' % ("x" * 1024)),
+])  # fmt: skip
 def test_unchanged_body_is_forwarded_verbatim(book: RelayHarness, body: bytes, sent: str) -> None:
     paired = book.pair()
     command = drive(book, paired, "POST", "/wait", body)

@@ -103,16 +103,13 @@ def test_revoke(book: RelayHarness, own: bool) -> None:
     assert book.request("GET", "/sessions", token=target.token, peer=REMOTE).status == 401
 
 
-@pytest.mark.parametrize(
-    ("way", "body", "known"),
-    [
-        ("register", {"carries_key": True}, True),
-        ("register", {}, False),
-        ("mint", {"api_key": "sk-1"}, True),
-        ("mint", {"api_key": ""}, False),
-        ("mint", {"api_key": "sk-1", "grants": {"chat": False}}, False),
-    ],
-)
+@pytest.mark.parametrize(("way", "body", "known"), [
+    ("register", {"carries_key": True}, True),
+    ("register", {}, False),
+    ("mint", {"api_key": "sk-1"}, True),
+    ("mint", {"api_key": ""}, False),
+    ("mint", {"api_key": "sk-1", "grants": {"chat": False}}, False),
+])  # fmt: skip
 @pytest.mark.parametrize("restart", [False, True])
 def test_revocation_reports_whether_the_main_key_is_known(
     book: RelayHarness, way: str, body: dict[str, object], known: bool, restart: bool

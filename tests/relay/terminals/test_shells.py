@@ -27,16 +27,13 @@ SOCKET = "svc-relay-" + sha256_hex("/home/svc")[:12]
 NO_TMUX = {"tmux_available": False}
 
 
-@pytest.mark.parametrize(
-    ("requested", "usable", "chosen"),
-    [
-        ("/bin/fish", ("/bin/fish", "/bin/zsh"), "/bin/fish"),
-        ("/bin/fish", ("/bin/zsh", "/bin/sh"), "/bin/zsh"),
-        ("fish", ("fish", "/opt/sh"), "/opt/sh"),
-        (None, ("/bin/bash", "/bin/sh"), "/bin/bash"),
-        (5, ("/bin/sh",), "/bin/sh"),
-    ],
-)
+@pytest.mark.parametrize(("requested", "usable", "chosen"), [
+    ("/bin/fish", ("/bin/fish", "/bin/zsh"), "/bin/fish"),
+    ("/bin/fish", ("/bin/zsh", "/bin/sh"), "/bin/zsh"),
+    ("fish", ("fish", "/opt/sh"), "/opt/sh"),
+    (None, ("/bin/bash", "/bin/sh"), "/bin/bash"),
+    (5, ("/bin/sh",), "/bin/sh"),
+])  # fmt: skip
 def test_the_first_usable_shell(requested: object, usable: tuple[str, ...], chosen: str) -> None:
     config = RelayConfig(terminal_shell="/opt/sh", user_shell="/bin/zsh")
     book = ChildProcessHarness(config=config)

@@ -125,20 +125,17 @@ def test_requests_lines_and_resizes_pass() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        (b'{"id":null,"error":{}}', "tui.rpc.response"),
-        (b'{"method":"event","id":"e"}', "tui.rpc.event"),
-        (b"{}", "tui.rpc.event"),
-        (b"", None),
-        (b"  ", None),
-        (b"\xff", None),
-        (b"[1]", None),
-        (b"starting...", None),
-        (b'{"a":NaN}', None),
-    ],
-)
+@pytest.mark.parametrize(("line", "kind"), [
+    (b'{"id":null,"error":{}}', "tui.rpc.response"),
+    (b'{"method":"event","id":"e"}', "tui.rpc.event"),
+    (b"{}", "tui.rpc.event"),
+    (b"", None),
+    (b"  ", None),
+    (b"\xff", None),
+    (b"[1]", None),
+    (b"starting...", None),
+    (b'{"a":NaN}', None),
+])  # fmt: skip
 def test_gateway_lines_become_messages(line: bytes, kind: str | None) -> None:
     _, phone, gateway = attached()
     gateway.write_output(line + b"\r\n")

@@ -91,18 +91,15 @@ def test_the_token_is_tried_first_then_the_code(book: RelayHarness, paired: Pair
     assert "authentication failed" not in book.events()
 
 
-@pytest.mark.parametrize(
-    ("payload", "needs", "avoids"),
-    [
-        ({"pairing_code": "AAAAAA"}, ("pairing code", "invalid"), ("rate",)),
-        ({"pairing_code": "A"}, ("pairing code", "invalid"), ()),
-        ({"pairing_code": "AAAAAA", "session_token": "x"}, ("pairing code", "invalid"), ()),
-        ({"session_token": "gone"}, ("session token",), ("pairing", "expired")),
-        ({"session_token": "gone", "pairing_code": ""}, ("session token",), ("pairing", "expired")),
-        ({}, ("session token",), ("pairing", "expired")),
-        ({"pairing_code": 123456, "session_token": ["x"]}, ("session token",), ("pairing", "expired")),
-    ],
-)
+@pytest.mark.parametrize(("payload", "needs", "avoids"), [
+    ({"pairing_code": "AAAAAA"}, ("pairing code", "invalid"), ("rate",)),
+    ({"pairing_code": "A"}, ("pairing code", "invalid"), ()),
+    ({"pairing_code": "AAAAAA", "session_token": "x"}, ("pairing code", "invalid"), ()),
+    ({"session_token": "gone"}, ("session token",), ("pairing", "expired")),
+    ({"session_token": "gone", "pairing_code": ""}, ("session token",), ("pairing", "expired")),
+    ({}, ("session token",), ("pairing", "expired")),
+    ({"pairing_code": 123456, "session_token": ["x"]}, ("session token",), ("pairing", "expired")),
+])  # fmt: skip
 def test_refused_credentials(
     book: RelayHarness, payload: dict[str, object], needs: tuple[str, ...], avoids: tuple[str, ...]
 ) -> None:
@@ -124,19 +121,16 @@ def test_non_object_payload_counts_as_empty(payload: object) -> None:
     assert phone.only()["type"] == "auth.fail"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "no JSON",
-        "[]",
-        "null",
-        json.dumps({"channel": "system", "type": "ping"}),
-        json.dumps({"channel": "chat", "type": "auth", "payload": {}}),
-        json.dumps({"type": "auth"}),
-        json.dumps({"channel": ["system"], "type": "auth"}),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "",
+    "no JSON",
+    "[]",
+    "null",
+    json.dumps({"channel": "system", "type": "ping"}),
+    json.dumps({"channel": "chat", "type": "auth", "payload": {}}),
+    json.dumps({"type": "auth"}),
+    json.dumps({"channel": ["system"], "type": "auth"}),
+])  # fmt: skip
 def test_first_message_other_than_auth_is_refused_and_not_counted(book: RelayHarness, text: str) -> None:
     phone = book.websocket()
     phone.text(text)

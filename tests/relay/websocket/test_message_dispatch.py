@@ -81,18 +81,15 @@ def test_bridge_without_a_live_grant_is_refused_under_the_same_id(book: RelayHar
     assert paired.phone.is_open
 
 
-@pytest.mark.parametrize(
-    ("kind", "payload"),
-    [
-        ("bridge.command", {"request_id": "x", "method": "GET", "path": "/ping"}),
-        ("other", {"a": 1}),
-        ("", {"a": 1}),
-        ("bridge.status", []),
-        ("bridge.status", {}),
-        ("bridge.status", None),
-        ("bridge.response", "text"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "payload"), [
+    ("bridge.command", {"request_id": "x", "method": "GET", "path": "/ping"}),
+    ("other", {"a": 1}),
+    ("", {"a": 1}),
+    ("bridge.status", []),
+    ("bridge.status", {}),
+    ("bridge.status", None),
+    ("bridge.response", "text"),
+])  # fmt: skip
 def test_other_bridge_messages_are_ignored_and_logged(book: RelayHarness, kind: str, payload: object) -> None:
     phone = book.pair(client_surface="desktop").phone
     phone.send("bridge", kind, payload)
