@@ -50,10 +50,8 @@ def test_changes_are_recorded_and_need_the_right_manage(book: RelayHarness) -> N
     assert b"Be kind." in book.asked[0].body
     event = recorded(book)[-1]
     assert (event.event, event.principal[9:], dict(event.about)) == (
-        "profile changed",
-        "Unknown device",
-        {"path": SOUL},
-    )
+        "profile changed", "Unknown device", {"path": SOUL},
+    )  # fmt: skip
     assert event.event in EVENT_NAMES
     token = book.pair(operator={"grants": {"terminal": False}}).token
     assert book.request("GET", SOUL, token=token, peer=REMOTE).status == 403

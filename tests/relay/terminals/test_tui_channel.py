@@ -119,10 +119,8 @@ def test_requests_lines_and_resizes_pass() -> None:
     line = json.loads(gateway.heard)
     assert line.pop("id").startswith("resize-")
     assert line == {
-        "jsonrpc": "2.0",
-        "method": "terminal.resize",
-        "params": {"session_id": "s-1", "cols": 97, "rows": 31},
-    }
+        "jsonrpc": "2.0", "method": "terminal.resize", "params": {"session_id": "s-1", "cols": 97, "rows": 31},
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "kind"), [
@@ -169,10 +167,8 @@ def test_detach_ends_the_gateway_silently() -> None:
     (answer,) = request(phone)
     assert answer["type"] == "tui.rpc.response"
     assert answer["payload"] == {
-        "jsonrpc": "2.0",
-        "id": "r1",
-        "error": {"code": -32000, "message": "the agent gateway is not running"},
-    }
+        "jsonrpc": "2.0", "id": "r1", "error": {"code": -32000, "message": "the agent gateway is not running"},
+    }  # fmt: skip
 
 
 def test_messages_without_a_gateway_or_meaning() -> None:
