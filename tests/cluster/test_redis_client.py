@@ -135,7 +135,7 @@ def test_pauses_between_attempts_grow_with_jitter(monkeypatch: pytest.MonkeyPatc
     assert pauses(book, 2) == grown[1:]
 
 
-def test_flows_wait_for_their_answers_without_a_timeout_between(book: RedisHarness[RedisClient]) -> None:
+def test_flows_wait_for_their_answers_until_one_is_late(book: RedisHarness[RedisClient]) -> None:
     nothing = asking(book, "GET", "x")
     assert nothing == [CONNECTION_LOST]
     book.open()
@@ -145,9 +145,6 @@ def test_flows_wait_for_their_answers_without_a_timeout_between(book: RedisHarne
     assert answers == [None]
     book.after(10 * REPLY_TIMEOUT)
     assert book.made.is_up
-
-
-def test_late_reply_ends_the_connection_and_pending_commands() -> None:
     ear = Ear()
     book = started_client(listener=ear)
     book.open()

@@ -53,9 +53,7 @@ def test_unsent_commands_neither_pause_reading_nor_follow_an_abort(book: RedisHa
     assert not book.commands
 
 
-def test_too_many_commands_or_bytes_fail_at_once(
-    book: RedisHarness[RedisClient], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_commands_or_bytes_fail(book: RedisHarness[RedisClient], monkeypatch: pytest.MonkeyPatch) -> None:
     book.open()
     most = DEFAULT_LIMITS.max_unsent
     around = len(encode_command("SET", "a", "x" * most)) - most

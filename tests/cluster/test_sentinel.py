@@ -128,7 +128,7 @@ def test_unreadable_switch_message_queries_the_sentinel_again(town: Town, text: 
     town.up()
 
 
-def test_switches_to_the_address_that_is_connecting() -> None:
+def test_switches_while_the_master_is_connecting() -> None:
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.9 6379 10.0.0.1 6379")
@@ -142,9 +142,6 @@ def test_switches_to_the_address_that_is_connecting() -> None:
     town.publish(b"svc 10.0.0.9 6379 10.0.0.8 6379")
     town.book.answers(MASTER)
     town.up()
-
-
-def test_master_replaced_during_connecting_is_disconnected() -> None:
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.1 6379 10.0.0.2 6379")

@@ -61,9 +61,7 @@ def verdict(
     (OPEN, {**OWN, "forwarded": "for=192.0.2.1"}, 403, "loopback_only", "without a password"),
     (KEPT, OWN, 401, "password_needed", "password"),
 ])  # fmt: skip
-def test_refusals_name_the_reason(
-    gate: DashboardConfig, headers: dict[str, str], status: int, code: str, hint: str
-) -> None:
+def test_refusals_say_why(gate: DashboardConfig, headers: dict[str, str], status: int, code: str, hint: str) -> None:
     refused = refusal(DashboardAuthorizer(gate), headers)
     assert refused is not None
     assert (refused.status, refused.code) == (status, code)

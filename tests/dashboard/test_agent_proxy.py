@@ -101,9 +101,7 @@ def test_undoing_a_note(virtual: SimulatedEnvironment, method: str) -> None:
     (b"[]", None),
     (b"", None),
 ])  # fmt: skip
-def test_only_the_model_name_of_the_settings_is_shown(
-    virtual: SimulatedEnvironment, config: bytes, model: str | None
-) -> None:
+def test_only_the_model_of_settings_is_shown(virtual: SimulatedEnvironment, config: bytes, model: str | None) -> None:
     peer = CannedServer(http(200, config))
     board = board_before(virtual, peer)
     assert board.request("GET", f"{PREFIX}/model").json == {"chat": True, "model": model}

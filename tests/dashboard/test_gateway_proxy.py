@@ -51,14 +51,11 @@ def test_no_socket_without_a_ticket(ticket: str) -> None:
     assert book.open_socket(ticket).result.status == 401
 
 
-def test_a_ticket_opens_one_socket() -> None:
+def test_a_ticket_opens_one_socket_when_the_api_server_is_up() -> None:
     book = AppHarness()
     ticket = book.sign_in().ticket()
     assert book.open_socket(ticket).is_open
     assert book.open_socket(ticket).result.status == 401
-
-
-def test_an_api_server_that_is_down_or_refuses_is_no_reason_to_give_up() -> None:
     book = AppHarness()
     phone = book.sign_in()
     api = book.servers.pop(8642)
@@ -70,7 +67,7 @@ def test_an_api_server_that_is_down_or_refuses_is_no_reason_to_give_up() -> None
     assert phone.socket().is_open
 
 
-def test_either_end_closes_the_other() -> None:
+def test_either_end_closes_the_other_even_at_once() -> None:
     book = AppHarness()
     phone = book.sign_in()
     socket = phone.socket()
@@ -80,6 +77,22 @@ def test_either_end_closes_the_other() -> None:
     upstream = next(iter(book.api.engine.revocables))
     book.within(lambda: upstream._socket.close(1012, "restarting"), book.servers[8642])  # type: ignore[attr-defined]  # of a connection
     assert code_of(socket) == 1012
+    book = AppHarness()
+    relay = gateway_proxy.SocketRelay(book.dashboard, "")
+    relay.upstream.on_text('{"early": 1}')
+    relay.upstream.on_closed(1006, "")
+    client = _Client()
+    relay.on_open(client)  # type: ignore[arg-type]  # of a test
+    assert client.heard == ['{"early": 1}', "closed 1001"]
+    relay.on_writable()
+    relay.on_closed(1000, "")
+    relay.revoke(Refused(401, "unauthorized", "it is over"))
+    relay.on_binary(b"")
+    relay.upstream.on_closed(1000, "")
+    relay.on_text("too late")
+    relay.on_fragment("too late", True)
+    relay.upstream.on_writable()
+    assert len(client.heard) == 2
 
 
 def test_a_slow_side_pauses_the_reading_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,25 +150,6 @@ def test_the_files_of_many_phones_take_bounded_memory(monkeypatch: pytest.Monkey
 def buffered(engine: Engine) -> int:
     """Return the number of bytes that the HTTP channels of an engine have buffered."""
     return sum(channel.buffered_bytes for channel in engine._channels.values() if isinstance(channel, HttpChannel))
-
-
-def test_an_api_server_that_closes_at_once() -> None:
-    book = AppHarness()
-    relay = gateway_proxy.SocketRelay(book.dashboard, "")
-    relay.upstream.on_text('{"early": 1}')
-    relay.upstream.on_closed(1006, "")
-    client = _Client()
-    relay.on_open(client)  # type: ignore[arg-type]  # of a test
-    assert client.heard == ['{"early": 1}', "closed 1001"]
-    relay.on_writable()
-    relay.on_closed(1000, "")
-    relay.revoke(Refused(401, "unauthorized", "it is over"))
-    relay.on_binary(b"")
-    relay.upstream.on_closed(1000, "")
-    relay.on_text("too late")
-    relay.on_fragment("too late", True)
-    relay.upstream.on_writable()
-    assert len(client.heard) == 2
 
 
 class _Client:

@@ -40,9 +40,7 @@ def heard(peer: CannedServer) -> tuple[str, Any]:
     ("GET", "/media?include_expired=1", "GET /media/inspect?include_expired=true"),
     ("GET", "/media?include_expired=No", "GET /media/inspect?include_expired=false"),
 ])  # fmt: skip
-def test_the_fixed_set_of_calls(
-    virtual: SimulatedEnvironment, prefix: str, method: str, path: str, forwarded: str
-) -> None:
+def test_the_fixed_calls(virtual: SimulatedEnvironment, prefix: str, method: str, path: str, forwarded: str) -> None:
     peer = CannedServer(http(200, b'{"ok":true}'))
     board = DashboardServer(virtual, relay_url=virtual.peer(peer))
     answer = board.request(method, prefix + path)
@@ -59,9 +57,7 @@ def test_a_change_of_a_session(virtual: SimulatedEnvironment) -> None:
 
 
 @pytest.mark.parametrize("password", ["", "correct horse"])
-def test_the_secret_of_the_host_is_sent_for_an_owner_with_a_password(
-    virtual: SimulatedEnvironment, password: str
-) -> None:
+def test_the_host_secret_is_sent_for_an_owner_with_a_password(virtual: SimulatedEnvironment, password: str) -> None:
     virtual.start_relay(local_trust=LocalTrustPolicy.SECRET)
     board = DashboardServer(virtual, password=password)
     basic = {"authorization": "Basic " + b64encode(f"me:{password}".encode()).decode()} if password else {}

@@ -32,7 +32,7 @@ def test_a_broken_or_outdated_file_is_not_read() -> None:
     assert len(AppClient(again, token).request("GET", "/api/auth/sessions").json["sessions"]) == 1
 
 
-def test_sessions_end_unused_or_for_new_ones() -> None:
+def test_sessions_end_unused_and_their_use_is_stored_once_a_day() -> None:
     book = AppHarness()
     phone, idle = book.sign_in(), book.sign_in()
     for _ in range(2):
@@ -49,16 +49,6 @@ def test_sessions_end_unused_or_for_new_ones() -> None:
     last = book.sign_in()
     assert first.request("GET", "/api/auth/me").status == 401
     assert last.request("GET", "/api/auth/me").status == 200
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"salt": "x", "password": "y", "sessions": []}'])
-def test_a_broken_file_holds_no_session(text: str) -> None:
-    book = AppHarness(files={STATE: text})
-    assert book.sign_in().request("GET", "/api/auth/me").status == 200
-    assert len(json.loads(book.files[STATE])["sessions"]) == 1
-
-
-def test_a_use_is_stored_once_a_day() -> None:
     book = AppHarness()
     phone = book.sign_in()
     writes = [command for command in book.commands if isinstance(command, WriteConfig)]
@@ -68,6 +58,13 @@ def test_a_use_is_stored_once_a_day() -> None:
     book.step_clock(1.0)
     phone.request("GET", "/api/auth/me")
     assert len([command for command in book.commands if isinstance(command, WriteConfig)]) == len(writes) + 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"salt": "x", "password": "y", "sessions": []}'])
+def test_a_broken_file_holds_no_session(text: str) -> None:
+    book = AppHarness(files={STATE: text})
+    assert book.sign_in().request("GET", "/api/auth/me").status == 200
+    assert len(json.loads(book.files[STATE])["sessions"]) == 1
 
 
 def test_a_disk_that_fails_keeps_sessions_in_memory() -> None:

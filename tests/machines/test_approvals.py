@@ -55,7 +55,7 @@ def test_unnamed_answer_resolves_a_single_older_request(answer: ApprovalAnswer) 
     assert approvals.answer(answer, 2.0) == [only]
 
 
-def test_denials_need_no_call_id_and_may_be_of_all() -> None:
+def test_denials_need_no_call_id_and_come_with_time() -> None:
     approvals = PendingApprovals()
     first, second = ask(approvals, "a", "b")
     assert approvals.answer(ApprovalAnswer(choice="deny"), 1.0) == [first]
@@ -66,16 +66,6 @@ def test_denials_need_no_call_id_and_may_be_of_all() -> None:
     assert len(approvals) == 0
     assert refused(approvals, ApprovalAnswer(choice="once")) == NOT_PENDING
     assert refused(approvals, ApprovalAnswer(choice="deny")) == NOT_PENDING
-
-
-@pytest.mark.parametrize("call_id", [None, "a"])
-def test_only_offered_choices_are_accepted(call_id: str | None) -> None:
-    approvals = PendingApprovals()
-    ask(approvals, "a", choices=("once", "deny"))
-    assert refused(approvals, ApprovalAnswer(choice="always", call_id=call_id)) == (400, "invalid_approval_choice")
-
-
-def test_unanswered_requests_are_denied() -> None:
     approvals = PendingApprovals()
     one, other = ask(approvals, "a", "b")
     assert (one.deadline, other.deadline) == (60.0, 61.0)
@@ -86,6 +76,13 @@ def test_unanswered_requests_are_denied() -> None:
     assert [one.choice, other.choice] == ["deny", "deny"]
     with pytest.raises(LocalProtocolError):
         approvals.expire(one)
+
+
+@pytest.mark.parametrize("call_id", [None, "a"])
+def test_only_offered_choices_are_accepted(call_id: str | None) -> None:
+    approvals = PendingApprovals()
+    ask(approvals, "a", choices=("once", "deny"))
+    assert refused(approvals, ApprovalAnswer(choice="always", call_id=call_id)) == (400, "invalid_approval_choice")
 
 
 @pytest.mark.parametrize(("body", "expected"), [

@@ -111,7 +111,7 @@ def test_commands_without_an_answer_end_after_thirty_seconds() -> None:
     assert commands.pending_count == 2
 
 
-def test_commands_end_with_a_failed_send_or_a_lost_socket() -> None:
+def test_commands_end_with_a_failed_send_or_a_lost_socket_and_have_a_cap() -> None:
     commands = BridgeCommands()
     begin(commands, "r1")
     begin(commands, "r2", socket=4)
@@ -131,6 +131,14 @@ def test_commands_end_with_a_failed_send_or_a_lost_socket() -> None:
     assert commands.records()[0]["decision"] == "error"
     assert commands.pending_count == 0
     assert outcomes == []  # the caller that could not write the command is not informed
+    commands = BridgeCommands(cap=1)
+    begin(commands)
+    with pytest.raises(LocalProtocolError):
+        begin(commands)
+    with pytest.raises(Refused) as caught:
+        begin(commands, "r2")
+    assert (caught.value.status, caught.value.code) == (503, "too_many_commands")
+    assert len(commands.records()) == 1
 
 
 @pytest.mark.parametrize(("name", "socket"), [("r2", PHONE), ("r1", 4), (None, PHONE), (5, PHONE), (["r1"], PHONE)])
@@ -293,17 +301,6 @@ def test_records_are_newest_first_bounded_and_of_one_session_on_request() -> Non
     assert [record["request_id"] for record in commands.records(session_prefix="a")] == ["r3", "r1"]
     assert [record["request_id"] for record in commands.records(1, session_prefix="b")] == ["r2"]
     assert commands.records(session_prefix="c") == []
-
-
-def test_too_many_in_flight() -> None:
-    commands = BridgeCommands(cap=1)
-    begin(commands)
-    with pytest.raises(LocalProtocolError):
-        begin(commands)
-    with pytest.raises(Refused) as caught:
-        begin(commands, "r2")
-    assert (caught.value.status, caught.value.code) == (503, "too_many_commands")
-    assert len(commands.records()) == 1
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ MESH = Candidate("mesh", 1, "http://100.64.0.1:8767")
 PUBLIC = Candidate("public", 2, "https://relay.example")
 
 
-def test_a_better_tier_precedes_and_its_first_answer_wins() -> None:
+def test_tiers_are_tried_in_order_and_the_first_answer_wins() -> None:
     choice = CandidateSelector([PUBLIC, MESH, LAN])
     assert choice.start(0.0) == [Probe(LAN)]
     assert choice.next_deadline() == 4.0
@@ -30,9 +30,6 @@ def test_a_better_tier_precedes_and_its_first_answer_wins() -> None:
     assert choice.start(0.0) == [Probe(LAN), Probe(LAN2)]
     assert choice.answered(LAN2, 1.0) == [CancelProbe(LAN), Chosen(LAN2)]
     assert choice.answered(LAN, 1.1) == []  # too late to matter
-
-
-def test_the_next_tier_is_tried_when_one_fails_or_is_silent() -> None:
     choice = CandidateSelector([LAN, LAN2, MESH])
     choice.start(0.0)
     assert choice.failed(LAN, 0.5) == []

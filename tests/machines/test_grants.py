@@ -36,13 +36,19 @@ def test_defaults_end_with_the_session_or_earlier(days: int, bridge: int, termin
         assert grants[channel] == NOW + chat * DAY
 
 
-def test_a_preset_takes_the_place_of_the_default() -> None:
+def test_presets_take_the_place_of_defaults_and_live_before_their_expiry() -> None:
     grants = build_grants(NOW, NOW + 30 * DAY, {"bridge": 3600.0, "terminal": 0.0, "chat": 99 * DAY})
     assert grants["bridge"] == NOW + 3600
     assert grants["terminal"] == NOW + 30 * DAY  # no expiry, clamped to the session's
     assert (grants["chat"], set(grants)) == (NOW + 30 * DAY, set(CHANNELS))
     assert build_grants(NOW, None, {"bridge": 0.0})["bridge"] is None
     assert build_grants(NOW, NOW + 5, None) == default_grants(NOW, NOW + 5)
+    assert is_live(None, NOW)
+    assert is_live(NOW + 0.001, NOW)
+    assert not is_live(NOW, NOW)
+    assert is_granted({"chat": None}, "chat", NOW)
+    assert not is_granted({"chat": NOW}, "chat", NOW)
+    assert not is_granted({}, "chat", NOW)
 
 
 @given(expiries, presets)
@@ -60,15 +66,6 @@ def test_clamp_takes_the_earlier(one: float | None, other: float | None) -> None
     )
     assert clamp_all({"chat": one}, other) == {"chat": result}
     assert {one, other} == {result, later_expiry(one, other)}
-
-
-def test_live_is_before_the_expiry() -> None:
-    assert is_live(None, NOW)
-    assert is_live(NOW + 0.001, NOW)
-    assert not is_live(NOW, NOW)
-    assert is_granted({"chat": None}, "chat", NOW)
-    assert not is_granted({"chat": NOW}, "chat", NOW)
-    assert not is_granted({}, "chat", NOW)
 
 
 @pytest.mark.parametrize("expires_at", [NOW + 30 * DAY, None])

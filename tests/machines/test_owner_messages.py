@@ -33,7 +33,7 @@ def test_subscribers_receive_a_message_at_once() -> None:
     assert messages.post(OwnerMessage(text="Later"), "m2", at(1)) is None
 
 
-def test_queue_keeps_the_newest_messages_in_order() -> None:
+def test_queue_and_rate_are_limited() -> None:
     messages = OwnerMessages()
     for number in range(MAX_QUEUED + 2):
         messages.post(OwnerMessage(text=str(number)), f"m{number}", at(number * RATE_PERIOD))
@@ -46,9 +46,6 @@ def test_queue_keeps_the_newest_messages_in_order() -> None:
     messages = OwnerMessages()
     messages.post(OwnerMessage(text="a"), "m", at(0))
     assert (messages.clear(), messages.clear(), messages.subscribe(1)) == (1, 0, [])
-
-
-def test_rate_is_limited() -> None:
     messages = OwnerMessages()
     for number in range(MAX_RATE):
         messages.post(OwnerMessage(text="a"), "m", at(number))

@@ -83,7 +83,7 @@ def test_a_session_and_its_terms_survive_its_record() -> None:
     assert again.preset == ("bridge", "tui", "voice:stt")
 
 
-def test_records_of_older_files_are_read() -> None:
+def test_records_of_older_files_are_read_if_they_have_an_expiry() -> None:
     record: dict[str, object] = {
         "token": "1c2d3e4f-0000-4000-8000-000000000000", "created_at": 1.5, "expires_at": "never",
         "grants": {"chat": 99.0, "bridge": None, "voice:stt": 5},
@@ -113,6 +113,14 @@ def test_records_of_older_files_are_read() -> None:
     assert given.ttl == given.grants["chat"] == 3000.0
     assert (given.grants["bridge"], given.grants["tui"]) == (1.0, 1.0)
     assert given.grants.keys() == set(CHANNELS) - {"terminal"}
+    record = PairedSessionRegistry().create(at(0), source())[1].to_record()
+    del record["expires_at"]
+    with pytest.raises(Refused):
+        PairedSession.from_record(record)
+    others: tuple[object, ...] = ([], {"token": 5}, {"token": "1c2d3e4"}, {})
+    for bad in others:
+        with pytest.raises(Refused, match=r"^(session|token) must be "):
+            PairedSession.from_record(bad)
 
 
 BAD_TERMS: list[object] = [None, {"ttl_seconds": None, "grants": {}}, {"ttl_seconds": 5}]
@@ -131,18 +139,7 @@ def test_a_bad_record_is_refused(name: str, value: object) -> None:
         PairedSession.from_record({**record, name: value})
 
 
-def test_missing_expiry_is_not_read_as_never() -> None:
-    record = PairedSessionRegistry().create(at(0), source())[1].to_record()
-    del record["expires_at"]
-    with pytest.raises(Refused):
-        PairedSession.from_record(record)
-    others: tuple[object, ...] = ([], {"token": 5}, {"token": "1c2d3e4"}, {})
-    for bad in others:
-        with pytest.raises(Refused, match=r"^(session|token) must be "):
-            PairedSession.from_record(bad)
-
-
-def test_device_information() -> None:
+def test_payloads_of_clients_are_parsed() -> None:
     payload: dict[str, object] = {
         "device_name": " Kitchen ", "device_hostname": "kitchen", "device_id": "5b6e", "device_model": "x" * 999,
         "device_platform": 16, "client_surface": "android", "device_form_factor": "\ud800",
@@ -152,9 +149,6 @@ def test_device_information() -> None:
     )
     assert parse_device({"device_name": "", "device_hostname": "host"}).name == "host"
     assert parse_device({}) == DeviceInfo()
-
-
-def test_parsing_a_patch() -> None:
     assert parse_patch({"ttl_seconds": 60}) == (60.0, None)
     assert parse_patch({"ttl_seconds": 1000.5}) == (1000.5, None)  # SPEC.md: a number
     assert parse_patch({"ttl_seconds": 60.0, "grants": {"chat": 0}}) == (60.0, {"chat": 0.0})

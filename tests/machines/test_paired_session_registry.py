@@ -124,7 +124,7 @@ def test_sessions_end_on_time_once_and_in_pages() -> None:
     assert sessions.next_expiry() is None
 
 
-def test_sessions_are_found_by_prefix_and_listed_last_seen_first() -> None:
+def test_sessions_are_found_by_prefix_or_device() -> None:
     sessions, token = PairedSessionRegistry(), "7f0c2d4e-93a1-4b65-8c1d-0a2b3c4d5e6f"
     _, session = sessions.create(at(0), source())
     record = {**session.to_record(), "token_hash": sha256_hex(token), "token_prefix": token[:8]}
@@ -151,6 +151,14 @@ def test_sessions_are_found_by_prefix_and_listed_last_seen_first() -> None:
     made = [sessions.create(at(n), source(n)) for n in range(3)]
     sessions.lookup(made[0][0], at(9))
     assert sessions.active(at(10)) == [made[0][1], made[2][1], made[1][1]]
+    sessions = PairedSessionRegistry()
+    entropy = source()
+    for number, device in enumerate(("a", "b", "a", "unknown", "None", "")):
+        sessions.create(at(number), entropy, ttl=100.0 if number else 2.0, device=DeviceInfo(id=device))
+    assert [each.created_at for each in sessions.of_device("a", at(1))] == [WALL, WALL + 2]
+    assert [each.created_at for each in sessions.of_device("a", at(9))] == [WALL + 2]
+    for nothing in ("unknown", "None", "", " NULL ", "c"):
+        assert sessions.of_device(nothing, at(9)) == []
 
 
 @pytest.mark.parametrize("prefix", ["", "abc", "   ab  "])
@@ -188,17 +196,6 @@ def test_ended_sessions_are_not_changed() -> None:
         sessions.patch(session, at(100), ttl=5.0, grants=None)
     assert session.expires_at == WALL + 100
     assert sessions.expire_due(at(100)) == [session]
-
-
-def test_sessions_of_a_device() -> None:
-    sessions = PairedSessionRegistry()
-    entropy = source()
-    for number, device in enumerate(("a", "b", "a", "unknown", "None", "")):
-        sessions.create(at(number), entropy, ttl=100.0 if number else 2.0, device=DeviceInfo(id=device))
-    assert [each.created_at for each in sessions.of_device("a", at(1))] == [WALL, WALL + 2]
-    assert [each.created_at for each in sessions.of_device("a", at(9))] == [WALL + 2]
-    for nothing in ("unknown", "None", "", " NULL ", "c"):
-        assert sessions.of_device(nothing, at(9)) == []
 
 
 def test_a_new_lifetime_rebuilds_defaults_and_clamps_presets() -> None:

@@ -17,7 +17,7 @@ def turn(runs: RunScheduler, name: str, session: str = "s", when: float = 0.0) -
     return runs.add(name, session, may_wait=True, now=at(when))
 
 
-def test_turns_of_one_session_run_in_sequence() -> None:
+def test_turns_of_one_session_run_in_sequence_and_hold_their_slots() -> None:
     runs = RunScheduler(10)
     first, second, other = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
     assert names(runs.startable(at(1))) == ["a", "c"]
@@ -32,6 +32,23 @@ def test_turns_of_one_session_run_in_sequence() -> None:
     assert not runs.busy("s")
     assert names(runs.live()) == ["c"]
     assert len(runs) == 1
+    runs = RunScheduler(2)
+    first = turn(runs, "a")
+    runs.startable(at(0))
+    second = runs.add("b", "s", may_wait=False, now=at(0))
+    assert runs.startable(at(0)) == []
+    with pytest.raises(Refused):
+        runs.check_capacity()
+    runs.finish(first, T.FINISH, at(1))
+    assert names(runs.startable(at(1))) == ["b"]
+    runs.stop(second, at(2))
+    runs.finish(second, T.CANCEL, at(3))
+    runs.check_capacity()
+    runs = RunScheduler(2)
+    turn(runs, "a")
+    runs.startable(at(0))
+    runs.add("b", "s", may_wait=False, now=at(0))
+    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (2, 0, False)
 
 
 def test_the_cap_limits_what_runs() -> None:
@@ -65,26 +82,6 @@ def test_the_cap_limits_what_runs() -> None:
     runs.finish(first, T.FINISH, at(2))
     assert (runs.slots, runs.waits_only_for_slot) == (0, True)
     assert names(runs.startable(at(2))) == [second.id]
-
-
-def test_a_run_that_waits_for_its_session_holds_its_slot() -> None:
-    runs = RunScheduler(2)
-    first = turn(runs, "a")
-    runs.startable(at(0))
-    second = runs.add("b", "s", may_wait=False, now=at(0))
-    assert runs.startable(at(0)) == []
-    with pytest.raises(Refused):
-        runs.check_capacity()
-    runs.finish(first, T.FINISH, at(1))
-    assert names(runs.startable(at(1))) == ["b"]
-    runs.stop(second, at(2))
-    runs.finish(second, T.CANCEL, at(3))
-    runs.check_capacity()
-    runs = RunScheduler(2)
-    turn(runs, "a")
-    runs.startable(at(0))
-    runs.add("b", "s", may_wait=False, now=at(0))
-    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (2, 0, False)
 
 
 def test_stopped_turns_free_their_place_at_their_end() -> None:

@@ -27,9 +27,7 @@ LOOPBACK_ROUTES = [("GET", "/bridge/status"), ("POST", "/pairing")]
 
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
-def test_loopback_routes_refuse_others_before_their_body(
-    book: RelayHarness, paired: PairedPhone, method: str, path: str
-) -> None:
+def test_loopback_routes_refuse_others_at_once(book: RelayHarness, paired: PairedPhone, method: str, path: str) -> None:
     for token in (None, paired.token):
         answer = book.request(method, path, b"not JSON", peer=REMOTE, token=token)
         assert (answer.status, answer.json["ok"], answer.json["code"]) == (403, False, "loopback_only")

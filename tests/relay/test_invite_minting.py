@@ -131,9 +131,7 @@ def candidate(role: str, host: str) -> dict[str, object]:
     ("roles", "first"),
     [(["public"], "public.example"), (["public", "LAN"], "lan.example"), (["mesh", "public"], "mesh.example")],
 )
-def test_clients_without_candidates_get_the_route_of_the_local_network_or_the_first(
-    roles: list[str], first: str
-) -> None:
+def test_clients_without_candidates_get_the_route_of_the_local_network_or_first(roles: list[str], first: str) -> None:
     minted = mint({"endpoints": [candidate(role, f"{role.lower()}.example") for role in roles]})
     found = payload(minted)
     assert (minted["host"], minted["port"], minted["tls"]) == (first, 443, True)

@@ -32,9 +32,7 @@ def owner(book: RelayHarness) -> PairedPhone:
     ({**dict.fromkeys(CHANNELS), "manage": 0.0}, ("manage",)),
     ({"manage": None, "files": None}, ("notifications",)),
 ])  # fmt: skip
-def test_rights_follow_from_the_channels_unless_named(
-    preset: dict[str, float | None] | None, rights: tuple[str, ...]
-) -> None:
+def test_rights_follow_channels_unless_named(preset: dict[str, float | None] | None, rights: tuple[str, ...]) -> None:
     assert build_rights(preset) == rights
 
 

@@ -63,16 +63,6 @@ def test_the_store_is_needed_at_the_start() -> None:
     assert [exit_.code for exit_ in book.exits] == [1]
 
 
-def test_sessions_outlive_the_process() -> None:
-    first = RelayHarness()
-    paired = first.pair(device_name="Kitchen", operator={"ttl_seconds": 3_600, "grants": {"bridge": 60}})
-    second = RelayHarness(records=first.store.values())
-    assert second.sessions() == [{**each, "online": False} for each in first.sessions()]
-    second.reconnect(paired.token).vanish()
-    second.after(3_600)
-    assert second.store == {}
-
-
 def test_records_that_are_bad_or_expired() -> None:
     good = RelayHarness()
     good.pair()
@@ -105,7 +95,7 @@ def test_records_that_are_bad_or_expired() -> None:
     assert list(book.store) == ["old"]
 
 
-def test_codes_of_the_configuration() -> None:
+def test_codes_of_the_configuration_and_sessions_at_the_start() -> None:
     book = RelayHarness(RelayConfig(pairing_code="Q7M2ZK"))
     assert book.websocket().auth(pairing_code="q7m2zk")["type"] == "auth.ok"
     book = RelayHarness(RelayConfig(pairing_code="no code"), started=False)
@@ -113,9 +103,16 @@ def test_codes_of_the_configuration() -> None:
     book.feed(Started())
     assert not book.ready
     assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(70, "internal error, reference bug-1")]
+    first = RelayHarness()
+    paired = first.pair(device_name="Kitchen", operator={"ttl_seconds": 3_600, "grants": {"bridge": 60}})
+    second = RelayHarness(records=first.store.values())
+    assert second.sessions() == [{**each, "online": False} for each in first.sessions()]
+    second.reconnect(paired.token).vanish()
+    second.after(3_600)
+    assert second.store == {}
 
 
-def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minutes(book: RelayHarness) -> None:
+def test_five_failures_in_a_minute_block_upgrades_for_five_minutes(book: RelayHarness) -> None:
     for _ in range(5):
         assert fail_once(book) == "auth.fail"
         book.after(10)
@@ -127,9 +124,7 @@ def test_five_failures_in_a_minute_give_429_to_the_sixth_upgrade_for_five_minute
     assert book.open_websocket().result.status == 429
     book.after(1)
     assert book.websocket().is_open
-
-
-def test_upgrades_are_limited_by_failures_alone(book: RelayHarness) -> None:
+    book = RelayHarness()
     for _ in range(6):
         book.websocket().text("no JSON")
         book.websocket().close()

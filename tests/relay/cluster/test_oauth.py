@@ -113,9 +113,7 @@ def test_reloaded_page_at_another_node_does_not_revoke_the_tokens(two_nodes: Clu
 
 
 @pytest.mark.parametrize("use", ["call", "refresh", "revoke"])
-def test_tokens_work_while_a_node_reads_its_sessions(
-    two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch, use: str
-) -> None:
+def test_tokens_work_during_a_load(two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch, use: str) -> None:
     flow = OAuthFlow(two_nodes)
     flow.begin(0)
     assert flow.allow(0) == 200

@@ -122,9 +122,7 @@ def test_a_waiting_command_ends_with_the_grant_or_the_session(two_nodes: Cluster
     assert not back.performed
 
 
-def test_a_waiting_command_whose_phone_takes_no_text_fails(
-    two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_of_a_closing_phone_fail(two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch) -> None:
     phone = two_nodes.pair_phone("P", 1)
     two_nodes.stop(1)
     two_nodes.run(lambda: phone.closed)

@@ -359,9 +359,7 @@ def node_that_reads(monkeypatch: pytest.MonkeyPatch, cluster: ClusterDeployment)
     return starting
 
 
-def test_phones_connect_while_a_node_reads_its_sessions(
-    two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_phones_connect_while_sessions_are_read(two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch) -> None:
     phones = [two_nodes.pair_phone(f"P{n}", 0) for n in range(3)]
     starting = node_that_reads(monkeypatch, two_nodes)
     back = [two_nodes.new_phone(phone.name, 1, token=phone.token) for phone in phones]
@@ -375,9 +373,7 @@ def test_phones_connect_while_a_node_reads_its_sessions(
     assert starting.sessions.are_loaded
 
 
-def test_tokens_are_kept_while_a_starting_node_cannot_read_the_store(
-    two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_are_kept_without_the_store(two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch) -> None:
     phone = two_nodes.pair_phone("P", 0)
     starting = node_that_reads(monkeypatch, two_nodes)
     two_nodes.partition_from_store(1)

@@ -37,6 +37,13 @@ def test_roots_are_resolved_through_links_and_parents() -> None:
     config = RelayConfig(home="/home/me/.svc", workspace="/home/me/.svc/workspace")
     book = started(config, ("/home/me", "/data/me"), folders=("/data/me", "/tmp"))
     assert book.relay.media.sandbox.roots == ("/tmp", "/data/me/.svc/workspace")
+    env = {"SVC_RELAY_HOME": "/srv", "SVC_HOME": "/srv", "SVC_WORKSPACE": "/srv/workspace"}
+    sandbox = started(parse_relay_config(env), folders=("/srv/workspace",)).relay.media.sandbox
+    assert sandbox.allows("/srv/workspace/a.png")
+    assert not sandbox.allows("/srv/voice-output-runs/a.wav")
+    config = RelayConfig(home="/var/roothome/.svc", workspace="/var/roothome/pictures", user_home="/var/roothome")
+    book = started(config, ("/root", "/var/roothome"), folders=("/var/roothome/pictures",))
+    assert book.relay.media.sandbox.allows("/var/roothome/pictures/a.png")
 
 
 def test_roots_are_used_by_name_if_they_cannot_be_resolved() -> None:
@@ -54,14 +61,7 @@ def test_roots_are_used_by_name_if_they_cannot_be_resolved() -> None:
     assert book.relay.media.sandbox.roots == ("/tmp", "/work")
 
 
-def test_a_protected_root_is_reported_at_the_start() -> None:
-    config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a", "/etc"), temp_dir="/tmp")
-    book = started(config, folders=("/a", "/etc", "/tmp"))
-    told = [log.fields for log in book.logs if log.event == "media root is protected, no file of it is served"]
-    assert told == [{"root": "/etc"}]
-
-
-def test_protected_paths_stay_protected_behind_links() -> None:
+def test_protected_paths_stay_protected_and_their_roots_are_reported() -> None:
     config = RelayConfig(
         home="/home/me/.svc", user_home="/home/me", media_allowed_roots=("/home/me", "/data"),
         ssl_key="/home/me/tls.key",
@@ -73,6 +73,10 @@ def test_protected_paths_stay_protected_behind_links() -> None:
         assert not sandbox.allows(path)
         assert not sandbox.allows(path.replace("/data/me", "/home/me"))
     assert sandbox.allows("/data/me/film.mkv")
+    config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a", "/etc"), temp_dir="/tmp")
+    book = started(config, folders=("/a", "/etc", "/tmp"))
+    told = [log.fields for log in book.logs if log.event == "media root is protected, no file of it is served"]
+    assert told == [{"root": "/etc"}]
 
 
 def test_files_of_the_relay_are_protected_in_any_folder() -> None:
@@ -90,16 +94,6 @@ def test_files_of_the_relay_are_protected_in_any_folder() -> None:
     assert not book.relay.media.sandbox.allows("/srv/chats.db")
     assert not book.relay.media.sandbox.allows("/srv/chats.db-wal")
     assert book.relay.media.sandbox.allows("/srv/chats.dbx")
-
-
-def test_roots_inside_the_home_are_allowed() -> None:
-    env = {"SVC_RELAY_HOME": "/srv", "SVC_HOME": "/srv", "SVC_WORKSPACE": "/srv/workspace"}
-    sandbox = started(parse_relay_config(env), folders=("/srv/workspace",)).relay.media.sandbox
-    assert sandbox.allows("/srv/workspace/a.png")
-    assert not sandbox.allows("/srv/voice-output-runs/a.wav")
-    config = RelayConfig(home="/var/roothome/.svc", workspace="/var/roothome/pictures", user_home="/var/roothome")
-    book = started(config, ("/root", "/var/roothome"), folders=("/var/roothome/pictures",))
-    assert book.relay.media.sandbox.allows("/var/roothome/pictures/a.png")
 
 
 @pytest.mark.parametrize(("name", "expected"), [

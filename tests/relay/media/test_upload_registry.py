@@ -94,22 +94,7 @@ def test_expired_upload_is_deleted_by_its_node_or_a_remaining_one(left: str) -> 
     assert deleted(one) == [f"{FOLDER}/abc.txt"] * (left == "no client")
 
 
-def test_lost_nodes_uploads_are_announced_to_new_nodes() -> None:
-    one = alone()
-    one.deliver("proof", node="c", to_me=True)
-    one.deliver("kept", RECORD, node="c")
-    one.deliver("state", {"uploads": [{**RECORD, "token": "U" * 22}]}, to_me=True)
-    one.new_messages()
-    one.deliver("bye", node="c")
-    assert [(word, body["token"]) for word, body in one.new_messages()] == [("kept", "T" * 22)]
-    calm = alone()
-    calm.deliver("kept", RECORD)
-    calm.new_messages()
-    calm.deliver("bye")
-    assert calm.new_messages() == []
-
-
-def test_evicted_upload_is_announced_and_deleted() -> None:
+def test_evicted_and_lost_uploads_are_announced() -> None:
     one = alone(media_max_size_mb=1)
     media = one.relay.media
     one.deliver("kept", RECORD)
@@ -122,6 +107,18 @@ def test_evicted_upload_is_announced_and_deleted() -> None:
     small.new_messages()
     small.deliver("kept", {**RECORD, "token": "U" * 22})
     assert small.new_messages() == [("gone", {"token": "T" * 22})]
+    one = alone()
+    one.deliver("proof", node="c", to_me=True)
+    one.deliver("kept", RECORD, node="c")
+    one.deliver("state", {"uploads": [{**RECORD, "token": "U" * 22}]}, to_me=True)
+    one.new_messages()
+    one.deliver("bye", node="c")
+    assert [(word, body["token"]) for word, body in one.new_messages()] == [("kept", "T" * 22)]
+    calm = alone()
+    calm.deliver("kept", RECORD)
+    calm.new_messages()
+    calm.deliver("bye")
+    assert calm.new_messages() == []
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,7 @@ def test_refused_and_read_only_requests(app: OAuthTestClient) -> None:
     assert app.answer(word, scope="tui").status == 400
 
 
-def test_access_tokens_last_an_hour_and_their_session_survives_a_restart(
-    book: RelayHarness, app: OAuthTestClient
-) -> None:
+def test_access_tokens_last_an_hour_and_sessions_survive_a_restart(book: RelayHarness, app: OAuthTestClient) -> None:
     app.authorize()
     first = app.access
     book.after(3599)
@@ -186,9 +184,7 @@ def test_reused_codes_revoke_the_session(book: RelayHarness, app: OAuthTestClien
     {"client_id": "other"},
     {"redirect_uri": "https://agent.example/other"},
 ])  # fmt: skip
-def test_failed_token_request_consumes_the_code(
-    book: RelayHarness, app: OAuthTestClient, field: dict[str, str | None]
-) -> None:
+def test_failed_trades_consume_the_code(book: RelayHarness, app: OAuthTestClient, field: dict[str, str | None]) -> None:
     code = app.code()
     wrong(app.trade(code, **field), "invalid_grant")
     wrong(app.trade(code), "invalid_grant")
@@ -306,9 +302,7 @@ def test_unregistered_redirect_is_not_followed(app: OAuthTestClient, fields: dic
 
 
 @pytest.mark.parametrize(("dest", "status"), [(b"image", 400), (b"iframe", 400), (b"empty", 400), (b"document", 303)])
-def test_authorization_requires_a_top_level_navigation(
-    book: RelayHarness, app: OAuthTestClient, dest: bytes, status: int
-) -> None:
+def test_authorization_is_a_navigation(book: RelayHarness, app: OAuthTestClient, dest: bytes, status: int) -> None:
     app.headers = ((b"sec-fetch-dest", dest),)
     assert app.request_authorization().status == status
     assert len(book.relay.oauth.consents) == (status == 303)

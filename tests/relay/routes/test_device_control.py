@@ -152,9 +152,7 @@ def test_phones_without_a_live_grant_are_not_driven(book: RelayHarness) -> None:
 @pytest.mark.parametrize(
     ("status", "result", "expected"), [(200, [1], (200, [1])), (423, "locked", (423, {"value": "locked"}))]
 )
-def test_phone_answer_is_passed_on(
-    book: RelayHarness, status: int, result: object, expected: tuple[int, object]
-) -> None:
+def test_phone_answer_is_passed(book: RelayHarness, status: int, result: object, expected: tuple[int, object]) -> None:
     answer = outcome(book, status, result)
     assert (answer.status, answer.json) == expected
     assert answer.headers.get(b"content-type") == b"application/json"

@@ -79,15 +79,12 @@ def test_refusals_by_path(book: RelayHarness, paired: PairedPhone, path: str, st
     clean(book)
 
 
-def test_protected_paths_are_not_even_opened(book: RelayHarness, paired: PairedPhone) -> None:
+def test_files_that_are_protected_or_cannot_be_read(book: RelayHarness, paired: PairedPhone) -> None:
     book.commands.clear()
     by_path(book, paired.token, "/dev/watchdog")
     by_path(book, paired.token, "/tmp/../proc/self/environ")
     opened = [command.path for command in book.commands if isinstance(command, OpenFile)]
     assert not [path for path in opened if "dev" in path or "proc" in path]
-
-
-def test_files_that_cannot_be_read(book: RelayHarness, paired: PairedPhone) -> None:
     book = open_book(media_max_size_mb=1)
     paired = book.pair()
     book.disk.put("/private/tmp/big", bytes(MIB + 1))

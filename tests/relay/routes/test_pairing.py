@@ -87,9 +87,7 @@ def test_success_clears_the_limiter(book: RelayHarness, path: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "status"), [("/pairing", 200), ("/pairing/register", 400)])
-def test_a_code_for_a_program_and_a_refused_registration_clear_no_block(
-    book: RelayHarness, path: str, status: int
-) -> None:
+def test_a_code_for_a_program_or_a_refused_one_clears_no_block(book: RelayHarness, path: str, status: int) -> None:
     for _ in range(5):
         book.websocket().auth(pairing_code="ZZZZZZ")
     assert book.request("POST", path, {"code": "bad"}).status == status

@@ -205,9 +205,7 @@ def test_the_type_of_a_recording_is_that_of_its_bytes(start: bytes, kind: str, s
     (Part(name="audio", data=WAV, content_type="Audio/webm; codecs=opus"), "audio/webm", ".webm"),
     (Part(name="file", data=WAV), "", ".wav"),
 ])  # fmt: skip
-def test_the_type_of_a_recording_is_the_declared_one_if_its_bytes_are_unknown(
-    part: Part, kind: str, suffix: str
-) -> None:
+def test_the_type_of_a_recording_is_the_declared_one_if_bytes_are_unknown(part: Part, kind: str, suffix: str) -> None:
     book = listening()
     answer = send(book, form(Part(name="note", data=b"skipped"), part, Part(name="audio", data=b"skipped too")))
     told = {"success": True, "text": "turn on the lamp", "provider": "local", "profile": None}

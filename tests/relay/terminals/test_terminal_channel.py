@@ -55,7 +55,7 @@ def test_a_name_is_invented(name: object) -> None:
     assert len(invented) == 14
 
 
-def test_attaching_may_be_refused() -> None:
+def test_attaching_may_be_refused_and_a_fifth_shell_is() -> None:
     phone = ChildProcessHarness().client()
     answer = attach(phone, cols=70_000)
     assert (answer["type"], answer["id"]) == ("terminal.error", "a-1")
@@ -68,9 +68,6 @@ def test_attaching_may_be_refused() -> None:
     assert answer["payload"] == {"message": "the shell could not be started: unsupported", "session_name": "default"}
     assert send_and_collect(phone, "input", data="x") == []
     assert attach(phone)["type"] == "terminal.attached"
-
-
-def test_at_most_four_shells_and_reattaching_is_no_fifth() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     for number in range(4):

@@ -98,7 +98,7 @@ def test_the_gateway_finds_its_server_and_the_rights_of_its_device() -> None:
     assert dict(book.children[0].order.env)["SVC_AGENT_WITHHELD"] == "chat,bridge,manage"
 
 
-def test_requests_lines_and_resizes_pass() -> None:
+def test_requests_lines_and_resizes_pass_up_to_the_longest_line() -> None:
     _, phone, gateway = attached()
     assert request(phone) == []
     assert gateway.heard == b'{"jsonrpc":"2.0","id":"r1","method":"session.list","params":{}}\n'
@@ -121,6 +121,15 @@ def test_requests_lines_and_resizes_pass() -> None:
     assert line == {
         "jsonrpc": "2.0", "method": "terminal.resize", "params": {"session_id": "s-1", "cols": 97, "rows": 31},
     }  # fmt: skip
+    _, phone, gateway = attached()
+    gateway.write_output(b"x" * MAX_LINE)
+    assert phone.envelopes() == []
+    gateway.write_output(b"x")
+    assert phone.only()["type"] == "tui.error"
+    assert gateway.signals == [SignalName.TERMINATE]
+    gateway.write_output(READY)
+    gateway.exit()
+    assert phone.envelopes() == []
 
 
 @pytest.mark.parametrize(("line", "kind"), [
@@ -140,19 +149,7 @@ def test_gateway_lines_become_messages(line: bytes, kind: str | None) -> None:
     assert [envelope["type"] for envelope in phone.envelopes()] == ([] if kind is None else [kind])
 
 
-def test_a_line_without_an_end_costs_the_gateway() -> None:
-    _, phone, gateway = attached()
-    gateway.write_output(b"x" * MAX_LINE)
-    assert phone.envelopes() == []
-    gateway.write_output(b"x")
-    assert phone.only()["type"] == "tui.error"
-    assert gateway.signals == [SignalName.TERMINATE]
-    gateway.write_output(READY)
-    gateway.exit()
-    assert phone.envelopes() == []
-
-
-def test_detach_ends_the_gateway_silently() -> None:
+def test_detaching_and_attaching_again_end_the_gateway() -> None:
     book, phone, gateway = attached()
     phone.send("tui", "tui.detach")
     assert gateway.signals == [SignalName.TERMINATE]
@@ -169,6 +166,15 @@ def test_detach_ends_the_gateway_silently() -> None:
     assert answer["payload"] == {
         "jsonrpc": "2.0", "id": "r1", "error": {"code": -32000, "message": "the agent gateway is not running"},
     }  # fmt: skip
+    book, phone, first = attached()
+    phone.send("tui", "tui.attach", {"cols": 80})
+    assert first.signals == [SignalName.TERMINATE]
+    assert phone.only()["payload"]["pid"] == book.children[1].pid
+    first.write_output(READY)
+    first.exit(-15)
+    assert phone.envelopes() == []
+    request(phone)
+    assert book.children[1].heard
 
 
 def test_messages_without_a_gateway_or_meaning() -> None:
@@ -179,18 +185,6 @@ def test_messages_without_a_gateway_or_meaning() -> None:
     phone.send("tui", "tui.dance", {}, "m-1")
     answer = phone.only()
     assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
-
-
-def test_a_second_attach_replaces_the_gateway() -> None:
-    book, phone, first = attached()
-    phone.send("tui", "tui.attach", {"cols": 80})
-    assert first.signals == [SignalName.TERMINATE]
-    assert phone.only()["payload"]["pid"] == book.children[1].pid
-    first.write_output(READY)
-    first.exit(-15)
-    assert phone.envelopes() == []
-    request(phone)
-    assert book.children[1].heard
 
 
 @pytest.mark.parametrize(("status", "named"), [(0, "0"), (3, "3"), (-9, "-9")])

@@ -112,9 +112,7 @@ PROXIED = {"trusted_proxies": (REMOTE.host,)}
     (REMOTE.host, False, {"trusted_proxies": (PEER.host,)}, {"headers": HTTPS}),  # the trusted proxy is another one
     (PEER.host, False, {}, {"headers": ((b"x-forwarded-for", b"203.0.113.9"),)}),  # a proxy here passes it on
 ])  # fmt: skip
-def test_transports_that_may_carry_the_api_bearer(
-    host: str, safe: bool, config: dict[str, Any], how: dict[str, Any]
-) -> None:
+def test_transports_of_the_api_bearer(host: str, safe: bool, config: dict[str, Any], how: dict[str, Any]) -> None:
     book = voice_book(**config)
     answer = ask(book, peer=Address(host, 5), **how)
     assert bool(book.asked) is safe  # a bearer that others could have read is not verified

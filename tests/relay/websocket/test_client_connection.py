@@ -227,7 +227,7 @@ def test_lifetimes_use_the_current_wall_clock(book: RelayHarness, step: float) -
     assert patch.json["grants"]["bridge"] == book.now.wall + 20
 
 
-def test_a_pairing_holds_without_the_store_unless_it_is_revoked(book: RelayHarness) -> None:
+def test_pairings_that_are_not_stored_or_cannot_be_completed(book: RelayHarness) -> None:
     book.register()
     book.refuse = (SaveSession,)
     phone = book.websocket()
@@ -246,21 +246,7 @@ def test_a_pairing_holds_without_the_store_unless_it_is_revoked(book: RelayHarne
     )
     assert phone.closed is not None
     assert book.store == {}
-
-
-@pytest.mark.parametrize("mute", [False, True])
-def test_stop_during_pairing_stores_no_session(mute: bool) -> None:
-    book, phone = pairing()
-    phone.mute = mute  # no close frame of its own: the socket is still closing when the store answers
-    book.stop()
-    book.release()
-    assert phone.envelopes() == []
-    assert book.store == {}
-    book.after(5)
-    assert [exit_.code for exit_ in book.exits] == [0]
-
-
-def test_pairings_that_cannot_be_completed(book: RelayHarness) -> None:
+    book = RelayHarness()
     book.relay.sessions.cap = 0
     book.register()
     phone = book.websocket()
@@ -276,6 +262,18 @@ def test_pairings_that_cannot_be_completed(book: RelayHarness) -> None:
     answer = phone.auth(pairing_code="Q7M2ZK")
     assert answer["payload"]["reason"] == "internal error bug-1"
     assert phone.closed is not None
+
+
+@pytest.mark.parametrize("mute", [False, True])
+def test_stop_during_pairing_stores_no_session(mute: bool) -> None:
+    book, phone = pairing()
+    phone.mute = mute  # no close frame of its own: the socket is still closing when the store answers
+    book.stop()
+    book.release()
+    assert phone.envelopes() == []
+    assert book.store == {}
+    book.after(5)
+    assert [exit_.code for exit_ in book.exits] == [0]
 
 
 def test_sockets_end_with_a_record_or_a_reason(book: RelayHarness) -> None:
