@@ -124,7 +124,7 @@ def test_sessions_that_are_not_stored_are_kept_in_memory(book: RelayHarness, pai
     assert not book.relay.records.is_stored(session)
     book.refuse = ()
     assert book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}).status == 200
-    assert book.relay.is_stored(session)
+    assert book.relay.records.is_stored(session)
     book = RelayHarness(started=False)
     book.refuse, book.refuse_with = (LoadSessions, SaveSession, DeleteSession), FailureKind.UNSUPPORTED
     book.feed(Started())

@@ -24,3 +24,22 @@ def test_replies_end_a_waiting_request(book: RelayHarness, paired: PairedPhone) 
     assert answer.json == {
         "ok": True, "threads": [{"session_id": None, "chat_id": "owner", "title": "Backup done"}]
     }  # fmt: skip
+
+
+def test_reply_of_before_a_message_does_not_answer_it(book: RelayHarness, paired: PairedPhone) -> None:
+    paired.phone.send("proactive", "proactive.reply", {"text": "Yes", "client_msg_id": "k1"}, "p-1")
+    sent = book.request("POST", "/phone/message", {"text": "Delete all?"}).json
+    call = book.call("GET", f"/phone/replies?timeout=30&message_id={sent['message_id']}")
+    book.after(5)
+    paired.phone.send("proactive", "proactive.reply", {"text": "No", "client_msg_id": "k2"}, "p-2")
+    assert [reply["text"] for reply in call.result.json["replies"]] == ["No"]
+    assert book.request("GET", "/phone/replies?message_id=").status == 400
+
+
+def test_request_for_replies_ends_without_one(book: RelayHarness, paired: PairedPhone) -> None:
+    assert book.request("GET", "/phone/replies").json == {"ok": True, "replies": [], "count": 0}
+    call = book.call("GET", "/phone/replies?timeout=30")
+    paired.phone.send("proactive", "proactive.reply", {"text": ""}, "p")
+    assert paired.phone.only()["payload"]["status"] == "rejected"
+    book.after(30)
+    assert call.result.json["count"] == 0
