@@ -57,10 +57,11 @@ Answer: TypeAlias = tuple[str, CommandResponse]
 class SafetyGate:
     """Safety gates of one phone; `flavor` is its build, `sideload` or `googlePlay`.
 
-    The lists `blocklist`, `verbs` and `trust` belong to the user. `wake` turns the display on and dismisses a lock
-    without credential; it returns whether the phone is usable now, and is called for unattended access alone.
-    `consents` are the system's own, if it stores them. All state is volatile except the three lists and `log`, which
-    the owner may store.
+    The lists `blocklist`, `verbs` and `trust` belong to the user. `idle_minutes` is clamped to 5..120,
+    `confirmation_timeout` to 10..60 s. `wake` turns the display on and dismisses a lock without credential; it returns
+    whether the phone is usable now, and is called for unattended access alone. `consents` are the system's own, if it
+    stores them: until they have notification access, which the status only reports, the backend's value is used. All
+    state is volatile except the three lists and `log`, which the owner may store.
     """
 
     def __init__(
@@ -248,23 +249,9 @@ class SafetyGate:
         self._consents.overlay = granted
         self._tick(now)
 
-    def set_notification_listener(self, granted: bool) -> None:
-        """Set notification access, which the status only reports; until it is set, the backend's value is used."""
-        self._consents.notification_listener = granted
-
     def set_unattended(self, enabled: bool) -> None:
         """Set unattended access, which wakes the phone for commands of routes with `wakes_screen`."""
         self._unattended.enabled = enabled
-
-    def set_auto_disable_minutes(self, minutes: int, now: Moment) -> None:
-        """Set the idle interval, clamped to 5..120 minutes."""
-        self._tick(now)
-        self._master.set_idle_minutes(minutes)
-        self._tick(now)
-
-    def set_confirmation_timeout(self, seconds: float) -> None:
-        """Set the time-out of later overlays, clamped to 10..60 s."""
-        self._timeout = clamp_timeout(seconds)
 
     def set_status_overlay(self, shown: bool) -> None:
         """Set whether the user wants the status chip."""
@@ -281,11 +268,6 @@ class SafetyGate:
     def unattended(self) -> bool:
         """Report whether unattended access is on."""
         return self._unattended.enabled
-
-    @property
-    def foreground_notification(self) -> bool:
-        """Report whether the foreground notification is shown: while the master toggle is on."""
-        return self._master.is_armed
 
     @property
     def banner(self) -> bool:

@@ -62,7 +62,7 @@ class MasterToggle:
     def __init__(self, *, idle_minutes: int = DEFAULT_IDLE_MINUTES) -> None:
         self._state = MasterState.OFF
         self._active_at = 0.0  # the time of arming or of the last command since
-        self._idle_minutes = _clamp(idle_minutes)
+        self.idle_minutes = max(MIN_IDLE_MINUTES, min(MAX_IDLE_MINUTES, idle_minutes))
         self._turned_off_by: MasterTrigger | None = None
 
     @property
@@ -79,15 +79,6 @@ class MasterToggle:
     def turned_off_by(self) -> MasterTrigger | None:
         """The reason why the toggle is off; None while it is on, or if it was never on."""
         return None if self.is_armed else self._turned_off_by
-
-    @property
-    def idle_minutes(self) -> int:
-        """The auto-disable interval in minutes."""
-        return self._idle_minutes
-
-    def set_idle_minutes(self, minutes: int) -> None:
-        """Set the interval, which counts from the arming or the last command since; it may be over at once."""
-        self._idle_minutes = _clamp(minutes)
 
     def turn_on(self, now: Moment, *, accessible: bool) -> bool:
         """Turn on at the user's request; return whether the toggle is on.
@@ -122,7 +113,7 @@ class MasterToggle:
 
     def next_deadline(self) -> float | None:
         """Return when (monotonic seconds) the idle timer expires; None while the toggle is off."""
-        return self._active_at + self._idle_minutes * 60.0 if self.is_armed else None
+        return self._active_at + self.idle_minutes * 60.0 if self.is_armed else None
 
     def auto_disable_at_ms(self, now: Moment) -> int | None:
         """Return when the idle timer expires, in epoch ms for `bridge.status`; None while the toggle is off."""
@@ -138,7 +129,3 @@ class MasterToggle:
 
     def _step(self, trigger: MasterTrigger) -> None:
         self._state = step(MASTER_TABLE, self._state, trigger)
-
-
-def _clamp(minutes: int) -> int:
-    return max(MIN_IDLE_MINUTES, min(MAX_IDLE_MINUTES, minutes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from attrs import Factory, define
 
@@ -93,9 +94,9 @@ class ScriptedBackend:
         return self.usable
 
 
-def gate_of(backend: ScriptedBackend, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
+def gate_of(backend: ScriptedBackend, *, flavor: str = "sideload", master: bool = True, **options: Any) -> SafetyGate:
     """Return a gate with accessibility, overlay permission and capture consent, and by default the master toggle on."""
-    gate = SafetyGate(backend, flavor=flavor, wake=backend.wake)
+    gate = SafetyGate(backend, flavor=flavor, wake=backend.wake, **options)
     gate.set_accessibility(True)
     gate.set_overlay_permission(True, NOW)
     gate.set_capture_consent(True)
@@ -104,10 +105,10 @@ def gate_of(backend: ScriptedBackend, *, flavor: str = "sideload", master: bool 
     return gate
 
 
-def gated(*, flavor: str = "sideload", master: bool = True) -> tuple[ScriptedBackend, SafetyGate]:
+def gated(*, flavor: str = "sideload", master: bool = True, **options: Any) -> tuple[ScriptedBackend, SafetyGate]:
     """Return a backend and the gate around it."""
     backend = ScriptedBackend()
-    return backend, gate_of(backend, flavor=flavor, master=master)
+    return backend, gate_of(backend, flavor=flavor, master=master, **options)
 
 
 def refused(gate: SafetyGate, backend: ScriptedBackend, asked: PhoneCommand) -> CommandReply:

@@ -159,8 +159,7 @@ def test_denied() -> None:
 
 
 def test_timed_out() -> None:
-    backend, gate = gated()
-    gate.set_confirmation_timeout(1)
+    backend, gate = gated(confirmation_timeout=1)
     key = check_gate(gate, command("/call", number="+1"))
     check_gate(gate, command("/call", "r2", number="+2"))
     assert gate.advance(later(9.9)) == []
@@ -276,8 +275,7 @@ def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
 
 
 def test_idle_timeout_precedes_the_next_command() -> None:
-    backend, gate = gated()
-    gate.set_auto_disable_minutes(5, NOW)
+    backend, gate = gated(idle_minutes=5)
     assert gate.execute(command("/screen"), later(299)) == OK
     assert gate.next_deadline() == later(599).mono
     backend.asked.clear()
@@ -285,9 +283,6 @@ def test_idle_timeout_precedes_the_next_command() -> None:
     assert isinstance(reply, CommandReply)
     assert reply.result["error_code"] == "bridge_disabled"
     assert (gate.is_armed, gate.next_deadline(), backend.asked) == (False, None, [])
-    gate = gate_of(ScriptedBackend())
-    gate.set_auto_disable_minutes(5, later(400))
-    assert not gate.is_armed
 
 
 def test_lost_connection_ends_pending_commands() -> None:

@@ -67,8 +67,7 @@ def test_user_and_process_end_turn_the_toggle_off() -> None:
 
 @pytest.mark.parametrize(("asked", "kept"), [(-1, 5), (0, 5), (4, 5), (5, 5), (30, 30), (120, 120), (121, 120)])
 def test_the_interval_is_clamped(asked: int, kept: int) -> None:
-    assert MasterToggle(idle_minutes=asked).idle_minutes == kept
-    master = armed()
-    master.set_idle_minutes(asked)
+    master = MasterToggle(idle_minutes=asked)
     assert master.idle_minutes == kept
+    assert master.turn_on(NOW, accessible=True)
     assert master.next_deadline() == NOW.mono + kept * 60

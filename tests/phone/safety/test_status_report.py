@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from svc_proto.phone.safety.permissions import SystemPermissions
 from tests.phone.safety.scripted_backend import NOW, OK, ScriptedBackend, command, gate_of, later
 
 
@@ -38,10 +39,9 @@ def test_status() -> None:
 
 def test_status_without_accessibility() -> None:
     backend = ScriptedBackend(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
-    gate = gate_of(backend)
+    gate = gate_of(backend, consents=SystemPermissions(notification_listener=True))
     assert gate.status(NOW)["current_app"] == "com.a"
     gate.set_accessibility(False)
-    gate.set_notification_listener(True)
     status: Any = gate.status(NOW)
     assert (status["device"], status["current_app"]) == ({"name": "x", "current_app": "unknown"}, "unknown")
     assert status["bridge"]["notification_listener_granted"] is True

@@ -4,6 +4,7 @@ import pytest
 
 from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.master_toggle import MasterState, MasterTrigger
+from svc_proto.phone.safety.permissions import SystemPermissions
 from svc_proto.phone.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, ConfirmationView, SafetyView, StatusChip
 from tests.phone.safety.scripted_backend import NOW, ScriptedBackend, check_gate, command, gate_of, later
 
@@ -16,7 +17,7 @@ def test_notification_chip_and_banner(master: bool, unattended: bool, wanted: bo
     gate = gate_of(ScriptedBackend(), master=master)
     gate.set_unattended(unattended)
     gate.set_status_overlay(wanted)
-    assert gate.foreground_notification is master
+    assert gate.is_armed is master
     assert gate.banner is (master and unattended)
     assert gate.chip(in_background=in_background) is (master and in_background and (wanted or unattended))
     view = gate.view(NOW, in_background=in_background)
@@ -28,8 +29,7 @@ def test_notification_chip_and_banner(master: bool, unattended: bool, wanted: bo
 
 
 def test_the_view() -> None:
-    gate = gate_of(ScriptedBackend())
-    gate.set_notification_listener(False)
+    gate = gate_of(ScriptedBackend(), consents=SystemPermissions(notification_listener=False))
     gate.blocklist.remove("com.venmo")
     gate.verbs.add("call")
     gate.decide(check_gate(gate, command("/call", "r0")), allow=True, remember=True, now=NOW)
