@@ -116,6 +116,12 @@ def test_a_body_that_ends_with_the_connection(connection: Http1Connection) -> No
     connection.receive_eof()
     assert drain(connection) == [ResponseEnd(ONE)]
     assert connection.must_close
+    connection = client()
+    ask(connection)
+    feed(connection, OK)
+    connection.receive_eof()  # between requests
+    assert drain(connection) == []
+    assert connection.must_close
 
 
 @pytest.mark.parametrize(
@@ -128,14 +134,6 @@ def test_the_end_before_the_response(connection: Http1Connection, begun: bytes) 
     (event,) = drain(connection)
     assert isinstance(event, StreamReset)
     assert event.stream == 1
-    assert connection.must_close
-
-
-def test_the_end_between_requests(connection: Http1Connection) -> None:
-    ask(connection)
-    feed(connection, OK)
-    connection.receive_eof()
-    assert drain(connection) == []
     assert connection.must_close
 
 
@@ -209,16 +207,13 @@ def switching(request: bytes, extra: bytes = b"") -> bytes:
 
 def test_upgrade(connection: Http1Connection) -> None:
     request = ask(connection, websocket=True)
+    assert ask(client(), websocket=True) == request  # the key comes from the entropy
     assert b"\r\nsec-websocket-version: 13\r\n" in request
     assert b"extensions" not in request
     accepted, text = feed(connection, switching(request) + b"\x81\x02hi")
     assert isinstance(accepted, WebSocketAccepted)
     assert (accepted.stream, accepted.subprotocol, accepted.deflate) == (1, None, False)
     assert text == TextMessage(ONE, "hi")
-
-
-def test_the_key_comes_from_the_entropy() -> None:
-    assert ask(client(), websocket=True) == ask(client(), websocket=True)
 
 
 def test_a_declined_upgrade(connection: Http1Connection) -> None:

@@ -15,11 +15,7 @@ CLOSE = (b"connection", b"close")
 )
 def test_the_reason_phrase_is_never_empty(status: int, phrase: bytes) -> None:
     assert build_response(status, [], closing=False).reason == phrase
-
-
-def test_interim_responses_have_a_reason_phrase() -> None:
-    assert build_informational(100, []).reason == b"Continue"
-    assert build_informational(199, []).reason == b"Unknown"
+    assert [build_informational(interim, []).reason for interim in (100, 199)] == [b"Continue", b"Unknown"]
 
 
 def test_connection_close_is_added_once() -> None:

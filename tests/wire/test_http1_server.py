@@ -91,19 +91,18 @@ def test_an_incomplete_head_is_pending(connection: Http1Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "head"),
-    [(204, b"HTTP/1.1 204 No Content\r\n\r\n"), (304, b"HTTP/1.1 304 Not Modified\r\ncontent-length: 2\r\n\r\n")],
+    ("method", "status", "head"),
+    [
+        (b"GET", 204, b"HTTP/1.1 204 No Content\r\n\r\n"),
+        (b"GET", 304, b"HTTP/1.1 304 Not Modified\r\ncontent-length: 2\r\n\r\n"),
+        (b"HEAD", 200, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"),
+    ],
 )
-def test_some_responses_have_no_body(connection: Http1Connection, status: int, head: bytes) -> None:
-    feed(connection, GET)
+def test_some_responses_have_no_body(connection: Http1Connection, method: bytes, status: int, head: bytes) -> None:
+    feed(connection, GET.replace(b"GET", method))
     send_events(connection, ResponseHead(ONE, status, LENGTH_2), ResponseData(ONE, b"ok"), ResponseEnd(ONE))
     assert connection.data_to_send() == head
     assert connection.idle
-
-
-def test_head_gets_the_head_alone(connection: Http1Connection) -> None:
-    feed(connection, b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert answer(connection, ONE) == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
     feed(connection, GET)
     assert answer(connection, TWO).endswith(b"ok")
 
@@ -154,21 +153,19 @@ def test_continue(connection: Http1Connection) -> None:
     assert feed(connection, b"hello") == [RequestData(ONE, b"hello"), RequestEnd(ONE)]
     answer(connection, ONE)
     assert connection.idle
-
-
-def test_a_final_answer_instead_of_continue_closes(connection: Http1Connection) -> None:
     feed(connection, EXPECTING[:-5])
-    assert b"onnection: close" in answer(connection, ONE)
+    assert b"onnection: close" in answer(connection, TWO)  # a final answer instead
     assert connection.must_close
 
 
-def test_an_early_answer_lets_the_body_come(connection: Http1Connection) -> None:
+@pytest.mark.parametrize("closes", [False, True])
+def test_an_early_answer_lets_the_body_come(connection: Http1Connection, closes: bool) -> None:
     feed(connection, POST[:-3])
-    answer(connection, ONE)
-    assert not connection.must_close
+    answer(connection, ONE, headers=Headers((*LENGTH_2, *([(b"connection", b"close")] if closes else []))))
+    assert connection.must_close is closes
     assert not connection.idle
-    assert feed(connection, b"llo") == [RequestData(ONE, b"llo"), RequestEnd(ONE)]
-    assert connection.idle
+    assert feed(connection, b"llo" + GET)[:2] == [RequestData(ONE, b"llo"), RequestEnd(ONE)]
+    assert signs(connection) == (["must_close"] if closes else [])
 
 
 def test_an_answer_before_the_request_end_was_taken(connection: Http1Connection) -> None:
@@ -179,30 +176,17 @@ def test_an_answer_before_the_request_end_was_taken(connection: Http1Connection)
     assert [event.stream for event in drain(connection)] == [1, 2, 2]
 
 
-def test_an_early_answer_that_closes(connection: Http1Connection) -> None:
-    feed(connection, POST[:-3])
-    answer(connection, ONE, headers=Headers(((b"content-length", b"2"), (b"connection", b"close"))))
-    assert connection.must_close
-    assert feed(connection, b"llo" + GET) == [RequestData(ONE, b"llo"), RequestEnd(ONE)]
-
-
 # --- ends of input ----------------------------------------------------------------------------------------------
 
 
-def test_end_between_requests(connection: Http1Connection) -> None:
+@pytest.mark.parametrize("begun", [b"", b"GET / HT", b"GET / HTTP/1.1\r\n"])
+def test_end_between_requests_or_within_a_head(connection: Http1Connection, begun: bytes) -> None:
+    feed(connection, begun)
     connection.receive_eof()
     assert connection.next_event() is None
     assert connection.must_close
     connection.receive_data(GET)
     assert connection.next_event() is None
-
-
-@pytest.mark.parametrize("begun", [b"GET / HT", b"GET / HTTP/1.1\r\n"])
-def test_end_within_a_head(connection: Http1Connection, begun: bytes) -> None:
-    feed(connection, begun)
-    connection.receive_eof()
-    assert connection.next_event() is None
-    assert connection.must_close
 
 
 @pytest.mark.parametrize("whole", [POST, CHUNKED])
@@ -295,10 +279,15 @@ def test_upgrade(connection: Http1Connection) -> None:
     assert connection.data_to_send() == b"\x81\x02ho"
     with pytest.raises(LocalProtocolError, match="stream 2"):
         connection.send(TextMessage(TWO, "ho"))
+    assert signs(connection) == []
+    connection.receive_eof()
+    (closed,) = drain(connection)
+    assert isinstance(closed, WebSocketClosed)
+    assert connection.must_close
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_frames_right_after_the_handshake_are_kept(connection: Http1Connection, early: bool) -> None:
+def test_frames_and_the_end_right_after_the_handshake_are_kept(connection: Http1Connection, early: bool) -> None:
     connection.receive_data(UPGRADE + TEXT_HI[:4])
     if early:
         assert isinstance(connection.next_event(), RequestHead)
@@ -306,29 +295,12 @@ def test_frames_right_after_the_handshake_are_kept(connection: Http1Connection, 
         assert len(drain(connection)) == 2
     assert signs(connection) == ["paused"]
     connection.receive_data(TEXT_HI[4:])
-    connection.send(AcceptWebSocket(ONE))
-    assert signs(connection) == []
-    assert drain(connection) == [TextMessage(ONE, "hi")]
-
-
-def test_eof_right_after_the_handshake_is_kept(connection: Http1Connection) -> None:
-    feed(connection, UPGRADE + TEXT_HI)
     connection.receive_eof()
     connection.send(AcceptWebSocket(ONE))
     text, closed = drain(connection)
     assert text == TextMessage(ONE, "hi")
     assert isinstance(closed, WebSocketClosed)
     assert closed.code == 1006
-    assert connection.must_close
-
-
-def test_the_end_of_an_open_socket(connection: Http1Connection) -> None:
-    feed(connection, UPGRADE)
-    connection.send(AcceptWebSocket(ONE))
-    assert not connection.must_close
-    connection.receive_eof()
-    (closed,) = drain(connection)
-    assert isinstance(closed, WebSocketClosed)
     assert connection.must_close
 
 
@@ -392,18 +364,14 @@ def test_delegated_bodies_are_counted_and_not_written(connection: Http1Connectio
 
 
 def test_delegated_bodies_may_exceed_memory(connection: Http1Connection) -> None:
-    feed(connection, GET)
-    connection.send(ResponseHead(ONE, 200, Headers(((b"content-length", b"9000000000000000000"),))))
-    connection.send(ResponseBodyDelegated(ONE, 9_000_000_000_000_000_000))
-    connection.send(ResponseEnd(ONE))
-    assert not connection.must_close
-
-
-def test_head_requests_have_no_delegated_body(connection: Http1Connection) -> None:
     feed(connection, GET.replace(b"GET", b"HEAD"))
     send_events(connection, ResponseHead(ONE, 200, LENGTH_2), ResponseBodyDelegated(ONE, 2), ResponseEnd(ONE))
-    assert connection.data_to_send() == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
-    assert not connection.must_close
+    assert connection.data_to_send() == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"  # HEAD: there is none
+    feed(connection, GET)
+    size = 9_000_000_000_000_000_000
+    connection.send(ResponseHead(TWO, 200, Headers(((b"content-length", b"%d" % size),))))
+    send_events(connection, ResponseBodyDelegated(TWO, size), ResponseEnd(TWO))
+    assert connection.idle
 
 
 @pytest.mark.parametrize("headers", [LENGTH_2, Headers()], ids=["too long", "no length"])
