@@ -400,13 +400,10 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte(bare: BareClient)
         bare.talk(frame(WINDOW, b"\x00\x00\x00\x01", stream=3) * 1100)
 
 
-def test_a_window_that_is_too_large(bare: BareClient) -> None:
+def test_windows_that_are_too_large_or_overrun(bare: BareClient) -> None:
     bare.h2.send_headers(1, GET)
     bare.talk()
     assert resets(bare.talk(frame(WINDOW, b"\x7f\xff\xff\xff", stream=1))) == [ONE]
-
-
-def test_data_over_the_window() -> None:
     us = Http2Connection(Role.SERVER, entropy=seeded())
     feed(us, HELLO + frame(1, b"\x83\x86\x84\x41\x01a", flags=4, stream=1))
     with pytest.raises(RemoteProtocolError, match="flow control"):

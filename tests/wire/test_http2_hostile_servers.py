@@ -16,8 +16,8 @@ from tests.wire.http2_pair import SETTINGS, BareServer, frame, resets
 Fields = list[tuple[bytes, bytes]]
 
 
-def asked(*, websocket: bool = False) -> BareServer:
-    bare = BareServer()
+def asked(*, websocket: bool = False, deflate: bool = True) -> BareServer:
+    bare = BareServer(deflate=deflate)
     send_events(bare.us, RequestHead(ONE, "GET", "/", HOST, websocket), RequestEnd(ONE))
     bare.talk()
     return bare
@@ -63,18 +63,16 @@ def test_a_response_without_body_may_have_a_content_length(status: bytes) -> Non
     assert resets(bare.talk()) == [THREE]
 
 
-@pytest.mark.parametrize("field", [(b"sec-websocket-protocol", b"other"), (b"sec-websocket-extensions", b"other")])
-def test_a_websocket_with_an_unoffered_field(field: tuple[bytes, bytes]) -> None:
-    bare = asked(websocket=True)
+DEFLATE = (b"sec-websocket-extensions", b"permessage-deflate")
+
+
+@pytest.mark.parametrize(
+    ("field", "deflate"),
+    [((b"sec-websocket-protocol", b"other"), True), ((DEFLATE[0], b"other"), True), (DEFLATE, False)],
+)
+def test_a_websocket_with_an_unoffered_field(field: tuple[bytes, bytes], deflate: bool) -> None:
+    bare = asked(websocket=True, deflate=deflate)
     bare.h2.send_headers(1, [(b":status", b"200"), field])
-    assert resets(bare.talk()) == [ONE]
-
-
-def test_compression_that_was_not_offered() -> None:
-    bare = BareServer(deflate=False)
-    bare.us.send(RequestHead(ONE, "GET", "/", HOST, websocket=True))
-    bare.talk()
-    bare.h2.send_headers(1, [(b":status", b"200"), (b"sec-websocket-extensions", b"permessage-deflate")])
     assert resets(bare.talk()) == [ONE]
 
 

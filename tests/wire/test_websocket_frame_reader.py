@@ -88,8 +88,7 @@ def test_the_reference_reads_incomplete_messages_only() -> None:
 
 
 def test_an_incomplete_ping_is_awaited() -> None:
-    frames = reader()
-    data = frame(0x89, b"hello")
+    frames, data = reader(), frame(0x89, b"hello")
     assert read(frames, data[:-1]) == []
     assert read(frames, data[-1:]) == [Frame(Opcode.PING, b"hello", True, True)]
     assert frames._reference is None
