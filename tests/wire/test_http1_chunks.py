@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.http1_chunks import CHUNK_TABLE, LARGE, ChunkedBodyReader, ChunkState, ChunkTrigger
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.chunking import Cuts, cut, cuts
-
-EXTENSIONS = st.sampled_from([b"", b";a", b"; a", b";a=b", b'; a	= "b;c\\"d"', b";a;b=c"])
-TRAILERS = st.sampled_from([b"", b"T: v\r\n", b"T:\tv\r\nU: w \r\n"])
 
 
 def chunk(piece: bytes, extension: bytes) -> bytes:
@@ -27,22 +21,6 @@ def chunks() -> ChunkedBodyReader:
 def test_every_state_but_the_last_is_left() -> None:
     assert {state for state, _ in CHUNK_TABLE} == set(ChunkState) - {ChunkState.OVER}
     assert {trigger for _, trigger in CHUNK_TABLE} == set(ChunkTrigger)
-
-
-@given(st.lists(st.tuples(st.binary(min_size=1, max_size=40), EXTENSIONS), max_size=6), TRAILERS, st.binary(), cuts())
-def test_chunked_bodies_round_trip(
-    pieces: list[tuple[bytes, bytes]], trailers: bytes, behind: bytes, sizes: Cuts
-) -> None:
-    coded = b"".join(chunk(piece, extension) for piece, extension in pieces) + b"0\r\n" + trailers + b"\r\n"
-    chunks = ChunkedBodyReader(DEFAULT_LIMITS)
-    got = []
-    for part in cut(coded + behind, sizes):
-        chunks.receive_data(part)
-        got.append(chunks.read())
-    assert chunks.finished
-    assert b"".join(got) == b"".join(piece for piece, _ in pieces)
-    assert chunks.trailing_data == behind
-    assert chunks.last_chunk == b"0\r\n" + trailers + b"\r\n"
 
 
 def test_small_chunks_are_joined_and_a_large_one_is_not(chunks: ChunkedBodyReader) -> None:
@@ -153,18 +131,3 @@ def test_a_chunk_after_half_of_another_is_not_whole(before: bytes) -> None:
     body.receive_data(before)
     body.read()
     assert body.whole(b"5\r\nhello\r\n") is None
-
-
-@given(st.lists(st.binary(max_size=40) | st.builds(chunk, st.binary(max_size=30), st.just(b"")), max_size=5))
-def test_whole_equals_read(reads: list[bytes]) -> None:
-    body = ChunkedBodyReader(DEFAULT_LIMITS)
-    for data in reads:
-        piece = body.whole(data)
-        body.receive_data(data)
-        try:
-            found = body.read()
-        except RemoteProtocolError:
-            assert piece is None
-            return
-        assert piece in (None, found)
-        assert piece is None or not body.trailing_data
