@@ -11,7 +11,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http_client import fetch, websocket_upgrade
 from svc_proto.engine.response_readers import MAX_UNREAD, EventReader, event_stream
 from svc_proto.engine.websocket import WebSocketConnection
-from svc_proto.facts import Closed, Failure, FailureKind, ReadClosed, Received, Sent
+from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, ReadClosed, Received, Sent
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptWebSocket,
@@ -96,6 +96,9 @@ def test_a_window_that_never_opens_fails_the_upload() -> None:
     assert talk.results[0].kind is FailureKind.UNREACHABLE
 
 
+GROWS = frame(8, b"\x00\x0f\x00\x00", stream=1) + frame(8, b"\x00\x0f\x00\x00")
+
+
 def test_messages_and_their_close_frame_wait_for_the_window() -> None:
     bare = Bare()
     talk, handler, socket = bare.waiting()
@@ -103,14 +106,11 @@ def test_messages_and_their_close_frame_wait_for_the_window() -> None:
     bare.talk(frame(0, b"\x88\x02\x03\xe8", flags=1, stream=1))  # its close frame, and the end of its stream
     assert handler.told[-1] == ("closed", 1000, "")
     assert talk.took() == []  # our own close frame waits after the messages
-    bare.talk(frame(8, b"\x00\x0f\x00\x00", stream=1) + frame(8, b"\x00\x0f\x00\x00"))
+    bare.talk(GROWS)
     assert talk.took() == [CloseWrite(talk.ch)]
-
-
-def test_a_socket_that_may_be_written_again() -> None:
     bare = Bare()
     _, handler, socket = bare.waiting()
-    bare.talk(frame(8, b"\x00\x0f\x00\x00", stream=1) + frame(8, b"\x00\x0f\x00\x00"))
+    bare.talk(GROWS)
     assert handler.told[-1] == ("writable",)
     assert socket.writable
 
@@ -161,20 +161,13 @@ def test_output_that_waits_for_the_socket_has_its_own_deadline() -> None:
     assert Abort(talk.ch) in talk.took()
 
 
-def test_a_protocol_error_ends_waiting_messages() -> None:
+@pytest.mark.parametrize("end", [Received(ChannelId(1), frame(6, b"short")), ReadClosed(ChannelId(1))])
+def test_a_server_that_ends_or_breaks_a_rule_while_messages_wait(end: Received | ReadClosed) -> None:
     bare = Bare()
     talk, handler, _ = bare.waiting()
-    bare.talk(frame(6, b"short"))
+    talk.handle(end)
     assert talk.took() == [CloseWrite(talk.ch)]
     talk.handle(Closed(talk.ch))
-    assert handler.told[-1][:2] == ("closed", 1006)
-
-
-def test_a_server_that_ends_while_messages_wait() -> None:
-    bare = Bare()
-    talk, handler, _ = bare.waiting()
-    talk.handle(ReadClosed(talk.ch))
-    assert talk.took() == [CloseWrite(talk.ch)]
     assert handler.told[-1][:2] == ("closed", 1006)
 
 
@@ -303,10 +296,8 @@ def test_the_time_is_for_both_attempts() -> None:
 
 
 def test_no_fallback_after_the_timeout() -> None:
-    handler = RecordingWebSocketHandler()
-    talk = CallDialogue(
-        lambda engine: fetch(engine, "GET", WSS, into=websocket_upgrade(handler), within=0.0), "2", server=Silent()
-    )
+    upgrade = websocket_upgrade(RecordingWebSocketHandler())
+    talk = CallDialogue(lambda engine: fetch(engine, "GET", WSS, into=upgrade, within=0.0), "2", server=Silent())
     assert talk.results[0].kind is FailureKind.TIMED_OUT
 
 
@@ -331,13 +322,9 @@ def test_the_cache_of_http1_servers_is_limited(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_prior_knowledge_falls_back_too() -> None:
-    handler = RecordingWebSocketHandler()
-    url = "ws://relay.example/ws"
-    talk = CallDialogue(
-        lambda engine: fetch(engine, "GET", url, into=websocket_upgrade(handler), prior_knowledge=True),
-        "2",
-        server=Silent(),
-    )
+    handler, url = RecordingWebSocketHandler(), "ws://relay.example/ws"
+    into = websocket_upgrade(handler)
+    talk = CallDialogue(lambda engine: fetch(engine, "GET", url, into=into, prior_knowledge=True), "2", server=Silent())
     talk.version = "1.1"
     talk.raw(NO_SOCKETS)
     talk.begin()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -50,12 +52,6 @@ def calling(flow: Callable[[Engine], Flow[Any]]) -> tuple[Playbook, FlowService]
     return Playbook(Engine(caller, entropy=counting_entropy())), caller
 
 
-def test_the_default_timeout_is_30_seconds() -> None:
-    book, _ = calling(lambda engine: fetch(engine, "GET", URL))
-    book >> Started() << [CONNECT]
-    assert book.core.next_deadline() == book.now.mono + 30
-
-
 def fetching() -> tuple[Playbook, FlowService]:
     """Start a fetch and send its request; return the playbook and the service that fetches."""
     book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
@@ -69,19 +65,9 @@ def opening(handler: RecordingWebSocketHandler) -> tuple[Playbook, FlowService, 
     book, caller = calling(lambda engine: fetch(engine, "GET", WS, into=websocket_upgrade(handler), within=5.0))
     book >> Started() << [Connect(OP, ONE, "127.0.0.1", 8767)]
     book >> Done(OP, PEER)
-    (key,) = [
-        line[19:]
-        for line in wire_bytes(book.drain_commands(), ONE).split(b"\r\n")
-        if line.startswith(b"sec-websocket-key: ")
-    ]
-    return book, caller, SWITCH % accept_for(key)
-
-
-def accept_for(key: bytes) -> bytes:
-    import base64
-    import hashlib
-
-    return base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+    key = wire_bytes(book.drain_commands(), ONE).partition(b"sec-websocket-key: ")[2].partition(b"\r\n")[0]
+    digest = hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()  # RFC 6455 section 1.3
+    return book, caller, SWITCH % b64encode(digest)
 
 
 # --- fetch ---
@@ -97,14 +83,11 @@ def test_a_fetch() -> None:
     assert (answer.members, evolve(answer, body=b'{"a":1}').members) == ({}, {"a": 1})
 
 
-def test_chunked_and_informational() -> None:
+def test_a_chunked_response_and_one_that_ends_with_the_connection() -> None:
     book, caller = fetching()
     head = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     book >> Received(ONE, head + b"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n") << [Abort(ONE)]
     assert caller.results[0].body == b"hello"
-
-
-def test_delimited_by_the_close() -> None:
     book, caller = fetching()
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\n\r\nhello") << []
     book >> ReadClosed(ONE) << [Abort(ONE)]
@@ -135,16 +118,13 @@ def test_an_unusable_url_and_a_refused_connection() -> None:
     assert caller.results[0].kind is FailureKind.INVALID
 
 
-def test_connecting_times_out() -> None:
+def test_connecting_and_the_response_time_out() -> None:
     book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
     book >> Started() << [CONNECT]
     book.after(5.0) << [Cancel(OP)]
     assert caller.results[0].kind is FailureKind.TIMED_OUT
     book >> Done(OP, PEER) << [Abort(ONE)]
     book >> Closed(ONE) << []
-
-
-def test_the_response_times_out() -> None:
     book, caller = fetching()
     book.after(5.0) << [Abort(ONE)]
     assert caller.results[0].kind is FailureKind.TIMED_OUT
@@ -161,11 +141,9 @@ def test_a_cancelled_caller_drops_the_connection() -> None:
     assert caller.engine.channel_count == 0
 
 
-def test_answers_that_end_early() -> None:
-    scripts: tuple[list[Fact], ...] = (
-        [ReadClosed(ONE)],
-        [Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"), ReadClosed(ONE)],
-    )
+def test_answers_that_end_early_and_one_that_is_no_http() -> None:
+    begun = Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe")
+    scripts: tuple[list[Fact], ...] = ([ReadClosed(ONE)], [begun, ReadClosed(ONE)])
     for facts in scripts:
         book, caller = fetching()
         for fact in facts:
@@ -174,9 +152,6 @@ def test_answers_that_end_early() -> None:
     book, caller = fetching()
     book >> Closed(ONE) << []
     assert caller.results == [Failure(FailureKind.UNREACHABLE, "the connection was closed")]
-
-
-def test_a_server_that_does_not_speak_http() -> None:
     book, caller = fetching()
     book >> Received(ONE, b"SSH-2.0\r\n\r\n") << [Abort(ONE)]
     assert caller.results[0].kind is FailureKind.INVALID
@@ -244,23 +219,19 @@ def test_the_linger_of_a_client() -> None:
     assert handler.told == [("open",), ("closed", 1000, "")]
 
 
-def test_a_websocket_that_is_declined() -> None:
+def test_a_websocket_that_is_declined_refused_or_cut_off() -> None:
     handler = RecordingWebSocketHandler()
     book, caller, _ = opening(handler)
     book >> Received(ONE, b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 2\r\n\r\nno") << [Abort(ONE)]
     assert (caller.results[0].status, caller.results[0].body) == (429, b"no")
+    book, caller, accepted = opening(handler)
+    book >> Received(ONE, accepted.replace(b"Accept: ", b"Accept: x")) << [Abort(ONE)]
+    assert caller.results[0].kind is FailureKind.INVALID
     assert handler.told == []
-
-
-def test_a_websocket_that_is_cut_off() -> None:
-    handler = RecordingWebSocketHandler()
     book, caller, accepted = opening(handler)
     book >> Received(ONE, accepted) << []
     book >> ReadClosed(ONE) << [CloseWrite(ONE)]
     assert handler.told[-1] == ("closed", 1006, "the peer closed without a close frame")
-    book, caller, accepted = opening(handler)
-    book >> Received(ONE, accepted.replace(b"Accept: ", b"Accept: x")) << [Abort(ONE)]
-    assert caller.results[0].kind is FailureKind.INVALID
 
 
 def test_bearer_header_omits_invalid_tokens() -> None:
@@ -325,18 +296,16 @@ def test_a_body_is_sent_as_it_is_read_and_waits_for_the_server() -> None:
     assert [answer.status for answer in caller.results] == [200]
 
 
-def test_an_answer_before_all_was_sent() -> None:
-    for late in (False, True):
-        book, caller, source = uploading(300_000)
-        if late:
-            reads(book, source)
-            reads(book, source)
-            reads(book, source)  # waits for the server
-        book >> Received(ONE, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
-        if not late:
-            assert not caller.results
-            assert reads(book, source) == 0
-        assert [answer.status for answer in caller.results] == [403]
+@pytest.mark.parametrize("late", [False, True])
+def test_an_answer_before_all_was_sent(late: bool) -> None:
+    book, caller, source = uploading(300_000)
+    for _ in range(3 * late):  # then it waits for the server
+        reads(book, source)
+    book >> Received(ONE, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
+    if not late:
+        assert not caller.results
+        assert reads(book, source) == 0
+    assert [answer.status for answer in caller.results] == [403]
 
 
 def test_an_upload_that_stalls_and_one_that_is_cut() -> None:
@@ -375,7 +344,8 @@ def test_a_response_before_the_end_of_the_upload(gives_up: bool) -> None:
         assert caller.results == [source.instead]
 
 
-def test_a_given_host_field_is_sent_unchanged() -> None:
+def test_a_given_host_field_is_sent_unchanged_and_the_default_timeout_is_30_seconds() -> None:
     book, _ = calling(lambda engine: fetch(engine, "GET", URL, headers=((b"host", b"x.example"),)))
     book >> Started() << [CONNECT]
+    assert book.core.next_deadline() == book.now.mono + 30
     book >> Done(OP, PEER) << [Send(ONE, b"GET /v1/models HTTP/1.1\r\nhost: x.example\r\nconnection: close\r\n\r\n")]
