@@ -18,7 +18,7 @@ def test_an_entry_lives_until_its_deadline() -> None:
     assert (entries.get("a", 0.0), entries.peek("a"), entries.pop("a", 0.0)) == (None, None, None)
 
 
-def test_popping_a_live_entry() -> None:
+def test_entries_are_popped_replaced_and_cleared() -> None:
     entries: ExpiringMap[str, int] = ExpiringMap(10)
     entries.put("a", 1, 5.0)
     entries.put("b", 2, None)
@@ -27,6 +27,15 @@ def test_popping_a_live_entry() -> None:
     assert entries.next_expiry() is None
     assert entries.pop("b", 1e9) == 2
     assert len(entries) == 0
+    for value, deadline in ((1, 5.0), (2, 9.0)):  # replacing moves the deadline
+        entries.put("a", value, deadline)
+    assert entries.next_expiry() == 9.0
+    assert entries.purge(8.0) == []
+    entries.put("a", 3, 2.0)
+    assert entries.purge(2.0) == [("a", 3)]
+    entries.put("a", 1, 9.0)
+    entries.clear()
+    assert (len(entries), entries.next_expiry(), entries.purge(99.0)) == (0, None, [])
 
 
 def test_purging_in_order_of_deadline() -> None:
@@ -40,16 +49,6 @@ def test_purging_in_order_of_deadline() -> None:
     assert entries.items() == [("never", 0)]
 
 
-def test_replacing_moves_the_deadline() -> None:
-    entries: ExpiringMap[str, int] = ExpiringMap(10)
-    entries.put("a", 1, 5.0)
-    entries.put("a", 2, 9.0)
-    assert entries.next_expiry() == 9.0
-    assert entries.purge(8.0) == []
-    entries.put("a", 3, 2.0)
-    assert entries.purge(2.0) == [("a", 3)]
-
-
 def test_at_the_cap_the_entry_put_longest_ago_is_dropped() -> None:
     entries: ExpiringMap[str, int] = ExpiringMap(2)
     entries.put("a", 1, 9.0)
@@ -57,13 +56,6 @@ def test_at_the_cap_the_entry_put_longest_ago_is_dropped() -> None:
     assert entries.put("a", 3, 1.0) is None  # put again: now `b` is the oldest
     assert entries.put("c", 4, None) == ("b", 2)
     assert entries.values() == [3, 4]
-
-
-def test_clearing() -> None:
-    entries: ExpiringMap[str, int] = ExpiringMap(2)
-    entries.put("a", 1, 9.0)
-    entries.clear()
-    assert (len(entries), entries.next_expiry(), entries.purge(99.0)) == (0, None, [])
 
 
 def test_clearing_of_stale_deadlines_keeps_the_order_of_the_others() -> None:

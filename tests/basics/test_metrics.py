@@ -60,7 +60,7 @@ def test_a_family_without_labels_has_one_value() -> None:
     assert Histogram().family("svc_z", "Of z.").values == (((), HistogramSnapshot((0,) * 14, 0.0)),)
 
 
-def test_the_store_and_the_loop() -> None:
+def test_the_store_the_loop_and_deviations_from_json() -> None:
     counts = EngineMetrics()
     counts.store.observe(0.2)
     counts.store_failures += 1
@@ -68,10 +68,6 @@ def test_the_store_and_the_loop() -> None:
     assert shown(counts, "svc_store_duration_seconds").values[0][1] == counts.store.snapshot()
     assert shown(counts, "svc_store_failures").values == (((), 1.0),)
     assert shown(counts, "svc_loop_lag_seconds").values[0][1] == counts.lateness.snapshot()
-
-
-def test_deviations_from_json_by_kind_of_peer() -> None:
-    counts = EngineMetrics()
     assert shown(counts, "svc_json_deviations").values == ()
     counts.json_deviations["mcp", "lone surrogate"] += 2
     family = shown(counts, "svc_json_deviations")

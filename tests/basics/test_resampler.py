@@ -29,13 +29,10 @@ def test_interpolation_is_linear() -> None:
     assert whole(pcm(-32_768, 32_767), 16_000, 48_000) == pcm(-32_768, -10_923, 10_922)
 
 
-def test_half_a_sample_waits_for_the_rest() -> None:
+def test_half_a_sample_waits_for_the_rest_and_the_same_rate_changes_nothing() -> None:
     converter = Resampler(8_000, 16_000)
     assert converter.feed(b"\x01") == b""
     assert converter.feed(b"\x00") == whole(b"\x01\x00", 8_000, 16_000)
-
-
-def test_the_same_rate_changes_nothing() -> None:
     sound = pcm(1, 2, 3)
     assert whole(sound, 24_000, 24_000) is sound
     stream = Resampler(24_000, 24_000)

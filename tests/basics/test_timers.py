@@ -38,44 +38,26 @@ def test_a_timer_is_due_and_fires_once() -> None:
     assert timers.next() == 7.0
 
 
-def test_a_postponed_timer_is_moved_when_due() -> None:
+def test_only_the_latest_setting_of_a_timer_counts() -> None:
     timers = Timers()
+    assert timers.first == inf
     timer = timers.timer(nothing)
-    timer.set(5.0)
-    timer.set(8.0)
-    timer.set(9.0)
-    assert timers.next() == 9.0
-    assert timers.pop_due(8.0) is None
-
-
-def test_an_advanced_timer_is_moved_at_once() -> None:
-    timers = Timers()
-    timer = timers.timer(nothing)
-    timer.set(5.0)
-    timer.set(2.0)
+    timer.cancel()
+    for deadline in (5.0, 8.0, 9.0):
+        timer.set(deadline)
+    assert timers.first == 5.0
+    assert timers.pop_due(5.0) is None  # an early call fires no timer, and moves a postponed one
+    assert (timers.first, timers.next()) == (9.0, 9.0)
+    timer.set(2.0)  # an advanced one is moved at once
     assert timers.next() == 2.0
     timer.set(6.0)
     assert timers.next() == 6.0
-
-
-def test_cancelling() -> None:
-    timers = Timers()
-    timer = timers.timer(nothing)
-    timer.cancel()
-    timer.set(5.0)
     timer.cancel()
     timer.cancel()
     assert timers.next() is None
     timer.set(3.0)
-    assert timers.next() == 3.0
-
-
-def test_setting_a_cancelled_timer_anew_before_it_came_up() -> None:
-    timers = Timers()
-    timer = timers.timer(nothing)
-    timer.set(5.0)
     timer.cancel()
-    timer.set(7.0)
+    timer.set(7.0)  # before its cancelled entry came up
     assert timers.next() == 7.0
 
 
@@ -167,14 +149,3 @@ def test_a_sweep_keeps_set_timers() -> None:
         due.fire()
     rest = [1000.0 - number for number in range(2 * SWEEP_FROM) if number not in (3, 5)]
     assert fired == sorted([*rest, 5000.0, 7.0])
-
-
-def test_an_early_call_fires_no_timer() -> None:
-    timers = Timers()
-    assert timers.first == inf
-    timer = timers.timer(nothing)
-    timer.set(5.0)
-    timer.set(9.0)
-    assert timers.first == 5.0
-    assert timers.pop_due(5.0) is None
-    assert timers.first == 9.0
