@@ -14,8 +14,6 @@ from tests.conformance.chat_clients.steps import PROMPTS
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, counting, plain, refusal, whole
 from tests.support.servers.scripted_service import PacedAnswer
 
-__all__ = ["FAILURE", "HELLO", "REMEMBERED", "ROME", "ClientModel"]
-
 HELLO = "Hello from the model."
 FAILURE = "The sky is falling"
 ROME = {"city": "Rome", "degrees": 21}

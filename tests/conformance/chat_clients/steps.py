@@ -13,20 +13,6 @@ from contextlib import redirect_stdout
 from typing import Any, TypedDict
 from urllib.request import urlopen
 
-__all__ = [
-    "CITY",
-    "PICTURE",
-    "PLACE",
-    "PROMPTS",
-    "Instructions",
-    "Steps",
-    "collect",
-    "get_weather",
-    "is_cancelled",
-    "run_steps",
-    "status_of",
-]
-
 PROMPTS = {
     "plain": "Say hello",
     "stream": "Say hello, and think first",
@@ -43,18 +29,10 @@ CANCELLED_WITHIN = 2.0  # s from the end of the client to the end of the model's
 PICTURE = (  # a PNG of one pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
-CITY = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}},
-    "required": ["city"],
-    "additionalProperties": False,
-}
-PLACE = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}, "degrees": {"type": "integer"}},
-    "required": ["city", "degrees"],
-    "additionalProperties": False,
-}
+CLOSED = {"type": "object", "additionalProperties": False}
+NAME, DEGREES = {"city": {"type": "string"}}, {"degrees": {"type": "integer"}}
+CITY = {**CLOSED, "properties": NAME, "required": ["city"]}
+PLACE = {**CLOSED, "properties": {**NAME, **DEGREES}, "required": ["city", "degrees"]}
 Steps = Mapping[str, Callable[[], object]]
 
 
