@@ -94,7 +94,8 @@ def test_many_brackets_are_not_depth() -> None:
     assert loads("[" * 64 + "]" * 64)
     assert loads("[[]," + "[" * 63 + "]" * 64)  # 65 of them, 64 deep
     quoted = {"a": '[[{{"\\' * 500}
-    for value in ([[]] * 1000, quoted, "[" * 100):
+    wide: list[list[int]] = [[]] * 1000
+    for value in (wide, quoted, "[" * 100):
         assert loads(json.dumps(value)) == value
 
 

@@ -9,25 +9,9 @@ from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_playbook import HOST, Http2Playbook
 from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, open_book
-from tests.support.playbook import CH, PATIENT, SendMatcher, accepted
+from tests.support.playbook import PATIENT, SendMatcher, accepted
 from tests.wire.connection_pair import send_events
 from tests.wire.test_websocket import frame
-
-__all__ = [
-    "AGREED",
-    "CH",
-    "EIGHT",
-    "FOUR",
-    "KIB",
-    "OPEN",
-    "SIX",
-    "TIGHT",
-    "connect",
-    "nearly_full",
-    "channel_count",
-    "many",
-    "some",
-]
 
 KIB = 1024
 TIGHT = evolve(

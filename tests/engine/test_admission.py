@@ -22,7 +22,6 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.admission_harness import (
     AGREED,
-    CH,
     EIGHT,
     FOUR,
     KIB,
@@ -36,7 +35,7 @@ from tests.engine.admission_harness import (
 )
 from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Http2Playbook, answers
 from tests.engine.toy_service import ToyPlaybook, get, open_book, post
-from tests.support.playbook import PATIENT, SendMatcher, accepted, wire_bytes
+from tests.support.playbook import CH, PATIENT, SendMatcher, accepted, wire_bytes
 from tests.wire.connection_pair import seeded, send_events
 from tests.wire.test_websocket import frame, packed
 
@@ -215,10 +214,18 @@ def test_requests_started_in_one_burst_are_limited() -> None:
     assert book.others == []
 
 
-def test_authenticated_requests_are_read_at_once() -> None:
+def test_authenticated_requests_are_read_at_once_and_authenticate_their_connection() -> None:
     book = Http2Playbook(DEFAULT_LIMITS)
     book.book >> Received(CH, many(book, 50, "/hello"))
     assert len(answers(book.feed(book.book.drain_commands()))) == 50
+    book = Http2Playbook(TIGHT)
+    send_events(book.client, RequestHead(ONE, "POST", "/keyless", HOST), RequestData(ONE, bytes(5000)))
+    book.talk()
+    book.send_request(THREE, "/hello")
+    for _ in range(2):
+        book.talk()
+        assert channel_count(book.book) == 0
+        book.client.send(RequestData(ONE, bytes(5000)))
 
 
 # In the first row: 8 x 32 KiB at 16 MiB/s.
@@ -259,18 +266,6 @@ def test_limits_can_be_lifted_after_release() -> None:
         connection.lift_limits(ONE)
         assert connection.buffered_bytes == 0
         connection.release()
-
-
-def test_one_authenticated_stream_authenticates_its_connection() -> None:
-    book = Http2Playbook(TIGHT)
-    send_events(book.client, RequestHead(ONE, "POST", "/keyless", HOST), RequestData(ONE, bytes(5000)))
-    book.talk()
-    book.send_request(THREE, "/hello")
-    book.talk()
-    assert channel_count(book.book) == 0
-    book.client.send(RequestData(ONE, bytes(5000)))
-    book.talk()
-    assert channel_count(book.book) == 0
 
 
 def test_backpressure_pauses_the_whole_http2_connection() -> None:
@@ -328,26 +323,22 @@ def test_a_message_read_at_once_is_not_paused() -> None:
 def test_a_paused_connection_resumes_when_authenticated() -> None:
     book = nearly_full()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
-    book.engine.timers.timer(book.toy.handler.open_socket.mark_authenticated).set(book.now.mono)
-    book.after(0.0) << [ResumeReading(SIX)]
+    book.act(book.toy.handler.open_socket.mark_authenticated) << [ResumeReading(SIX)]
     book.after(6.0) << []
 
 
-def test_a_connection_far_over_budget_is_dropped_at_once() -> None:
+def test_connections_far_over_budget_are_dropped_at_once() -> None:
     book = nearly_full()
     book >> Received(SIX, some(62 * KIB)) << [PauseReading(SIX)]
     connect(book, EIGHT, "192.0.2.8")
     book >> Received(EIGHT, some(KIB)) << [Abort(EIGHT)]
     book >> Closed(EIGHT, "") << []
     book.after(1.0) << []
-
-
-def test_an_http2_connection_far_over_budget_is_dropped_at_once() -> None:
-    book = Http2Playbook(TIGHT)
+    http2 = Http2Playbook(TIGHT)
     for stream in (ONE, THREE, FIVE):
-        send_events(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(60 * KIB)))
-    book.talk()
-    assert book.others[-1] == Abort(CH)
+        send_events(http2.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(60 * KIB)))
+    http2.talk()
+    assert http2.others[-1] == Abort(CH)
 
 
 def test_freed_memory_of_many_connections_is_trimmed_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 
 from svc_proto.commands import Abort, CloseWrite, PauseReading, ResumeReading
@@ -9,10 +10,10 @@ from svc_proto.facts import Address, ChannelId, Closed, ReadClosed, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.engine.admission_harness import CH, EIGHT, FOUR, KIB, OPEN, SIX, channel_count, connect, some
+from tests.engine.admission_harness import EIGHT, FOUR, KIB, OPEN, SIX, channel_count, connect, some
 from tests.engine.http2_playbook import FIVE, ONE, THREE, Http2Playbook, answers
 from tests.engine.toy_service import ToyPlaybook, get, open_book
-from tests.support.playbook import SendMatcher, accepted, wire_bytes
+from tests.support.playbook import CH, SendMatcher, accepted, wire_bytes
 from tests.wire.connection_pair import seeded
 from tests.wire.test_websocket import frame
 
@@ -117,13 +118,17 @@ def test_queued_connections_are_read_once_per_round() -> None:
     assert left - 22 * KIB < channel_count(book) < left - 18 * KIB
 
 
-def test_authentication_within_queued_input_reads_all_of_it() -> None:
+@pytest.mark.parametrize("ends", [False, True], ids=["open", "half-closed"])
+def test_authentication_within_queued_input_reads_all_of_it(ends: bool) -> None:
     book = open_book(TURNS)
     book >> Received(CH, get(b"/open", b"X: " + b"x" * 3900)) << [book.says(200, b"")]
     book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
-    book.after(1.0)
-    assert wire_bytes(book.drain_commands(), 2).count(b"hello") == 3
+    if ends:
+        book >> ReadClosed(CH) << []
+    commands = book.after(1.0).drain_commands()
+    assert wire_bytes(commands, 2).count(b"hello") == 3
     assert not book.toy.admission.budget.held
+    assert (commands[-1] == CloseWrite(CH)) is ends
 
 
 def test_authentication_within_queued_http2_input_reads_all_of_it() -> None:
@@ -146,17 +151,6 @@ def test_a_fin_after_queued_input_is_handled_in_turn() -> None:
     book.after(0.5) << [book.says(200, b""), CloseWrite(CH)]
 
 
-def test_a_fin_after_authentication_within_queued_input_is_handled() -> None:
-    book = open_book(TURNS)
-    book >> Received(CH, get(b"/open", b"X: " + b"x" * 3900)) << [book.says(200, b"")]
-    book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
-    book >> ReadClosed(CH) << []
-    book.after(1.0)
-    commands = book.drain_commands()
-    assert wire_bytes(commands, 2).count(b"hello") == 3
-    assert commands[-1] == CloseWrite(CH)
-
-
 def test_a_half_closed_connection_does_not_wait_for_long() -> None:
     book = busy()
     for ch in (FOUR, SIX):
@@ -171,27 +165,18 @@ def test_a_half_closed_connection_does_not_wait_for_long() -> None:
     assert channel_count(book) == 0
 
 
-def test_a_queued_http2_connection_is_read_further() -> None:
+@pytest.mark.parametrize("ends", [False, True], ids=["whole", "in pieces with a FIN"])
+def test_a_queued_http2_connection_is_read_further(ends: bool) -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
-    client = Http2Connection(Role.CLIENT, entropy=seeded())
-    book >> Received(FOUR, client.data_to_send()) << []
-    book.after(0.1)
-    assert wire_bytes(book.drain_commands(), 4)[3:4] == b"\x04"  # SETTINGS
-
-
-def test_a_fin_after_the_http2_preface_is_handled() -> None:
-    book = busy()
-    book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
-    client = Http2Connection(Role.CLIENT, entropy=seeded())
-    said = client.data_to_send()
-    book >> Received(FOUR, said[:10]) << []
-    book >> Received(FOUR, said[10:]) << []
-    book >> ReadClosed(FOUR) << []
-    book.after(0.1)
-    commands = book.drain_commands()
+    said = Http2Connection(Role.CLIENT, entropy=seeded()).data_to_send()
+    for piece in (said[:10], said[10:]) if ends else (said,):
+        book >> Received(FOUR, piece) << []
+    if ends:
+        book >> ReadClosed(FOUR) << []
+    commands = book.after(0.1).drain_commands()
     assert wire_bytes(commands, 4)[3:4] == b"\x04"  # SETTINGS
-    assert CloseWrite(FOUR) in commands
+    assert (CloseWrite(FOUR) in commands) is ends
 
 
 def test_a_paused_http2_connection_is_read_further() -> None:

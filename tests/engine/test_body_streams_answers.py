@@ -139,13 +139,11 @@ def test_a_producer_that_does_not_wait_is_dropped() -> None:
     assert written == [True, False, False, False]
 
 
-def test_a_disconnected_peer_cancels_the_producer(book: ToyPlaybook) -> None:
+def test_a_disconnected_peer_cancels_the_producer_and_a_bug_cuts_the_connection(book: ToyPlaybook) -> None:
     producer = streaming(book)
     book >> Closed(CH, "reset") << [Cancel(producer.op)]
     assert producer.cleaned == 1
-
-
-def test_a_bug_in_a_producer_cuts_the_connection(book: ToyPlaybook) -> None:
+    book = open_book()
     producer = streaming(book)
     assert producer.say(None) == [Abort(CH)]
     assert [log.event for log in book.logs] == ["bug"]
@@ -209,12 +207,10 @@ def test_a_producer_that_probes_a_half_closed_peer_goes_on(book: ToyPlaybook) ->
     assert [time - begun for time in times] == [3.0, 4.0]
     book >> Closed(CH, "reset") << []
     assert book.engine.flow_count == 0
-
-
-def test_a_producer_learns_of_a_fin_before_the_response(book: ToyPlaybook) -> None:
+    book = open_book()
     times = probing(book)
     (book >> Received(CH, get(b"/park") + get(b"/answer"))).drain_commands()
-    book >> ReadClosed(CH) << []
+    book >> ReadClosed(CH) << []  # before the response
     book.engine.resume(book.toy.ticket, b"yes")
     book.after(0.0).drain_commands()
     assert len(times) == 1

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from svc_proto.commands import Abort, Command, PauseReading, ResumeReading, Send
+from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.facts import Accepted, ChannelId, Closed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
@@ -58,9 +58,7 @@ def test_holding_and_credit_together() -> None:
     book, channel = echoing()
     channel.set_read_paused(True)
     channel.set_read_paused(True)
-    book >> Received(FOUR, b"x" * 11)
-    found: list[Command] = book.drain_commands()
-    assert found == [Send(FOUR, b"x" * 11)]
+    book >> Received(FOUR, b"x" * 11) << [Send(FOUR, b"x" * 11)]
     channel.set_read_paused(False)
     book >> Sent(FOUR, 11) << [ResumeReading(FOUR)]
 
@@ -77,15 +75,12 @@ def test_a_stalled_write_is_dropped_and_progress_helps() -> None:
     book >> Closed(FOUR) << []
 
 
-def test_more_than_may_be_unsent_drops_the_peer() -> None:
+def test_more_than_may_be_unsent_drops_the_peer_and_so_does_the_stop() -> None:
     book, channel = echoing(Limits(max_unsent=10))
     book >> Received(FOUR, b"x" * 10) << [Send(FOUR, b"x" * 10)]
     book >> Received(FOUR, b"y") << [Send(FOUR, b"y")]
     book >> Received(FOUR, b"z") << [Abort(FOUR)]
     assert channel.gone
-
-
-def test_stopping() -> None:
     book, _ = echoing()
     book >> Stopping(9.0)
     assert Abort(FOUR) in book.drain_commands()

@@ -55,10 +55,19 @@ def test_files_that_are_not_read(file: OpenedFile, kind: FailureKind) -> None:
     assert told[0].kind is kind
 
 
-def test_failures_pass_through() -> None:
+def test_failures_and_invalid_files_pass_through() -> None:
     book, told = reading("yaml")
     book >> Failed(ONE, Failure(FailureKind.NOT_FOUND)) << []
     assert told == [Failure(FailureKind.NOT_FOUND)]
+    book, told = reading("yaml")
+    (book >> Done(ONE, opened())).drain_commands()
+    book >> Done(TWO, b"\xff") << [ReleaseFile(7)]
+    assert told == [Failure(FailureKind.INVALID, "not UTF-8")]
+    book, told = reading("yaml")
+    (book >> Done(ONE, opened())).drain_commands()
+    (book >> Done(TWO, b"}")).drain_commands()
+    book >> Failed(THREE, Failure(FailureKind.INVALID)) << []
+    assert told == [Failure(FailureKind.INVALID)]
 
 
 def test_a_cancelled_reader_releases_its_file(book: ToyPlaybook) -> None:
@@ -79,18 +88,6 @@ def test_yaml(parsed: object, result: object) -> None:
     book >> Done(TWO, b"abc") << [ReleaseFile(7), Compute(THREE, "yaml.load", ("abc",))]
     book >> Done(THREE, parsed) << []
     assert told == [result]
-
-
-def test_invalid_yaml_files() -> None:
-    book, told = reading("yaml")
-    (book >> Done(ONE, opened())).drain_commands()
-    book >> Done(TWO, b"\xff") << [ReleaseFile(7)]
-    assert told == [Failure(FailureKind.INVALID, "not UTF-8")]
-    book, told = reading("yaml")
-    (book >> Done(ONE, opened())).drain_commands()
-    (book >> Done(TWO, b"}")).drain_commands()
-    book >> Failed(THREE, Failure(FailureKind.INVALID)) << []
-    assert told == [Failure(FailureKind.INVALID)]
 
 
 def test_update_yaml_creates_a_missing_file(book: ToyPlaybook) -> None:

@@ -339,16 +339,27 @@ def streamed(book: Http2Playbook, pieces: int) -> None:
     book.toy.answer = lambda request: StreamedResponse(200, Headers(), produce)
 
 
-def test_a_producer_waits_for_its_own_reader(book: Http2Playbook) -> None:
+def test_a_producer_waits_for_its_own_reader_and_resumes_when_the_socket_drains(book: Http2Playbook) -> None:
     streamed(book, 10)
     book.send_request(ONE, "/answer")
     heard = book.talk()
-    size = sum(len(event.data) for event in heard if isinstance(event, ResponseData))
-    assert size == 262_144
+    assert sum(len(event.data) for event in heard if isinstance(event, ResponseData)) == 262_144
     for _ in range(4):
         book.client.acknowledge_data(ONE, 262_144)
         heard += book.talk()
     assert answers(merged(heard)) == {1: (200, bytes(1_000_000))}
+    book = Http2Playbook()
+    streamed(book, 4)
+    book.send_request(ONE, "/answer")
+    book.send_request(THREE, "/answer")
+    heard = book.talk(sent=False)
+    while book.unsent:
+        n, book.unsent = book.unsent, 0
+        book.book >> Sent(CH, n)
+        heard += book.feed(book.book.drain_commands(), sent=False)
+    for stream in (ONE, THREE):
+        book.client.acknowledge_data(stream, 262_144)
+    assert answers(merged(heard + book.talk())) == {1: (200, bytes(400_000)), 3: (200, bytes(400_000))}
 
 
 def test_a_producer_that_does_not_wait_loses_its_stream() -> None:
@@ -397,24 +408,14 @@ def test_a_file_that_cannot_be_read_to_its_end(book: Http2Playbook, empty: bool)
     assert book.book.logs[-1].event == "file not sent"
 
 
-def test_writing_resumes_when_the_socket_drains(book: Http2Playbook) -> None:
-    streamed(book, 4)
-    book.send_request(ONE, "/answer")
-    book.send_request(THREE, "/answer")
-    heard = book.talk(sent=False)
-    while book.unsent:
-        n, book.unsent = book.unsent, 0
-        book.book >> Sent(CH, n)
-        heard += book.feed(book.book.drain_commands(), sent=False)
-    for stream in (ONE, THREE):
-        book.client.acknowledge_data(stream, 262_144)
-    assert answers(merged(heard + book.talk())) == {1: (200, bytes(400_000)), 3: (200, bytes(400_000))}
-
-
 # --- the end --------------------------------------------------------------------------------------------------------
 
 
 def test_stopping(book: Http2Playbook) -> None:
+    book.book >> Stopping(10.0)
+    book.talk()
+    assert book.others == [CloseWrite(CH)]  # there is nothing to do
+    book = Http2Playbook()
     book.send_request(ONE, "/park")
     book.open(THREE)
     book.book >> Stopping(10.0)
@@ -427,27 +428,12 @@ def test_stopping(book: Http2Playbook) -> None:
     assert isinstance(book.book.drain_commands()[-1], Exit)
 
 
-def test_stopping_with_nothing_to_do(book: Http2Playbook) -> None:
-    book.book >> Stopping(10.0)
-    book.talk()
-    assert book.others == [CloseWrite(CH)]
-
-
 def test_the_connection_is_lost(book: Http2Playbook) -> None:
     book.send_request(ONE, "/park")
     book.open(THREE)
     book.book >> Closed(CH, "reset") << []
     assert book.toy.cleaned == ["park"]
     assert book.toy.handler.told[-1] == ("closed", 1006, "reset")
-
-
-def test_a_half_closed_client_gets_its_response(book: Http2Playbook) -> None:
-    book.send_request(ONE, "/park")
-    book.talk()
-    book.book >> ReadClosed(CH) << []
-    book.toy.engine.resume(book.toy.ticket, b"done")
-    assert answers(book.after(0.0) + book.talk()) == {1: (200, b"done")}
-    assert book.others == [CloseWrite(CH)]
 
 
 def test_a_client_that_does_not_read_at_all() -> None:
@@ -461,7 +447,14 @@ def test_a_client_that_does_not_read_at_all() -> None:
     assert book.others == [Abort(CH)]
 
 
-def test_a_handler_learns_that_the_connection_of_its_stream_is_half_closed(book: Http2Playbook) -> None:
+def test_a_half_closed_client_gets_its_response_and_a_handler_learns_of_it(book: Http2Playbook) -> None:
+    book.send_request(ONE, "/park")
+    book.talk()
+    book.book >> ReadClosed(CH) << []
+    book.toy.engine.resume(book.toy.ticket, b"done")
+    assert answers(book.after(0.0) + book.talk()) == {1: (200, b"done")}
+    assert book.others == [CloseWrite(CH)]
+    book = Http2Playbook()
     book.send_request(ONE, "/leaves-late")
     book.talk()
     book.book >> ReadClosed(CH) << []

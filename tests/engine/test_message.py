@@ -14,15 +14,11 @@ def request(body: bytes = b"", query: str = "") -> Request:
     )
 
 
-def test_the_query_is_decoded_once() -> None:
+def test_query_and_fields_are_decoded_once_and_the_first_field_of_a_name_counts() -> None:
     asked = request(query="a=1&b=%20+&a=2")
     assert asked.query == {"a": "1", "b": "  "}
     assert asked.query is asked.query
     assert request().query == {}
-
-
-def test_of_header_fields_of_one_name_the_first_counts() -> None:
-    asked = request()
     asked.headers = Headers([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")])
     assert asked.fields == {b"a": b"1", b"b": b"2"}
     assert asked.fields is asked.fields
@@ -47,9 +43,6 @@ def test_refusals_of_protocol_errors() -> None:
     for status, code in ((400, "bad_request"), (408, "request_timeout"), (431, "head_too_large"), (422, "bad_request")):
         refused = refusal_of(RemoteProtocolError("not so", status=status))
         assert (refused.status, refused.code, refused.message) == (status, code, "not so")
-
-
-def test_a_protocol_error_may_have_its_own_code() -> None:
     assert refusal_of(RemoteProtocolError("not so", code="invalid_content_length")).code == "invalid_content_length"
 
 

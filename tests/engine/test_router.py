@@ -89,11 +89,8 @@ def test_slashes_that_a_proxy_left_at_the_start(target: str) -> None:
     assert BEHIND.split(target) == ("/a", "x=1")
 
 
-def test_a_head_route_of_its_own() -> None:
+def test_a_head_route_of_its_own_and_a_segment_that_cannot_be_decoded() -> None:
     assert TABLE.match("HEAD", "/h").route.method == "HEAD"
-
-
-def test_a_segment_that_cannot_be_decoded() -> None:
     with pytest.raises(RemoteProtocolError):
         TABLE.match("GET", "/a/%FF")
 
