@@ -86,8 +86,6 @@ class ApiHarness(HttpHarness):
             self.feed(Started())
             assert self.ready
 
-    # --- clients ---
-
     def call(self, method: str, path: str, body: object = None, *, key: str | None = None, **options: Any) -> ApiCall:
         """Send a request as in `HttpHarness`; `key` None is the configured key, "" is none."""
         token = self.config.key if key is None else key
@@ -104,8 +102,6 @@ class ApiHarness(HttpHarness):
         answer = self.request("GET", f"/api/sessions/{session_id}/messages")
         assert answer.status == 200, answer
         return cast("list[dict[str, Any]]", answer.json["messages"])
-
-    # --- commands ---
 
     def queries(self) -> list[object]:
         """Return the requests to the store, oldest first."""

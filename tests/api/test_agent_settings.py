@@ -1,5 +1,3 @@
-"""Settings of the agent from environment and file: models, endpoints, aliases, keys and personalities."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -49,9 +47,6 @@ def test_names() -> None:
     named: dict[str, object] = {"platforms": {"api_server": {"extra": {"model_name": "jarvis"}}}}
     assert settings(named).name == "jarvis"
     assert settings(named, model_name="hal").name == "hal"
-
-
-# --- the model ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -164,8 +159,6 @@ def test_keys_sent_to_the_main_host(found: dict[str, object], config: dict[str, 
     assert sends_key_to_main_host(ApiConfig(**config), found) is sends  # type: ignore[arg-type]  # text fields only
 
 
-# --- personalities ------------------------------------------------------------------------------------------------
-
 PEOPLE: dict[str, object] = {
     "agent": {
         "system_prompt": " You help. ",
@@ -221,9 +214,6 @@ def test_no_secret_is_shown() -> None:
     found = settings({"model": model}, model_api_key="sesame")
     assert found.shown["model"] == {"default": "m", "base_url": "", "max_tokens": 5}
     assert "sesame" not in str(found)
-
-
-# --- the file -----------------------------------------------------------------------------------------------------
 
 
 def test_the_file_is_read_anew_each_time() -> None:

@@ -1,5 +1,3 @@
-"""Authority of the principals of runs, changes and answers."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Records of changes at the agent by principal: listed and undone, also after a revocation."""
-
 from __future__ import annotations
 
 import json

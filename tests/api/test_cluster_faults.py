@@ -65,8 +65,6 @@ class Storm:
         self.heal()
         self.check_rows()
 
-    # --- actions ---
-
     def _live(self) -> list[int]:
         return [n for n in range(3) if n not in self.dead]
 
@@ -122,8 +120,6 @@ class Storm:
     def _are_whole(self) -> bool:
         nodes = [cast("ClusterSessionOwnership", self.book.members[n][1].ownership).node for n in self._live()]
         return len(nodes) == 3 and all(len(node.members) == 2 for node in nodes)
-
-    # --- invariants ---
 
     def check_sums(self) -> None:
         now = self.book.clock.now
@@ -201,9 +197,6 @@ def test_storms_keep_the_invariants(seed: int) -> None:
 def test_crowded_storms_keep_the_invariants(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", LINE)
     Storm(seed, crowded=True).run()
-
-
-# --- seeded bugs: a storm finds each ---
 
 
 def a_place_is_taken_unasked(patch: pytest.MonkeyPatch) -> None:

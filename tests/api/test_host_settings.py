@@ -1,5 +1,3 @@
-"""Changes of the host's settings: accepted values and refused ones."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The API's `/mcp`: a turn by the tool `ask`, deltas as progress, chats as resources, and access."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""`mcp_servers` of the configuration file through the API: read, shown, switched, tested and ended."""
-
 from __future__ import annotations
 
 from svc_proto.commands import Signal, SignalName, Spawn

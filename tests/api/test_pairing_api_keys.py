@@ -1,5 +1,3 @@
-"""The API key of one pairing: its use, its limits, and what ends with it."""
-
 from __future__ import annotations
 
 from typing import Any

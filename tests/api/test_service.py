@@ -1,5 +1,3 @@
-"""The API server as a whole: start, connections, a silent store, the stop, and body limits of routes."""
-
 from __future__ import annotations
 
 from attrs import evolve

@@ -1,5 +1,3 @@
-"""Tests of health checks in the metrics of servers that read stored results, and of the age of these results."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Tests of `/metrics`, `/healthz` and `/readyz`: access, content, and bounded size."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -47,9 +45,6 @@ def shown(token: str) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"authorization", f"Bearer {token}".encode()),)
 
 
-# --- access ---------------------------------------------------------------------------------------------------------
-
-
 def test_without_a_token_metrics_are_for_programs_of_this_host() -> None:
     book = RelayHarness()
     assert book.request("GET", "/metrics").status == 200
@@ -81,9 +76,6 @@ def test_wrong_tokens_are_blocked_and_the_right_one_is_not() -> None:
     assert book.request("GET", "/metrics", peer=REMOTE).status == 401  # no key is no guess
     answer = book.request("GET", "/metrics", peer=REMOTE, headers=shown(TOKEN))
     assert value(answer, "svc_limiter_blocks_total") == 1
-
-
-# --- content --------------------------------------------------------------------------------------------------------
 
 
 def test_requests_by_route_and_status() -> None:
@@ -143,9 +135,6 @@ def test_missing_metrics_encoder_gives_503() -> None:
     book.host.compute.pop("metrics.text")
     answer = book.request("GET", "/metrics")
     assert (answer.status, answer.json["code"]) == (503, "metrics_unavailable")
-
-
-# --- healthz and readyz ---------------------------------------------------------------------------------------------
 
 
 def test_health_and_readiness_are_public() -> None:

@@ -1,5 +1,3 @@
-"""An OpenAPI document from a route table and the documentation of its operations, member by member."""
-
 from enum import Enum
 from typing import Annotated, Any, Required, TypedDict
 

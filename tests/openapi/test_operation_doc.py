@@ -1,5 +1,3 @@
-"""Defaults of an operation's documentation, and equality of equal contents."""
-
 from __future__ import annotations
 
 from svc_proto.openapi.operation_doc import AccessDoc, OperationDoc

@@ -1,5 +1,3 @@
-"""The profile inspector's routes are described for both servers that offer them."""
-
 from __future__ import annotations
 
 from svc_proto.api.openapi.operations import API_DOC as API

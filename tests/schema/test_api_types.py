@@ -1,5 +1,3 @@
-"""Members of a stored message as the API writes it, compared with the documented type."""
-
 from __future__ import annotations
 
 from svc_proto.api.chat.records import Message, Usage

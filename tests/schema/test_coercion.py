@@ -1,5 +1,3 @@
-"""Conversion of loosely typed values to text, numbers and flags."""
-
 from __future__ import annotations
 
 from math import inf

@@ -1,5 +1,3 @@
-"""Written JSON-RPC messages have the members of their types."""
-
 from __future__ import annotations
 
 import json

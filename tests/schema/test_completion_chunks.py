@@ -1,5 +1,3 @@
-"""Completion chunks with text only, and all others."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Arguments of Device Control routes: accepted ones, and refusals that name the field."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Common parts of JSON-RPC: errors and the order of members."""
-
 from __future__ import annotations
 
 import pytest

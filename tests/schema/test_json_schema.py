@@ -1,5 +1,3 @@
-"""Types as JSON Schema: types with and without names, and types outside of JSON."""
-
 from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 
 import pytest

@@ -1,5 +1,3 @@
-"""MCP messages are read strictly, and no message causes a bug."""
-
 from __future__ import annotations
 
 import json

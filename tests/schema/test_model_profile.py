@@ -1,5 +1,3 @@
-"""Profile of a model's server: what the state file keeps of it, and what people read."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""OAuth client metadata, and the metadata of our server."""
-
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode

@@ -1,5 +1,3 @@
-"""OAuth responses for a client, its browser and the owner match the relay's document."""
-
 from __future__ import annotations
 
 from tests.relay.harness import RelayHarness

@@ -1,5 +1,3 @@
-"""Members of a phone's entry in the relay's list of devices, compared with the documented type."""
-
 from __future__ import annotations
 
 from svc_proto.schema.relay_types import PhoneStatusJson

@@ -1,5 +1,3 @@
-"""Parser of a screen's nodes, and what a node is by its members."""
-
 from __future__ import annotations
 
 import pytest

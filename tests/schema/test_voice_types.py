@@ -1,5 +1,3 @@
-"""Names of the voice settings that a request may change, in the documented types and in the accepted ones."""
-
 from __future__ import annotations
 
 import pytest

@@ -53,8 +53,6 @@ class Server(ScriptedService):
     def fields_of(self, method: str) -> Headers:
         return next(headers for name, _, headers in self.seen if name == method)
 
-    # --- replaceable answers ---
-
     noted: Any = empty_response(202)
 
     def post(self, message: dict[str, Any], request: Request) -> Any:

@@ -1,5 +1,3 @@
-"""Responses that all nodes share: stored, on their way to the store, and kept locally if the store refuses them."""
-
 from __future__ import annotations
 
 from typing import Any

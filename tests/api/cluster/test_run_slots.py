@@ -1,5 +1,3 @@
-"""Limits for running and waiting turns of all nodes together."""
-
 from __future__ import annotations
 
 from random import Random

@@ -1,5 +1,3 @@
-"""API servers as nodes of one service: owners of sessions, runs, responses and idempotency keys."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -20,8 +18,6 @@ from svc_proto.service_clients.local_secret import OPERATOR
 from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, chatting_nodes, code, lease, redis_key
 from tests.api.harness import ApiCall
 from tests.api.scripted_agent import call_of, names, streamed_text
-
-# --- turns of one session ------------------------------------------------------------------------------------------
 
 
 def test_turn_is_queued_on_the_owning_node() -> None:
@@ -187,9 +183,6 @@ def test_operator_header_is_not_forwarded() -> None:
     assert not book.hand.turn.operator
 
 
-# --- runs ----------------------------------------------------------------------------------------------------------
-
-
 def test_run_is_read_stopped_and_answered_from_any_node() -> None:
     book = ApiClusterHarness(3)
     begun = book.request("POST", "/v1/runs", {"input": "Hi"})
@@ -317,9 +310,6 @@ def test_cluster_metrics() -> None:
     assert shown(book, "svc_cluster_connections_total") == 1
 
 
-# --- responses -----------------------------------------------------------------------------------------------------
-
-
 def respond(book: ApiClusterHarness, text: str, **more: object) -> str:
     """Create a stored response and return its id."""
     call = book.call("POST", "/v1/responses", {"input": text, **more})
@@ -376,8 +366,6 @@ def test_unknown_response_gives_404(wanted: str) -> None:
     book.after(PROPAGATION_DELAY)
     assert [call.result.status for call in asked] == [404, 404]
 
-
-# --- repeated requests ---------------------------------------------------------------------------------------------
 
 COMPLETION = {"messages": [{"role": "user", "content": "Hi"}]}
 

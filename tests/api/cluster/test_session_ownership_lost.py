@@ -1,5 +1,3 @@
-"""API servers as nodes of one service: nodes that are killed, stopped or hang, and the loss of Redis."""
-
 from __future__ import annotations
 
 from typing import Any

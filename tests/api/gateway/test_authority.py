@@ -1,5 +1,3 @@
-"""Authority of clients on the gateway, and the records of changed settings."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Scenarios of the gateway and its clients, with a scripted agent."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Types of changes, compared with the record that they describe."""
-
 from __future__ import annotations
 
 from attrs import fields

@@ -1,5 +1,3 @@
-"""The API's document: exactly the API's routes, matching responses to GET requests and changes, and access to it."""
-
 from __future__ import annotations
 
 from typing import Any

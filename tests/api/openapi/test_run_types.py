@@ -1,5 +1,3 @@
-"""Events in the streams of chats, runs, responses and completions match the document."""
-
 from __future__ import annotations
 
 import json

@@ -1,1 +1,0 @@
-"""Tests of the projections of a turn."""

@@ -1,5 +1,3 @@
-"""Standing approvals: listed, with their principal if it is recorded, and ended."""
-
 from __future__ import annotations
 
 import json

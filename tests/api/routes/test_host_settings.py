@@ -1,5 +1,3 @@
-"""Routes of the host's settings and of the API key: access, written files and audit events."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""The image activity of a chat: calls of tools that take pictures, with states and times."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Access to the API's `/mcp`, and requests for an ended session."""
-
 from __future__ import annotations
 
 from tests.api.harness import ApiHarness

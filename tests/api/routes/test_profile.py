@@ -1,5 +1,3 @@
-"""The profile inspector: what clients read and change of the agent."""
-
 from __future__ import annotations
 
 import pytest

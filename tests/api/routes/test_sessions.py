@@ -42,9 +42,6 @@ def error(answer: Any) -> tuple[int, str | None]:
     return answer.status, answer.json["error"]["code"]
 
 
-# --- create -------------------------------------------------------------------------------------------------------
-
-
 def test_an_empty_session(book: ApiHarness) -> None:
     answer = book.request("POST", "/api/sessions", {})
     assert answer.status == 201
@@ -101,9 +98,6 @@ def test_values_that_count_as_absent(book: ApiHarness, body: dict[str, object]) 
     answer = book.request("POST", "/api/sessions", body)
     assert (answer.status, answer.json["has_system_prompt"], answer.json["model"]) == (201, False, "svc-agent")
     assert book.request("POST", "/api/sessions", {"model": "x" * 256}).json["model"] == "x" * 256  # the longest name
-
-
-# --- list ---------------------------------------------------------------------------------------------------------
 
 
 def test_pages(book: ApiHarness) -> None:
@@ -172,9 +166,6 @@ def test_hidden_sessions(book: ApiHarness) -> None:
     assert ids("source=api_server") == [kept]
     assert ids("source=telegram") == []
     assert ids("include_children=TRUE") == [kept]
-
-
-# --- one session --------------------------------------------------------------------------------------------------
 
 
 def test_a_title_is_changed_and_cleared(book: ApiHarness) -> None:
@@ -264,9 +255,6 @@ def test_fork_outlives_its_parent(book: ApiHarness) -> None:
     assert book.request("GET", f"/api/sessions/{fork}").json["parent_session_id"] is None
 
 
-# --- messages -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("query", "texts", "pagination"),
     [
@@ -290,9 +278,6 @@ def test_pages_of_messages(
     assert "".join(row["content"] for row in body["messages"]) == texts
     expected = pagination and dict(zip(("limit", "offset", "order", "returned"), pagination, strict=True))
     assert body.get("pagination") == expected
-
-
-# --- forks --------------------------------------------------------------------------------------------------------
 
 
 def test_a_fork(book: ApiHarness) -> None:
@@ -357,9 +342,6 @@ def test_bad_forks(book: ApiHarness, body: object) -> None:
     assert book.request("GET", "/api/sessions").json["total"] == 1
 
 
-# --- search -------------------------------------------------------------------------------------------------------
-
-
 def test_search(book: ApiHarness) -> None:
     identity = book.session(title="Trip")
     fill(book, identity, "plan a weekend", "in the mountains", "x" * 300)
@@ -387,9 +369,6 @@ def test_search_finds_texts_among_parts(book: ApiHarness) -> None:
 @pytest.mark.parametrize("query", ["", "q=", "q=%20", "q=x&limit=-1", "q=x&offset=-1", "q=x&limit=y", "q=x&offset=1.0"])
 def test_bad_searches(book: ApiHarness, query: str) -> None:
     assert error(book.request("GET", f"/api/sessions/search?{query}")) == (400, None)
-
-
-# --- unknown sessions, errors of the store, scans -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

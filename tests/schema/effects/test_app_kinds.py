@@ -1,5 +1,3 @@
-"""Kinds of apps by their package."""
-
 from __future__ import annotations
 
 import pytest

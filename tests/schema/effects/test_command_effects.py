@@ -1,5 +1,3 @@
-"""Effects of phone commands that need consent, and commands that need none."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -64,9 +62,6 @@ def test_a_word_that_loads_again_updates_apps_in_a_store_or_where_the_dialog_say
     warned = shown(ANY_APP, label("Reader must be updated"), press)
     assert kind(warned, "/tap_text", text=text) is EffectKind.CONFIRMATION
     assert kind(shown(ANY_APP, label("Install the new one?"), press), "/tap_text", text=text) is EffectKind.INSTALL
-
-
-# --- places -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("package", ["com.android.dialer", "com.google.android.dialer", "com.samsung.android.incallui"])
@@ -155,8 +150,6 @@ def test_a_touch_beside_everything_has_no_effect() -> None:
     assert kind(shown(ANY_APP), "/tap") is None
 
 
-# --- purchases --------------------------------------------------------------------------------------------------------
-
 ORDERS = {
     "en": "Place order|Buy now|Pay|Checkout|Confirm and pay|Subscribe",
     "de": "Jetzt kaufen|Kostenpflichtig bestellen|Bestellung aufgeben|Abonnieren",
@@ -201,9 +194,6 @@ def test_a_cart_without_a_button() -> None:
     tree = shown(ANY_SHOP, *CART, foot=(button("Add to cart", "b1", DONE),))
     assert kind(tree, "/tap_text", text="Add to cart") is None
     assert kind(shown(ANY_SHOP, *CART), "/tap_text", text="Espresso machine") is None
-
-
-# --- words, signs, dialogs --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -288,9 +278,6 @@ def test_honest_presses_need_no_consent(package: str, text: str) -> None:
 )
 def test_entries_of_a_list_are_opened_without_consent(title: str, detail: str | None) -> None:
     assert effect_of_command("/tap_text", {"text": title}, shown(ANY_APP, entry(title, detail, DONE))) is None
-
-
-# --- fields -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["Senden", "发送", "Los", ""])
@@ -422,9 +409,6 @@ def test_an_address_is_submitted_softly(text: str) -> None:
         effect = effect_of_command(path, body, tree)
         assert effect is not None
         assert (effect.kind, effect.recipient, effect.soft) == (EffectKind.DISCLOSURE, "collector.invalid", True)
-
-
-# --- other commands ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

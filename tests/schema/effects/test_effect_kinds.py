@@ -1,5 +1,3 @@
-"""Kinds of effects: each has words for a question to the user."""
-
 from __future__ import annotations
 
 from svc_proto.schema.effects.effect_kinds import VERBS, EffectKind

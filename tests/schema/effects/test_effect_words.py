@@ -1,5 +1,3 @@
-"""Matching of labels and sentences with the lists of words."""
-
 from __future__ import annotations
 
 import pytest

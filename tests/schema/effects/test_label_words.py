@@ -1,5 +1,3 @@
-"""Lists of labels, and the kinds of effects that are found for their labels."""
-
 from __future__ import annotations
 
 import pytest

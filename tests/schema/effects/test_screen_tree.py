@@ -1,5 +1,3 @@
-"""Reader of a phone's screen: windows, controls, targets of a touch."""
-
 from __future__ import annotations
 
 import pytest

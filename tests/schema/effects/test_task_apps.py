@@ -1,5 +1,3 @@
-"""Acts outside of the apps that a task names."""
-
 from __future__ import annotations
 
 import pytest
