@@ -25,11 +25,14 @@ Handler = Callable[[Request], Any]
 
 
 class Server(ScriptedService):
-    """Server that answers each POST by `post`; `seen` records messages and header fields."""
+    """Server that answers each POST by `post`; `seen` records messages and header fields.
 
-    def __init__(self) -> None:
+    `answers` replaces the methods `post`, `call` and `get`.
+    """
+
+    def __init__(self, **answers: Callable[..., Any]) -> None:
+        vars(self).update(answers)
         self.seen: list[tuple[str, dict[str, Any], Headers]] = []
-        self.opened = 0
         verbs = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
         super().__init__(row(verb, "/mcp", does) for verb, does in verbs.items())
 
@@ -50,16 +53,21 @@ class Server(ScriptedService):
     def methods(self) -> list[str]:
         return [method for method, _, _ in self.seen]
 
+    @property
+    def called(self) -> dict[str, Any]:
+        """Return the latest tool call."""
+        return next(message for method, message, _ in reversed(self.seen) if method == "tools/call")
+
     def fields_of(self, method: str) -> Headers:
         return next(headers for name, _, headers in self.seen if name == method)
 
     noted: Any = empty_response(202)
+    session = b"s-1"  # the id that it gives to a session; empty: none
 
     def post(self, message: dict[str, Any], request: Request) -> Any:
         match message.get("method"):
             case "initialize":
-                self.opened += 1
-                session = ((b"mcp-session-id", b"s-%d" % self.opened),)
+                session = ((b"mcp-session-id", self.session),) if self.session else ()
                 about = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
                 return json_response(200, {"jsonrpc": "2.0", "id": message["id"], "result": about}, session)
             case "tools/call":
@@ -93,6 +101,12 @@ def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> StreamedResp
         yield from sleep(engine, then)
 
     return StreamedResponse(200, EVENTS, lambda writer: tell(writer, writer._channel.engine))
+
+
+def late(server: Server, response: Response) -> Flow[Response]:
+    """Answer after 100 seconds."""
+    yield from sleep(server.engine, 100.0)
+    return response
 
 
 def said(message: dict[str, Any], **more: Any) -> bytes:

@@ -7,56 +7,45 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Request, Response, empty_response
+from svc_proto.engine.message import Request, empty_response
 from svc_proto.engine.router import Router
 from svc_proto.service_clients import mcp_http_transport
 from svc_proto.service_clients.mcp_client import McpClient
 from svc_proto.service_clients.mcp_http_transport import MAX_NOTES, McpHttpTransport
 from tests.agent.harness import AgentHarness
-from tests.service_clients.mcp_http_harness import PORT, SHOP, Server, answer, call, run, said, stream
+from tests.service_clients.mcp_http_harness import PORT, SHOP, Server, answer, call, late, run, said, stream
 
 
 def test_endless_stream_ends_with_the_answer() -> None:
     """Drop the connection after the answer, although the server's stream does not end."""
 
-    class Endless(Server):
-        def call(self, message: dict[str, Any]) -> Any:
-            note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": message["id"]}}
-            return stream(said(note), said(answer(message, a=1)), said(answer(message, a=2)), then=1e6)
+    def endless(message: dict[str, Any]) -> Any:
+        note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": message["id"]}}
+        return stream(said(note), said(answer(message, a=1)), said(answer(message, a=2)), then=1e6)
 
-    server = Endless()
-    result, _ = run(server, call)
-    assert result == {"content": [], "a": 1}
+    server = Server(call=endless)
+    assert run(server, call)[0] == {"content": [], "a": 1}
     assert all(channel.gone for channel in server.channels)
 
 
 def test_broken_stream_is_resumed() -> None:
-    class Broken(Server):
-        message: dict[str, Any]
-
-        def call(self, message: dict[str, Any]) -> Any:
-            self.message = message
-            return stream(b"id: e-1\nretry: 700\ndata:\n\n")
-
-        def get(self, request: Request) -> Any:
-            if request.headers.get(b"last-event-id") == b"e-1":
+    def get(request: Request) -> Any:
+        match request.headers.get(b"last-event-id"):
+            case b"e-1":
                 return stream(b"id: e-2\ndata:\n\n")
-            if request.headers.get(b"last-event-id") == b"e-2":
-                return stream(said(answer(self.message, late=True)))
-            return empty_response(405)
+            case b"e-2":
+                return stream(said(answer(server.called, late=True)))
+            case _:
+                return empty_response(405)
 
-    server = Broken()
+    server = Server(call=lambda message: stream(b"id: e-1\nretry: 700\ndata:\n\n"), get=get)
     assert run(server, call)[0] == {"content": [], "late": True}
     assert server.methods.count("GET") == 3
 
 
 @pytest.mark.parametrize("last", [b"e 1", b"x" * 2_000, b""])
 def test_broken_stream_without_resumption(last: bytes) -> None:
-    class Broken(Server):
-        def call(self, message: dict[str, Any]) -> Any:
-            return stream(b"id: %s\ndata: x\n\n" % last)
-
-    server = Broken()
+    server = Server(call=lambda message: stream(b"id: %s\ndata: x\n\n" % last))
     assert run(server, call)[0] == "its answer cannot be read: Expecting value at line 1, column 1"
     assert server.methods.count("GET") == 1
 
@@ -64,48 +53,31 @@ def test_broken_stream_without_resumption(last: bytes) -> None:
 def test_resumptions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_http_transport, "MAX_RESUMED", 3)
 
-    class Broken(Server):
-        lost = False
+    def broken(message: object) -> Any:
+        return stream(b"id: e-1\nretry: 1\ndata:\n\n")
 
-        def call(self, message: dict[str, Any]) -> Any:
-            return stream(b"id: e-1\nretry: 1\ndata:\n\n")
+    def resume(request: Request) -> Any:
+        return empty_response(405) if request.headers.get(b"last-event-id") is None else broken(request)
 
-        def get(self, request: Request) -> Any:
-            if request.headers.get(b"last-event-id") is None or self.lost:
-                return empty_response(405)
-            return stream(b"id: e-1\nretry: 1\ndata:\n\n")
+    def resume_late(request: Request) -> Any:
+        is_last = server.methods.count("GET") == 4  # the first one listens for notifications
+        return stream(said(answer(server.called))) if is_last else resume(request)
 
-    class Late(Broken):
-        message: dict[str, Any]
-
-        def call(self, message: dict[str, Any]) -> Any:
-            self.message = message
-            return super().call(message)
-
-        def get(self, request: Request) -> Any:
-            is_last = self.methods.count("GET") == 4  # the first one listens for notifications
-            return stream(said(answer(self.message))) if is_last else super().get(request)
-
-    server = Broken()
-    assert run(server, call)[0] == "the connection ended before the answer"
-    assert server.methods.count("GET") == 4
-    assert run(Late(), call)[0] == {"content": []}
-    lost = Broken()
-    lost.lost = True
-    assert run(lost, call)[0] == "the connection ended before the answer"
-    assert lost.methods.count("GET") == 2
+    lost = "the connection ended before the answer"
+    for get, result, gets in ((resume, lost, 4), (resume_late, {"content": []}, 4), (Server().get, lost, 2)):
+        server = Server(call=broken, get=get)
+        assert run(server, call)[0] == result
+        assert server.methods.count("GET") == gets
 
 
 def test_server_message_stream() -> None:
-    class Talkative(Server):
-        def get(self, request: Request) -> Any:
-            if self.methods.count("GET") > 2:
-                return empty_response(405)
-            changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-            asked = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
-            return stream(said(changed, id="9"), said(asked, id="10"))
+    def get(request: Request) -> Any:
+        changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+        asked = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
+        is_over = server.methods.count("GET") > 2
+        return empty_response(405) if is_over else stream(said(changed, id="9"), said(asked, id="10"))
 
-    server = Talkative()
+    server = Server(get=get)
     changes: list[None] = []
 
     def wait(client: McpClient, engine: Engine) -> Flow[Any]:
@@ -122,12 +94,11 @@ def test_server_message_stream() -> None:
 def test_listening_begins_again_after_a_break() -> None:
     times: list[float] = []
 
-    class Silent(Server):
-        def get(self, request: Request) -> Any:
-            times.append(self.engine.now.mono)
-            return stream(b": hi\n\n", then=100.0 if self.methods.count("GET") == 3 else 0.0)
+    def get(request: Request) -> Any:
+        times.append(server.engine.now.mono)
+        return stream(b": hi\n\n", then=100.0 if server.methods.count("GET") == 3 else 0.0)
 
-    server = Silent()
+    server = Server(get=get)
 
     def wait(client: McpClient, engine: Engine) -> Flow[Any]:
         yield from client.open(10.0)
@@ -138,7 +109,7 @@ def test_listening_begins_again_after_a_break() -> None:
     run(server, wait)
     assert server.methods.count("GET") == 2
     times.clear()
-    server = Silent()
+    server = Server(get=get)
 
     def stay(client: McpClient, engine: Engine) -> Flow[Any]:
         yield from client.open(10.0)
@@ -150,8 +121,7 @@ def test_listening_begins_again_after_a_break() -> None:
 
 def test_temporarily_unavailable_server() -> None:
     world = AgentHarness()
-    server = Server()
-    server.get = lambda request: stream(b": hi\n\n")  # type: ignore[method-assign]  # a stream that ends at once
+    server = Server(get=lambda request: stream(b": hi\n\n"))  # a stream that ends at once
     process = world.serve(server, PORT)
 
     def plan(parts: object, engine: Engine) -> Flow[None]:
@@ -170,30 +140,20 @@ def test_temporarily_unavailable_server() -> None:
 
 
 def test_server_requests_are_answered_a_few_at_a_time() -> None:
-    class Curious(Server):
-        def post(self, message: dict[str, Any], request: Request) -> Any:
-            if "method" in message:
-                return super().post(message, request)
-            return self._later()
+    def ask(message: dict[str, Any]) -> Any:
+        asked = [said({"jsonrpc": "2.0", "id": number, "method": "ping"}) for number in range(200)]
+        return stream(*asked, said(answer(message)))
 
-        def _later(self) -> Flow[Response]:
-            yield from sleep(self.engine, 100.0)
-            return empty_response(202)
+    def post(message: dict[str, Any], request: Request) -> Any:
+        return Server.post(server, message, request) if "method" in message else late(server, empty_response(202))
 
-        def call(self, message: dict[str, Any]) -> Any:
-            asked = [said({"jsonrpc": "2.0", "id": number, "method": "ping"}) for number in range(200)]
-            return stream(*asked, said(answer(message)))
-
-    server = Curious()
+    server = Server(call=ask, post=post)
     assert run(server, call)[0] == {"content": []}
     assert server.methods.count("None") == MAX_NOTES
 
 
 def test_a_flood_of_events_is_read_a_second_at_a_time() -> None:
-    class Flood(Server):
-        def call(self, message: dict[str, Any]) -> Any:
-            return stream(*[b'data: {"a": "%s"}\n\n' % (b"x" * 200) * 400] * 40)
-
+    flood = Server(call=lambda message: stream(*[b'data: {"a": "%s"}\n\n' % (b"x" * 200) * 400] * 40))
     seen: list[int] = []
 
     def count(client: McpClient, engine: Engine) -> Flow[Any]:
@@ -203,13 +163,10 @@ def test_a_flood_of_events_is_read_a_second_at_a_time() -> None:
         finally:
             seen.append(client.ignored)
 
-    assert run(Flood(), count)[0] == "there was no answer in 3 s"
+    assert run(flood, count)[0] == "there was no answer in 3 s"
     assert seen[0] < 40 * 400 // 2
 
 
 def test_an_event_may_be_as_long_as_a_message() -> None:
-    class Long(Server):
-        def call(self, message: dict[str, Any]) -> Any:
-            return stream(said(answer(message, long="x" * 2_000_000)))
-
-    assert len(run(Long(), call)[0]["long"]) == 2_000_000
+    server = Server(call=lambda message: stream(said(answer(message, long="x" * 2_000_000))))
+    assert len(run(server, call)[0]["long"]) == 2_000_000
