@@ -121,17 +121,6 @@ def test_an_unreadable_record_changes_nothing() -> None:
     assert book.request("POST", "/api/changes/undo", {}, key=KEY).status == 400
 
 
-def test_an_approval_that_cannot_be_removed() -> None:
-    holder = KeyHolder(None)
-    approve(holder, "session", "phone_call 1")
-    holder.book.disk.put(APPROVALS, json.dumps({"always": ["phone_call 1"]}).encode())
-    assert len(listed(holder.book)) == 1
-    holder.book.refuse = (WriteConfig,)
-    written = holder.book.spawn(holder.book.api.parts.approvals.forget("s", "phone_call 1"))
-    holder.book.after(1)
-    assert written == ["the approvals cannot be written"]
-
-
 def test_an_approval_for_a_chat_is_undone() -> None:
     holder = KeyHolder(None)
     approve(holder, "session", "phone_call 1")

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from attrs import evolve
 
 from svc_proto.agent.tool_selection import ToolPolicy
 from svc_proto.api.config import ApiConfig, model_url_source, parse_api_config
@@ -14,57 +17,38 @@ def test_defaults() -> None:
     assert parse_api_config({}) == ApiConfig()
 
 
-def test_every_variable() -> None:
-    env = {
-        "API_SERVER_ENABLED": "false",
-        "API_SERVER_HOST": "0.0.0.0",
-        "API_SERVER_PORT": "1",
-        "API_SERVER_KEY": "sixteen--letters",
-        "API_SERVER_SSL_CERT": "/cert.pem",
-        "API_SERVER_SSL_KEY": "/key.pem",
-        "API_SERVER_CORS_ORIGINS": "https://a.example/, http://b:1",
-        "API_SERVER_MODEL_NAME": "home",
-        "API_SERVER_LOG_LEVEL": "debug",
-        "API_SERVER_MAX_CONCURRENT_RUNS": "0",
-        "SVC_HOME": "/h",
-        "SVC_CONFIG": "/c.yaml",
-        "SVC_BRAND": "hermes",
-        "SVC_APPROVAL_TIMEOUT_SECONDS": "5",
-        "SVC_MAX_ITERATIONS": "3",
-        "SVC_MAX_TOKENS": "9",
-        "SVC_MODEL_BASE_URL": "http://127.0.0.1:9/v1/",
-        "SVC_MODEL": "m",
-        "SVC_MODEL_API_KEY": "secret",
-        "SVC_MODEL_CONTEXT": "4096",
-        "SVC_TOOLS": "few, Phone memory",
-        "SVC_RELAY_URL": "https://relay.example",
-        "SVC_RELAY_TOKEN": "t",
-    }
-    assert parse_api_config(env) == ApiConfig(
-        enabled=False,
-        host="0.0.0.0",
-        port=1,
-        key="sixteen--letters",
-        ssl_cert="/cert.pem",
-        ssl_key="/key.pem",
-        cors_origins=("https://a.example", "http://b:1"),
-        model_name="home",
-        log_level=Level.DEBUG,
-        max_concurrent_runs=0,
-        home="/h",
-        config_path="/c.yaml",
-        brand=HERMES,
-        approval_timeout=5.0,
-        max_model_calls=3,
-        max_tokens=9,
-        model_base_url="http://127.0.0.1:9/v1",
-        model="m",
-        model_api_key="secret",
-        model_context=4_096,
-        tools=ToolPolicy(few=True, only=("phone", "memory")),
-        relay_url="https://relay.example",
-        relay_token="t",
-    )
+@pytest.mark.parametrize(
+    ("variable", "text", "value"),
+    [
+        ("API_SERVER_ENABLED", "false", {"enabled": False}),
+        ("API_SERVER_HOST", "127.0.0.9", {"host": "127.0.0.9"}),
+        ("API_SERVER_PORT", "1", {"port": 1}),
+        ("API_SERVER_KEY", "sixteen--letters", {"key": "sixteen--letters"}),
+        (
+            "API_SERVER_CORS_ORIGINS",
+            "https://a.example/, http://b:1",
+            {"cors_origins": ("https://a.example", "http://b:1")},
+        ),
+        ("API_SERVER_MODEL_NAME", "home", {"model_name": "home"}),
+        ("API_SERVER_LOG_LEVEL", "debug", {"log_level": Level.DEBUG}),
+        ("API_SERVER_MAX_CONCURRENT_RUNS", "0", {"max_concurrent_runs": 0}),
+        ("SVC_HOME", "/h", {"home": "/h", "config_path": "/h/config.yaml"}),
+        ("SVC_CONFIG", "/c.yaml", {"config_path": "/c.yaml"}),
+        ("SVC_BRAND", "hermes", {"brand": HERMES}),
+        ("SVC_APPROVAL_TIMEOUT_SECONDS", "5", {"approval_timeout": 5.0}),
+        ("SVC_MAX_ITERATIONS", "3", {"max_model_calls": 3}),
+        ("SVC_MAX_TOKENS", "9", {"max_tokens": 9}),
+        ("SVC_MODEL_BASE_URL", "http://127.0.0.1:9/v1/", {"model_base_url": "http://127.0.0.1:9/v1"}),
+        ("SVC_MODEL", "m", {"model": "m"}),
+        ("SVC_MODEL_API_KEY", "secret", {"model_api_key": "secret"}),
+        ("SVC_MODEL_CONTEXT", "4096", {"model_context": 4_096}),
+        ("SVC_TOOLS", "few, Phone memory", {"tools": ToolPolicy(few=True, only=("phone", "memory"))}),
+        ("SVC_RELAY_URL", "https://relay.example", {"relay_url": "https://relay.example"}),
+        ("SVC_RELAY_TOKEN", "t", {"relay_token": "t"}),
+    ],
+)
+def test_each_variable(variable: str, text: str, value: dict[str, Any]) -> None:
+    assert parse_api_config({variable: text}) == evolve(ApiConfig(), **value)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +82,7 @@ def test_the_place_of_the_model_address(environment: dict[str, str], place: str)
 
 def test_tls() -> None:
     env = {"API_SERVER_SSL_CERT": "/c", "API_SERVER_SSL_KEY": "/k"}
+    assert parse_api_config(env) == ApiConfig(ssl_cert="/c", ssl_key="/k")
     assert parse_api_config(env).tls
     assert not parse_api_config(env, {"no_ssl": True}).tls
     for one in env:

@@ -248,13 +248,6 @@ def test_session_deleted_during_the_request(book: ApiHarness, held: type, method
     assert error(call.result) == (404, "session_not_found")
 
 
-def test_fork_outlives_its_parent(book: ApiHarness) -> None:
-    parent = book.session()
-    fork = book.request("POST", f"/api/sessions/{parent}/fork", {}).json["id"]
-    book.request("DELETE", f"/api/sessions/{parent}")
-    assert book.request("GET", f"/api/sessions/{fork}").json["parent_session_id"] is None
-
-
 @pytest.mark.parametrize(
     ("query", "texts", "pagination"),
     [
