@@ -144,19 +144,6 @@ def test_without_a_cap_turns_wait_for_their_session_only(monkeypatch: pytest.Mon
     assert begun(book)[-1] == "two"
 
 
-def test_slot_of_a_killed_node_expires() -> None:
-    book = ApiClusterHarness(max_concurrent_runs=1)
-    chat(book, 0, "a")
-    waiting = chat(book, 1, "b")
-    book.kill(0)
-    book.after(LEASE - 1.5)
-    assert begun(book) == ["a"]
-    book.after(2.0)
-    assert begun(book) == ["a", "b"]
-    finish(book, 1, "b")
-    assert names(waiting)[-1] == "done"
-
-
 def test_without_redis_a_slot_passes_within_its_node_only() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
@@ -174,22 +161,6 @@ def test_without_redis_a_slot_passes_within_its_node_only() -> None:
     book.after(1.0 + TAKEOVER_DELAY + MAX_POLL_INTERVAL)
     assert begun(book) == ["a", "b", "c"]
     assert (places(book, "turns"), places(book, "line")) == (1, 0)
-
-
-def test_returning_node_counts_towards_the_cap() -> None:
-    book = ApiClusterHarness(max_concurrent_runs=1)
-    chat(book, 0, "a")
-    book.cut(0)
-    book.after(2 * LEASE)
-    chat(book, 1, "b")  # it is unknown whether "a" continues
-    assert begun(book) == ["a", "b"]
-    book.mend()
-    book.after(1.0 + TAKEOVER_DELAY)
-    assert places(book, "turns") == 2
-    finish(book, 1, "b")
-    assert code(book.at(1).call("POST", "/v1/runs", {"input": "x"})) == FULL
-    finish(book, 0, "a")
-    assert book.request("POST", "/v1/runs", {"input": "x"}).status == 202
 
 
 def test_empty_redis_receives_held_slots_before_granting_new_ones() -> None:
