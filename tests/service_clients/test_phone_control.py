@@ -8,7 +8,6 @@ import pytest
 from attrs import frozen
 
 from clients.phone.emulator import EmulatedPhone
-from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.core import Engine
@@ -21,26 +20,36 @@ from svc_proto.service_clients import phone_control
 from svc_proto.service_clients.phone_control import FILE, NO_RELAY, NO_TOKEN, PhoneResponse, RelayPhoneControl
 from svc_proto.wire.events import Headers
 from tests.agent.harness import HOME, AgentHarness
+from tests.support.playbook import IdleService
 from tests.support.servers.model_server import ScriptedModel
 
 PATH = f"{HOME}/{FILE}"
 URL = "http://127.0.0.1:8767"
 
 
-def call(world: AgentHarness, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
-    """Return the answer of each of `times` simultaneous calls, or the text of its `ToolError`."""
+Act = Callable[[RelayPhoneControl], Flow[Any]]
+
+
+def ask(world: AgentHarness, act: Act, *, url: str = URL, token: str = "", times: int = 1, **options: Any) -> list[Any]:
+    """Return the result of each of `times` simultaneous acts of one client, or the text of its `ToolError`."""
 
     def one(link: RelayPhoneControl) -> Flow[object]:
         try:
-            return (yield from link.call("GET", path, {"a": True, "b": "x y"}))
+            return (yield from act(link))
         except ToolError as failure:
             return str(failure)
 
     def plan(parts: object, engine: Engine) -> Flow[list[object]]:
-        link = RelayPhoneControl(engine, url, token)
+        link = RelayPhoneControl(engine, url, token, **options)
+        assert link.engine is engine
         return (yield from gather(engine, [one(link) for _ in range(times)]))
 
     return world.run(plan)
+
+
+def call(world: AgentHarness, **options: Any) -> list[Any]:
+    """Return the answers of calls as in `ask`."""
+    return ask(world, lambda link: link.call("GET", "/ping", {"a": True, "b": "x y"}), **options)
 
 
 @frozen
@@ -193,8 +202,9 @@ def test_no_relay() -> None:
     assert call(world, token="t") == ["the relay cannot be reached (SVC_RELAY_URL): unreachable"]
 
 
-def there(world: AgentHarness, *, url: str = URL, token: str = "") -> bool:
-    return world.run(lambda parts, engine: RelayPhoneControl(engine, url, token).is_phone_connected())
+def there(world: AgentHarness, **options: Any) -> bool:
+    (found,) = ask(world, RelayPhoneControl.is_phone_connected, **options)
+    return found is True
 
 
 def test_phone_connected_status() -> None:
@@ -222,15 +232,9 @@ def test_phone_connected_status_of_the_relay(body: bytes, able: bool, monkeypatc
     assert [each.url for each in asked] == [f"{URL}/bridge/status"]
 
 
-def test_configured_with_a_local_url_or_a_token() -> None:
-    def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
-        yield from ()
-        return [
-            RelayPhoneControl(engine, url, token).configured
-            for url, token in ((URL, ""), ("http://x", ""), ("http://x", "t"))
-        ]
-
-    assert AgentHarness().run(plan) == [True, False, True]
+@pytest.mark.parametrize(("url", "token", "yes"), [(URL, "", True), ("http://x", "", False), ("http://x", "t", True)])
+def test_configured_with_a_local_url_or_a_token(url: str, token: str, yes: bool) -> None:
+    assert RelayPhoneControl(Engine(IdleService(), entropy=bytes), url, token).configured is yes
 
 
 def test_other_server_instead_of_the_relay() -> None:
@@ -285,14 +289,8 @@ def test_unverifiable_401_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(parts: object, engine: Engine) -> Flow[bytes | str]:
-        try:
-            return (yield from RelayPhoneControl(engine, URL, "mine").media(token))
-        except ToolError as failed:
-            return str(failed)
-
     asked = patch_fetch(monkeypatch, lambda url: answer)
-    assert AgentHarness().run(plan) == outcome
+    assert ask(AgentHarness(), lambda link: link.media(token), token="mine") == [outcome]
     for each in asked:
         assert (each.method, each.url) == ("GET", f"{URL}/media/t-0")
         assert each.more["headers"] == ((b"authorization", b"Bearer mine"),)
@@ -308,14 +306,9 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
     ],
 )
 def test_activity_over_the_relay(url: str, answer: object, outcome: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(parts: object, engine: Engine) -> Flow[object]:
-        try:
-            return [row["path"] for row in (yield from RelayPhoneControl(engine, url, "mine", who="Me").activity())]
-        except ToolError as failed:
-            return str(failed)
-
     asked = patch_fetch(monkeypatch, lambda url: answer)
-    assert AgentHarness().run(plan) == outcome
+    (told,) = ask(AgentHarness(), lambda link: link.activity(), url=url, token="mine", who="Me")
+    assert (told if isinstance(told, str) else [row["path"] for row in told]) == outcome
     assert {(each.method, each.url) for each in asked} <= {("GET", f"{URL}/bridge/activity")}
 
 
@@ -334,9 +327,4 @@ def test_selector_is_needed_for_several_phones(
     world = AgentHarness(relay=True)
     monkeypatch.setattr(world.relay.phones, "devices_report", lambda now: {"devices": [], "count": count})
 
-    def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[str, ...]]:
-        link = RelayPhoneControl(engine, url, "")
-        assert link.engine is engine
-        return (yield from link.unneeded_arguments())
-
-    assert world.run(plan) == unneeded
+    assert ask(world, lambda link: link.unneeded_arguments(), url=url) == [unneeded]
