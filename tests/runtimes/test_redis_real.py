@@ -15,91 +15,32 @@ from svc_proto.wire.resp import Push, RespError, RespReader, encode_command
 from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
 from tests.runtimes.scripted_core import TIMEOUT
 
-SCRIPT: list[tuple[str | int | bytes, ...]] = [
-    ("PING",),
-    ("HELLO", 3),
-    ("HELLO", 4),
-    ("HELLO", 3, "AUTH", "default", "wrong"),
-    ("HELLO", 3, "NONSENSE"),
-    ("HELLO", 3, "AUTH", "default", PASSWORD),
-    ("PING",),
-    ("PING", "text"),
-    ("SELECT", 3),
-    ("SELECT", 16),
-    ("SELECT", "x"),
-    ("GET", "k"),
-    ("GET",),
-    ("SET", "k"),
-    ("SET", "k", b"v\xff"),
-    ("get", "k"),
-    ("PTTL", "k"),
-    ("PTTL", "none"),
-    ("SET", "k", "w", "NX"),
-    ("SET", "k", "w", "NX", "GET"),
-    ("SET", "none", "w", "XX"),
-    ("SET", "k", "w", "XX", "GET"),
-    ("SET", "k", "w", "EX", 0),
-    ("SET", "k", "w", "EX", "x"),
-    ("SET", "k", "w", "EX"),
-    ("SET", "k", "w", "EX", 5, "PX", 5),
-    ("SET", "k", "w", "NX", "XX"),
-    ("SET", "k", "w", "NONSENSE"),
-    ("SET", "k", "w", "PX", 100000),
-    ("EXPIRE", "k", 0),
-    ("GET", "k"),
-    ("EXPIRE", "k", 10),
-    ("EXPIRE", "k", "x"),
-    ("SET", "k", "new", "EX", 100),
-    ("SET", "k", "newer", "KEEPTTL"),
-    ("GETDEL", "k"),
-    ("GETDEL", "k"),
-    ("GETDEL",),
-    ("INCR", "n"),
-    ("INCR", "n"),
-    ("SET", "n", "x"),
-    ("INCR", "n"),
-    ("SET", "n", 2**63 - 1),
-    ("DEL", "n", "n", "none"),
-    ("DEL",),
-    ("SUBSCRIBE", "a", "b"),
-    ("PUBSUB", "NUMSUB", "a", "c"),
-    ("PUBSUB", "NUMSUB"),
-    ("PUBLISH", "a", "text"),
-    ("PUBLISH", "c", "text"),
-    ("PUBLISH", "a"),
-    ("SUBSCRIBE",),
-    ("FLUSHALL",),
-    ("NONSENSE", "a"),
-    ("SET", "fence", 2**52),
-    ("EVAL", TAKE, 2, "lease", "fence", "me", 100000),
-    ("EVAL", TAKE, 2, "lease", "fence", "me", 100000),
-    ("EVAL", TAKE, 2, "lease", "fence", "you", 100000),
-    ("GET", "fence"),
-    ("GET", "lease"),
-    ("EVAL", RENEW, 2, "lease", "other", "you", 100000),
-    ("EVAL", RENEW, 2, "lease", "other", "me", 100000),
-    ("EVAL", DROP, 1, "lease", "you"),
-    ("EVAL", DROP, 1, "lease", "me"),
-    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "", 2, 100000),
-    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "a", 2, 100000),
-    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "", 2, 100000),
-    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "b", 2, 100000),
-    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "", 2, 100000),
-    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "c", 2, 100000),
-    ("EVAL", RENEW_SCRIPT, 1, "places", 100000, "a", "d"),
-    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "c", 4, 100000),
-    ("EVAL", RELEASE_SCRIPT, 1, "places", "a", "b", "none"),
-    ("EVAL", ACQUIRE_SCRIPT, 1, "places", "", 3, 100000),
-    ("EVAL", RELEASE_SCRIPT, 1, "places", "c", "d"),
-    ("EVAL", RELEASE_SCRIPT, 1, "places", "c"),
-    ("GET", "places"),
-    ("EVAL", RENEW_SCRIPT, 1, "places", 1, "a"),
-    ("EVAL", DROP, 1, "lease", "me"),
-    ("GET", "other"),
-    ("EVAL", "return 1", "x"),
-    ("EVAL", "return 1", 1),
-    ("EVAL", "return 1"),
-]
+WORDS: dict[str, str | bytes] = {  # of `DIALOGUE`, which are sent in another form
+    "PASSWORD": PASSWORD, "TAKE": TAKE, "RENEW": RENEW, "DROP": DROP, "ACQUIRE": ACQUIRE_SCRIPT, "EXTEND": RENEW_SCRIPT,
+    "RELEASE": RELEASE_SCRIPT, "OTHER": "return 1", "BYTES": b"v\xff", "MOST": str(2**63 - 1), "NEXT": str(2**52),
+    "NONE": "",
+}  # fmt: skip
+AUTH = "HELLO 3 AUTH default PASSWORD"
+DIALOGUE = f"""
+PING | HELLO 3 | HELLO 4 | HELLO 3 AUTH default wrong | HELLO 3 NONSENSE | {AUTH} | PING | PING text
+SELECT 3 | SELECT 16 | SELECT x
+GET k | GET | SET k | SET k BYTES | get k | PTTL k | PTTL none
+SET k w NX | SET k w NX GET | SET none w XX | SET k w XX GET
+SET k w EX 0 | SET k w EX x | SET k w EX | SET k w EX 5 PX 5 | SET k w NX XX | SET k w NONSENSE | SET k w PX 100000
+EXPIRE k 0 | GET k | EXPIRE k 10 | EXPIRE k x | SET k new EX 100 | SET k newer KEEPTTL
+GETDEL k | GETDEL k | GETDEL
+INCR n | INCR n | SET n x | INCR n | SET n MOST | DEL n n none | DEL
+SUBSCRIBE a b | PUBSUB NUMSUB a c | PUBSUB NUMSUB | PUBLISH a text | PUBLISH c text | PUBLISH a | SUBSCRIBE
+FLUSHALL | NONSENSE a
+SET fence NEXT | EVAL TAKE 2 lease fence me 100000 | EVAL TAKE 2 lease fence me 100000
+EVAL TAKE 2 lease fence you 100000 | GET fence | GET lease
+EVAL RENEW 2 lease other you 100000 | EVAL RENEW 2 lease other me 100000 | EVAL DROP 1 lease you | EVAL DROP 1 lease me
+EVAL ACQUIRE 1 places NONE 2 100000 | EVAL ACQUIRE 1 places a 2 100000 | EVAL ACQUIRE 1 places NONE 2 100000
+EVAL ACQUIRE 1 places b 2 100000 | EVAL ACQUIRE 1 places NONE 2 100000 | EVAL ACQUIRE 1 places c 2 100000
+EVAL EXTEND 1 places 100000 a d | EVAL ACQUIRE 1 places c 4 100000 | EVAL RELEASE 1 places a b none
+EVAL ACQUIRE 1 places NONE 3 100000 | EVAL RELEASE 1 places c d | EVAL RELEASE 1 places c | GET places
+EVAL EXTEND 1 places 1 a | EVAL DROP 1 lease me | GET other | EVAL OTHER x | EVAL OTHER 1 | EVAL OTHER
+"""
 
 
 class Real:
@@ -143,14 +84,15 @@ def test_the_simulated_redis_answers_as_the_real_one(tmp_path: Path) -> None:
     with RedisServer(tmp_path) as server:
         real, simulated = Real(server), Simulated()
         try:
-            for words in SCRIPT:
+            for command in DIALOGUE.strip().replace("\n", " | ").split(" | "):
+                words = [WORDS.get(word, word) for word in command.split()]
                 expected, found = real.ask(*words), simulated.ask(*words)
-                if words == ("HELLO", 3, "AUTH", "default", PASSWORD):
+                if command == AUTH:
                     assert isinstance(expected[0], dict)
                     assert isinstance(found[0], dict)
                     assert expected[0][b"proto"] == found[0][b"proto"] == 3
                     continue
-                assert _essences(found) == _essences(expected), words
+                assert _essences(found) == _essences(expected), command
         finally:
             real.close()
 
