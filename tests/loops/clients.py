@@ -258,9 +258,6 @@ class WebSocketTestClient:
     def send_binary(self, data: bytes) -> None:
         self._send_event(BinaryMessage(self._stream, data))
 
-    def ping(self, payload: bytes = b"") -> None:
-        self._send_event(Ping(self._stream, payload))
-
     def send_envelope(self, channel: str, kind: str, payload: object = None, identity: str = "i") -> None:
         self.send_text(json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload or {}}))
 

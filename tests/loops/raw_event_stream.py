@@ -44,12 +44,6 @@ class UnreadStream:
         self.status, self.head = read_head(self.wire, timeout)
         return self
 
-    def field(self, name: str) -> str | None:
-        """Return the value of a field, or None; assert that it occurs at most once."""
-        values = [value for other, value in self.head if other == name]
-        assert len(values) <= 1, values
-        return values[0] if values else None
-
     def more(self, timeout: float = PATIENCE) -> bool:
         """Read one chunk; return False at the end."""
         if self.over:
@@ -89,19 +83,12 @@ class UnreadStream:
         self.wire.close()
 
 
-def open_stream(
-    world: Environment,
-    api: ApiHandle,
-    method: str,
-    path: str,
-    body: object = None,
-    *,
-    accept: str = "text/event-stream",
-) -> UnreadStream:
+def open_stream(world: Environment, api: ApiHandle, method: str, path: str, body: object = None) -> UnreadStream:
     """Send the request for an event stream on a connection of its own; nothing is read yet."""
     wire = world.connect(port=api.port)
     data = b"" if body is None else json.dumps(body).encode()
-    fields = {"host": f"127.0.0.1:{api.port}", "accept": accept, "content-length": str(len(data)), **api.headers}
+    accept = {"accept": "text/event-stream", "content-length": str(len(data))}
+    fields = {"host": f"127.0.0.1:{api.port}", **accept, **api.headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     wire.send(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + data)
     return UnreadStream(wire)

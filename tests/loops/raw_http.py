@@ -6,12 +6,11 @@ import base64
 import hashlib
 import json
 import struct
-import zlib
 from typing import Any
 
 from tests.loops.clients import PATIENCE, ByteConnection
 
-CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
+CONTINUATION, TEXT, CLOSE = 0x0, 0x1, 0x8
 KEY = base64.b64encode(b"sixteen bytes ok")
 MASK = b"\x11\x22\x33\x44"
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -32,54 +31,41 @@ def read_response(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int,
     return status, fields, wire.read_exactly(int(fields["content-length"]), timeout)
 
 
-def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool = True, rsv: int = 0) -> bytes:
-    """Return the bytes of one WebSocket frame; a masked one, as clients send it, uses the key `MASK`."""
+def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, rsv: int = 0) -> bytes:
+    """Return the bytes of one WebSocket frame, masked with the key `MASK`, as clients send it."""
     first = (0x80 if fin else 0) | rsv << 4 | opcode
-    mask = 0x80 if masked else 0
     size = len(payload)
     if size < 126:
-        head = struct.pack("!BB", first, mask | size)
+        head = struct.pack("!BB", first, 0x80 | size)
     elif size < 65_536:
-        head = struct.pack("!BBH", first, mask | 126, size)
+        head = struct.pack("!BBH", first, 0x80 | 126, size)
     else:
-        head = struct.pack("!BBQ", first, mask | 127, size)
-    if not masked:
-        return head + payload
+        head = struct.pack("!BBQ", first, 0x80 | 127, size)
     whole = int.from_bytes(payload, "big") ^ int.from_bytes((MASK * (size // 4 + 1))[:size], "big")
     return head + MASK + whole.to_bytes(size, "big")
-
-
-def close_code(payload: bytes) -> int:
-    (code,) = struct.unpack("!H", payload[:2])
-    return int(code)
 
 
 class RawSocket:
     """WebSocket client without product code."""
 
-    def __init__(self, wire: ByteConnection, *, path: str = "/ws", extensions: str = "") -> None:
+    def __init__(self, wire: ByteConnection) -> None:
         self.wire = wire
-        asked = f"Sec-WebSocket-Extensions: {extensions}\r\n" if extensions else ""
         wire.send(
-            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
-            f"{asked}Sec-WebSocket-Key: {KEY.decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+            b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
+            b"Sec-WebSocket-Key: %b\r\nSec-WebSocket-Version: 13\r\n\r\n" % KEY
         )
         status, pairs = read_head(wire)
-        self.fields = dict(pairs)
+        fields = dict(pairs)
         assert status == 101, pairs
         expected = base64.b64encode(hashlib.sha1(KEY + GUID, usedforsecurity=False).digest()).decode()
-        assert self.fields["sec-websocket-accept"] == expected
-        assert self.fields["upgrade"].lower() == "websocket"
-
-    def send(self, opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool = True, rsv: int = 0) -> None:
-        self.wire.send(frame(opcode, payload, fin=fin, masked=masked, rsv=rsv))
+        assert (fields["sec-websocket-accept"], fields["upgrade"].lower()) == (expected, "websocket")
 
     def send_envelope(self, channel: str, kind: str, payload: object = None) -> None:
         text = json.dumps({"channel": channel, "type": kind, "id": "raw", "payload": payload or {}})
-        self.send(TEXT, text.encode())
+        self.wire.send(frame(TEXT, text.encode()))
 
     def receive(self, timeout: float = PATIENCE) -> tuple[int, bytes]:
-        """Return opcode and inflated payload of the next frame, which must be neither masked nor fragmented."""
+        """Return opcode and payload of the next frame, which must be neither masked nor fragmented."""
         first, second = self.wire.read_exactly(2, timeout)
         assert first & 0x80, "a fragment"
         assert not second & 0x80, "a masked frame from a server"
@@ -88,10 +74,7 @@ class RawSocket:
             (size,) = struct.unpack("!H", self.wire.read_exactly(2, timeout))
         elif size == 127:
             (size,) = struct.unpack("!Q", self.wire.read_exactly(8, timeout))
-        payload = self.wire.read_exactly(size, timeout)
-        if first & 0x40:
-            payload = zlib.decompressobj(-15).decompress(payload + b"\x00\x00\xff\xff")
-        return first & 0x0F, payload
+        return first & 0x0F, self.wire.read_exactly(size, timeout)
 
     def receive_message(self, timeout: float = PATIENCE) -> dict[str, Any]:
         """Return the next frame, which must be a text message, parsed as JSON."""
@@ -112,5 +95,5 @@ class RawSocket:
         while True:
             opcode, payload = self.receive(timeout)
             if opcode == CLOSE:
-                self.send(CLOSE, payload[:2])
-                return close_code(payload)
+                self.wire.send(frame(CLOSE, payload[:2]))
+                return int.from_bytes(payload[:2], "big")

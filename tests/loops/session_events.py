@@ -151,21 +151,9 @@ class CheckedTurn:
         return [told.name for told in self.events]
 
     @property
-    def story(self) -> list[str]:
-        """Return the names of all events; consecutive `assistant.delta` or `tool.progress` events count once."""
-        names = self.names
-        pairs = zip([""], names, strict=False) if not names else zip(["", *names[:-1]], names, strict=True)
-        return [name for before, name in pairs if name != before or name not in ("assistant.delta", "tool.progress")]
-
-    @property
     def text(self) -> str:
         """Return the text of all `assistant.delta` events, joined."""
         return "".join(told.data["delta"] for told in self.all("assistant.delta"))
-
-    @property
-    def thought(self) -> str:
-        """Return the reasoning of all `tool.progress` events, joined."""
-        return "".join(told.data["delta"] for told in self.all("tool.progress"))
 
     def all(self, name: str) -> list[StreamEvent]:
         return [told for told in self.events if told.name == name]

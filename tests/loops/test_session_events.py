@@ -43,7 +43,7 @@ def written(events: list[Event]) -> bytes:
 
 def test_good_streams() -> None:
     turn = check_turn(written(good()) + b": keepalive\n\n")
-    assert (turn.text, turn.thought) == ("Hello", "Hm")
+    assert turn.text == "Hello"
     check_turn(written([*good()[:3], ("error", {"message": "no", "error": "e"}), ("done", {"state": "final"})]))
     failed = [*good()[:5], ("tool.failed", {**CALL, "error": "denied"}), *good()[7:]]
     check_turn(written(failed))
