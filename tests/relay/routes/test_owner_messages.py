@@ -34,12 +34,3 @@ def test_reply_of_before_a_message_does_not_answer_it(book: RelayHarness, paired
     paired.phone.send("proactive", "proactive.reply", {"text": "No", "client_msg_id": "k2"}, "p-2")
     assert [reply["text"] for reply in call.result.json["replies"]] == ["No"]
     assert book.request("GET", "/phone/replies?message_id=").status == 400
-
-
-def test_request_for_replies_ends_without_one(book: RelayHarness, paired: PairedPhone) -> None:
-    assert book.request("GET", "/phone/replies").json == {"ok": True, "replies": [], "count": 0}
-    call = book.call("GET", "/phone/replies?timeout=30")
-    paired.phone.send("proactive", "proactive.reply", {"text": ""}, "p")
-    assert paired.phone.only()["payload"]["status"] == "rejected"
-    book.after(30)
-    assert call.result.json["count"] == 0
