@@ -81,24 +81,19 @@ def test_goaway_there_and_back() -> None:
     assert parse_goaway(frame) == (5, 11)
 
 
-def header(size: int, kind: FrameType, flags: int, stream: int) -> bytes:
-    return size.to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big")
+def header(size: int, kind: FrameType, stream: int = 0) -> bytes:
+    return size.to_bytes(3, "big") + bytes((kind, 0)) + stream.to_bytes(4, "big")
+
+
+HEAD, MORE = header(0, FrameType.HEADERS, 1), header(0, FrameType.CONTINUATION, 1)
 
 
 @pytest.mark.parametrize(
     ("largest", "one_more", "code"),
     [
-        (header(16_384, FrameType.DATA, 0, 1), header(16_385, FrameType.DATA, 0, 1), ErrorCodes.FRAME_SIZE_ERROR),
-        (
-            header(32 * 6, FrameType.SETTINGS, 0, 0),
-            header(33 * 6, FrameType.SETTINGS, 0, 0),
-            ErrorCodes.ENHANCE_YOUR_CALM,
-        ),
-        (
-            header(0, FrameType.HEADERS, 0, 1) + header(0, FrameType.CONTINUATION, 0, 1) * 63,
-            header(0, FrameType.HEADERS, 0, 1) + header(0, FrameType.CONTINUATION, 0, 1) * 64,
-            ErrorCodes.ENHANCE_YOUR_CALM,
-        ),
+        (header(16_384, FrameType.DATA, 1), header(16_385, FrameType.DATA, 1), ErrorCodes.FRAME_SIZE_ERROR),
+        (header(32 * 6, FrameType.SETTINGS), header(33 * 6, FrameType.SETTINGS), ErrorCodes.ENHANCE_YOUR_CALM),
+        (HEAD + MORE * 63, HEAD + MORE * 64, ErrorCodes.ENHANCE_YOUR_CALM),
     ],
     ids=["a frame", "settings", "pieces of a block"],
 )
