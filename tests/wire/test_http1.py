@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.wire.events import (
-    TextMessage,
-)
+from svc_proto.wire.events import TextMessage
 from svc_proto.wire.http1 import Http1Connection
 from tests.wire.connection_pair import ONE, feed, open_pair
 

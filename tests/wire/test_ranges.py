@@ -44,17 +44,10 @@ def test_ranges(value: bytes, part: object) -> None:
     assert asked(value) == part
 
 
-def test_several_field_lines_are_ignored() -> None:
-    assert asked(b"bytes=0-1", 10_000, (b"range", b"bytes=3-4")) is None
-
-
-def test_an_empty_file_has_no_range() -> None:
-    assert asked(b"bytes=0-", 0) == Unsatisfiable()
-    assert asked(b"bytes=-5", 0) == Unsatisfiable()
-
-
-def test_without_a_range_it_is_the_whole_file() -> None:
-    assert requested_range(Headers(), 10, TAG, MODIFIED, NOW) is None
+def test_requests_without_a_usable_range() -> None:
+    assert asked(b"bytes=0-1", 10_000, (b"range", b"bytes=3-4")) is None  # several field lines are ignored
+    assert asked(b"bytes=0-", 0) == asked(b"bytes=-5", 0) == Unsatisfiable()  # an empty file has no range
+    assert requested_range(Headers(), 10, TAG, MODIFIED, NOW) is None  # the whole file
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,14 @@ def spent(allowance: TokenBucket) -> int:
     return n
 
 
-def test_without_time_only_the_burst_is_available() -> None:
+def test_without_time_only_the_burst_and_refunded_tokens_are_available() -> None:
     allowance = TokenBucket(3, 10)
     assert spent(allowance) == 3
     assert not allowance.consume()
+    allowance = TokenBucket(2, 0)
+    assert allowance.consume()
+    allowance.refund(100.0)
+    assert spent(allowance) == 2
 
 
 def test_time_refills_up_to_the_burst() -> None:
@@ -26,10 +30,3 @@ def test_time_refills_up_to_the_burst() -> None:
     assert spent(allowance) == 5  # one was owed
     allowance.refill(1000.0)
     assert spent(allowance) == 10
-
-
-def test_refunded_tokens_count() -> None:
-    allowance = TokenBucket(2, 0)
-    assert allowance.consume()
-    allowance.refund(100.0)
-    assert spent(allowance) == 2
