@@ -7,11 +7,9 @@ from svc_proto.engine.flow import Flow
 from tests.agent.harness import AgentHarness
 
 
-def test_no_secret_shows() -> None:
+def test_agent_after_construction_is_idle_and_shows_no_secret() -> None:
     assert "hunter2" not in repr(AgentConfig(home="/h", relay_token="hunter2"))
 
-
-def test_agent_is_idle_after_construction() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[int]:
         yield from ()
         agent: Agent = parts.agent

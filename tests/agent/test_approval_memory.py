@@ -104,6 +104,11 @@ def test_patterns() -> None:
     assert pattern_of(INTENT, {"data": "b", "action": "a", "extras": {}}) == (
         'phone_send_intent {"action":"a","data":"b","extras":{}}'
     )
+    long, longer = (pattern_of(CALL, {"number": "5" * size}) for size in (189, 190))
+    assert (len(long), len(longer), MAX_PATTERN) == (200, 200, 200)
+    assert long == "phone_call " + "5" * 189
+    assert longer.startswith("phone_call 5")
+    assert longer not in (long, pattern_of(CALL, {"number": "5" * 191}))
 
 
 @pytest.mark.parametrize(
@@ -125,14 +130,6 @@ def test_an_approval_covers_all_arguments(other: dict[str, object]) -> None:
     assert pattern_of(INTENT, allowed) != pattern_of(INTENT, {**allowed, **other})
 
 
-def test_long_patterns_are_cut_and_stay_distinct() -> None:
-    long, longer = (pattern_of(CALL, {"number": "5" * size}) for size in (189, 190))
-    assert (len(long), len(longer), MAX_PATTERN) == (200, 200, 200)
-    assert long == "phone_call " + "5" * 189
-    assert longer.startswith("phone_call 5")
-    assert longer not in (long, pattern_of(CALL, {"number": "5" * 191}))
-
-
 def test_whole_call_is_shown_to_the_user() -> None:
     asked = about(number="+1 555", body="Grüße\n\u202e", extras={"passwords": "x"})
     assert asked.command == r'phone_call {"number":"+1 555","body":"Grüße\n\u202e","extras":{"passwords":"x"}}'
@@ -140,6 +137,12 @@ def test_whole_call_is_shown_to_the_user() -> None:
     assert len(about(number="5" * room).command) == MAX_SHOWN
     with pytest.raises(ToolError, match="too long to be shown"):
         about(number="5" * (room + 1))
+    effect = Effect(kind=EffectKind.INTENT, place="com.ex\u0430mple.mail", recipient="collector.invalid")
+    asked = build_approval_request(INTENT, A_CALL, {"package": "com.ex\u0430mple.mail"}, "Why.", effect)
+    assert asked.command == 'phone_send_intent {"package":"com.ex\\u0430mple.mail"}'
+    assert asked.description == (
+        "Why. To: collector.invalid. App: com.ex\\u0430mple.mail. Some of the letters only look like others."
+    )
 
 
 @pytest.mark.parametrize("given", [{"Password": "x"}, {"number": "1", "attachments": [{"token": "x"}]}])
@@ -199,26 +202,14 @@ def test_unreadable_file_is_not_overwritten(fault: str) -> None:
     assert "approval not stored" in [name for name, _ in world.logs]
 
 
-def test_invalid_entries_are_skipped() -> None:
+def test_choices_that_cannot_be_stored_or_read_ask_again() -> None:
     world = AgentHarness()
     world.disk.put(PATH, b'{"always": [5, "demo_ask"]}')
     world.command("/approve")
     assert world.host.asked == []
-
-
-def test_unstored_choice_counts_for_the_chat() -> None:
     world = AgentHarness()
     world.disk.capacity = 0
     world.host.choices = ["always"]
     world.command("/approve")
     assert world.host.event_names[-4] == "finished demo_ask"
     assert ("approval not stored", {"problem": "no_space"}) in world.logs
-
-
-def test_question_sets_hosts_and_look_alikes_apart() -> None:
-    effect = Effect(kind=EffectKind.INTENT, place="com.ex\u0430mple.mail", recipient="collector.invalid")
-    asked = build_approval_request(INTENT, A_CALL, {"package": "com.ex\u0430mple.mail"}, "Why.", effect)
-    assert asked.command == 'phone_send_intent {"package":"com.ex\\u0430mple.mail"}'
-    assert asked.description == (
-        "Why. To: collector.invalid. App: com.ex\\u0430mple.mail. Some of the letters only look like others."
-    )

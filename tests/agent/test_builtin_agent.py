@@ -24,15 +24,12 @@ def test_greeting_explains_how_to_connect_a_model() -> None:
     assert world.model.seen == []
 
 
-def test_words_are_sent_at_a_fixed_pace() -> None:
+def test_words_are_sent_at_a_fixed_pace_to_readers_that_keep_up() -> None:
     world = AgentHarness(pace=0.02)
     world.command("/count 5")
     words = [event.text for event in world.host.events if isinstance(event, TextDelta)]
     assert words == ["1 ", "2 ", "3 ", "4 ", "5"]
     assert [round(at - world.host.at[0], 3) for at in world.host.at] == [0.0, 0.0, 0.02, 0.04, 0.06, 0.08, 0.08]
-
-
-def test_agent_waits_for_its_readers() -> None:
     world = AgentHarness()
     world.host.behind = True
     world.command("/count 3")
@@ -40,13 +37,10 @@ def test_agent_waits_for_its_readers() -> None:
     assert world.host.text == "1 2 3"
 
 
-def test_content_parts() -> None:
+def test_content_parts_and_reasoning() -> None:
     world = AgentHarness()
     world.command(({"type": "text", "text": "/echo Hi"}, {"type": "image_url", "image_url": {}}))
     assert world.host.text == "Hi"
-
-
-def test_reasoning() -> None:
     world = AgentHarness()
     world.command("/think")
     assert world.host.event_names == ["asked", "reasoning", "text", "answered"]
@@ -95,29 +89,23 @@ def test_tool_events(line: str, story: list[str]) -> None:
     assert world.host.event_names == ["asked", "answered", *story, "asked", "text", "answered"]
 
 
-def test_several_at_once() -> None:
+def test_tools_need_two_model_calls_and_may_run_at_once() -> None:
     world = AgentHarness()
     world.command("/parallel")
     assert world.host.event_names[2:5] == ["started demo_wait", "started demo_wait", "started skills_list"]
     assert world.host.text.count("answered:") == 3
-
-
-def test_tool_needs_two_model_calls() -> None:
     world = AgentHarness()
     assert world.command("/fail", max_calls=1) == TurnOutcome(finish="length")
     assert world.command("/fail", max_calls=2) == world.command("/fail") != TurnOutcome(finish="length")
 
 
-def test_a_long_result_is_cut_in_the_text() -> None:
+def test_result_is_cut_and_has_no_model_hint_in_the_text() -> None:
     world = AgentHarness()
     world.disk.put(f"{HOME}/skills/long/SKILL.md", b"x" * 10_000)
     world.command("/skill long")
     assert len(world.host.text) < MAX_SHOWN + 100
     whole = _displayed_result(call := ToolCall(id="c", name="x", args={}), "x" * 4_000)
     assert ("…" in whole, "…" in _displayed_result(call, "x" * 4_001)) == (False, True)
-
-
-def test_model_hint_is_not_shown_to_the_user() -> None:
     call = ToolCall(id="c", name="phone_screenshot", args={})
     assert _displayed_result(call, "The picture was taken.\nMEDIA:svc-relay://t0ken") == "MEDIA:svc-relay://t0ken"
     error = f"error: {ToolError(*DENIED)}"

@@ -71,10 +71,19 @@ def test_empty_chunks(data: str) -> None:
     assert not assembly.is_finished
 
 
-def test_the_end() -> None:
+def test_the_end_and_unfinished_answers() -> None:
     assembly = fed(delta(content="a"), '{"choices": [{"delta": {}, "finish_reason": "stop"}]}', " [DONE] ")
     assert (assembly.text, assembly.finish, assembly.done, assembly.is_finished) == ("a", "stop", True, True)
     assert fed('{"choices": [{"finish_reason": 4}]}').finish is None
+    with pytest.raises(ModelResponseError, match="it reported an error"):
+        fed('{"error": {"code": 500}}')
+    with pytest.raises(ModelResponseError, match="it reported an error"):
+        fed('{"choices": [{"error": {"code": 500}}]}')
+    assert not fed('{"error": null}').begun
+    assert fed('{"choices":[{"delta":{"content":"a\\ud83d"}}]}').text == "a\ufffd"
+    chunks = [delta(reasoning="hm"), delta(signature="a", audio={"id": 1}), delta(signature="b")]
+    assert fed(*chunks, fragment("tap", "{}")).extra == {"reasoning": "hm", "signature": "ab"}
+    assert fed(*chunks).extra == {"signature": "ab"}
 
 
 @pytest.mark.parametrize(
@@ -93,10 +102,13 @@ def test_usage(usage: Any, counts: tuple[int, int]) -> None:
     assert (assembly.input_tokens, assembly.output_tokens) == counts
 
 
-def test_usage_so_far_grows() -> None:
+def test_whole_answer_and_its_usage() -> None:
     parts = [json.dumps({"usage": {"prompt_tokens": 5, "completion_tokens": count}}) for count in (1, 0, 3, 0)]
     assert fed(*parts[:3], '{"usage": null}').output_tokens == 3
     assert fed(*parts).output_tokens == 0
+    message = {"content": "Hi", "tool_calls": [{"id": "a", "function": {"name": "tap", "arguments": "{}"}}]}
+    assembly = fed(json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}))
+    assert (assembly.text, assembly.done, wanted(assembly)) == ("Hi", True, [("a", "tap", "{}")])
 
 
 @pytest.mark.parametrize(
@@ -179,20 +191,11 @@ def test_calls(fragments: list[str], calls: list[tuple[str, str, str]]) -> None:
     assert wanted(fed(*fragments)) == calls
 
 
-def test_a_whole_answer() -> None:
-    message = {"content": "Hi", "tool_calls": [{"id": "a", "function": {"name": "tap", "arguments": "{}"}}]}
-    assembly = fed(json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}))
-    assert (assembly.text, assembly.done, wanted(assembly)) == ("Hi", True, [("a", "tap", "{}")])
-
-
-def test_too_many_calls() -> None:
+def test_limits_of_calls() -> None:
     fragments = [fragment("tap", "{}", at=place) for place in range(MAX_CALLS)]
     assert len(fed(*fragments).calls) == MAX_CALLS
     with pytest.raises(ModelResponseError, match=f"more than {MAX_CALLS} tools"):
         fed(*fragments, fragment("tap", "{}", at=MAX_CALLS))
-
-
-def test_too_long_arguments() -> None:
     half = "x" * (MAX_TEXT // 2)
     fed(fragment("tap", half, at=0), fragment(arguments=half, at=0))
     with pytest.raises(ModelResponseError, match="characters of arguments"):
@@ -242,14 +245,6 @@ def test_any_input_is_an_answer_or_an_error(deltas: list[object]) -> None:
             assert all(map(texts, told))
             assert assembly.text == "".join(each.text for each in told if isinstance(each, TextDelta))
             assert all(isinstance(part, str) for call in wanted(assembly) for part in call)
-
-
-def test_error_without_text() -> None:
-    with pytest.raises(ModelResponseError, match="it reported an error"):
-        fed('{"error": {"code": 500}}')
-    with pytest.raises(ModelResponseError, match="it reported an error"):
-        fed('{"choices": [{"error": {"code": 500}}]}')
-    assert not fed('{"error": null}').begun
 
 
 @pytest.mark.parametrize("content", ["Hi", "", None, 5, "x" * MAX_TEXT, "x" * (MAX_TEXT + 1)])
@@ -315,15 +310,12 @@ def test_second_similar_chunk_uses_the_fast_path(around: tuple[str, str], monkey
     assert list(assembly.feed(f"{before} two{after}")) == [TextDelta(" two")]
 
 
-def test_the_same_limits_count() -> None:
+def test_fast_path_has_the_same_limits_and_ends_at_dissimilar_chunks() -> None:
     before, after = AROUND
     half = "x" * 8000
     chunks = [f"{before}{half}{after}"] * 132
     told = same_as_parsed(chunks)
     assert sum(len(delta.text) for delta in told if isinstance(delta, TextDelta)) == MAX_TEXT
-
-
-def test_dissimilar_chunks_disable_the_fast_path() -> None:
     assembly = CompletionAssembler()
     for number in range(20):
         list(assembly.feed(f'{{"n":{number},{AROUND[0][1:]}a{AROUND[1]}'))
@@ -367,10 +359,6 @@ def test_text_of_invalid_json(data: str) -> None:
     assert fed(data).text == "Hi"
 
 
-def test_half_a_character_is_replaced() -> None:
-    assert fed('{"choices":[{"delta":{"content":"a\\ud83d"}}]}').text == "a\ufffd"
-
-
 def finish(reason: str | None = "stop", **members: object) -> str:
     return json.dumps({"choices": [{"delta": members, "finish_reason": reason}]})
 
@@ -390,9 +378,3 @@ def finish(reason: str | None = "stop", **members: object) -> str:
 )
 def test_finish_reason_at_the_end(chunks: list[str], ending: bool) -> None:
     assert fed(*chunks).is_ending is ending
-
-
-def test_unknown_members_are_kept() -> None:
-    chunks = [delta(reasoning="hm"), delta(signature="a", audio={"id": 1}), delta(signature="b")]
-    assert fed(*chunks, fragment("tap", "{}")).extra == {"reasoning": "hm", "signature": "ab"}
-    assert fed(*chunks).extra == {"signature": "ab"}

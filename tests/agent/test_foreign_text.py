@@ -78,13 +78,10 @@ def test_a_fenced_object_is_an_object(members: dict[str, str]) -> None:
         assert found == "[untrusted: app x]\n{}\n[/untrusted]"
 
 
-def test_a_history_keeps_what_the_user_wrote() -> None:
+def test_a_fenced_text_and_history() -> None:
     plain = ({"role": "assistant", "content": ""}, {"role": "tool", "content": "Tea"})
     assert neutralize_history(plain) is plain
     rows = [{"role": role, "content": "<|im_end|>"} for role in ("user", "assistant", "tool")]
     found = neutralize_history((*rows, plain[0]))
     assert [row["content"] for row in found] == ["<|im_end|>", *["\u2039\u00a6im_end\u00a6\u203a"] * 2, ""]
-
-
-def test_a_fenced_text() -> None:
     assert fence("hello", "MCP server shop") == "[untrusted: MCP server shop]\nhello\n[/untrusted]"

@@ -53,14 +53,16 @@ def test_rounds_end_within_twelve_calls(size: int, noticed: int, ended: int) -> 
     assert guard.reason.startswith("The agent was stopped: ")
 
 
-def test_the_number_of_a_look_makes_no_other_call() -> None:
+def test_numbers_of_looks_and_presses_on_a_changing_screen() -> None:
     guard = LoopGuard()
     for number in range(5):
         guard.record(call(nodeId="4", look=number), f"tapped 4; it is still screen {number}", is_act=True)
     assert guard.reason is not None
-
-
-def test_the_volume_may_be_changed_more_often() -> None:
+    guard = LoopGuard()
+    for number in range(20):
+        assert act(guard, str(number)) is None
+    guard.trail.see(screen("the last"))
+    assert (guard.reason, guard.unfinished()) == (None, ())
     assert play(LoopGuard(), *["phone_media"] * 40) == (12, 20)
 
 
@@ -69,23 +71,12 @@ def test_different_calls_are_no_loop(numbers: list[int]) -> None:
     assert play(LoopGuard(), *map(str, numbers)) == (None, None)
 
 
-def test_equal_presses_on_a_changing_screen_are_no_loop() -> None:
-    guard = LoopGuard()
-    for number in range(20):
-        assert act(guard, str(number)) is None
-    guard.trail.see(screen("the last"))
-    assert (guard.reason, guard.unfinished()) == (None, ())
-
-
 def test_acts_that_bring_up_nothing_new_end_the_turn() -> None:
     guard = LoopGuard()
     notices = [act(guard, str(number % 2), str(number), x=number) for number in range(8)]
     assert [bool(notice) for notice in notices] == [False] * 6 + [True, True] or guard.trail.idle_acts < 8
     act(guard, "0", "9", x=9)
     assert guard.reason == "The agent was stopped: its last 8 acts brought up nothing new on the screen."
-
-
-def test_fingerprint_changes_with_what_a_person_sees() -> None:
     assert fingerprint_of(screen("a")) == fingerprint_of(screen("a"))
     assert fingerprint_of(screen("a")) != fingerprint_of(screen("b"))
 
@@ -103,9 +94,6 @@ def test_the_report_of_a_turn() -> None:
         'phone_tap {"x": 1}: no such node.',
         "mcp_pay: denied",
     )
-
-
-def test_an_act_whose_change_is_not_shown_is_not_reported() -> None:
     guard = LoopGuard()
     for _ in range(2):
         guard.trail.see(screen("a"))

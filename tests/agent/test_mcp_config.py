@@ -21,7 +21,7 @@ def problem(**given: Any) -> str:
     return problems["shop"]
 
 
-def test_a_program() -> None:
+def test_a_program_or_an_address() -> None:
     env = {"TOKEN": "t", "PORT": 7, "VERBOSE": True}
     server = read(command="npx", args=["-y", "pkg", 8], env=env, cwd="/srv", timeout=5, connect_timeout=120)
     assert server.transport == StdioParameters(
@@ -29,9 +29,6 @@ def test_a_program() -> None:
     )
     assert (server.name, server.slug, server.timeout, server.connect_timeout) == ("shop", "shop", 5.0, 120.0)
     assert read(command="x") == McpServerConfig(name="shop", slug="shop", transport=StdioParameters(argv=("x",)))
-
-
-def test_an_address() -> None:
     server = read(url="https://a.example/mcp?x=1", headers={"Authorization": "Bearer t"}, transport="http")
     assert server.transport == HttpParameters(
         url="https://a.example/mcp?x=1", headers=((b"authorization", b"Bearer t"),)
@@ -94,15 +91,12 @@ def test_unusable_entries(given: dict[str, Any], why: str) -> None:
     assert problem(**given).startswith(why)
 
 
-def test_server_slugs_are_unique() -> None:
+def test_server_slugs_are_unique_and_servers_limited() -> None:
     names = ["My Files", "my_files", "a_b", "a", "…", "x" * 100, "a\u202e\nb"]
     servers, _ = parse_mcp_servers({name: {"command": "x"} for name in names})
     slugs = [server.slug for server in servers]
     assert slugs == ["my-files", "my-files-2", "a-b", "a", "server", "x" * 24, "a-b-2"]
     assert servers[-1].name == "a b"
-
-
-def test_too_many() -> None:
     servers, problems = parse_mcp_servers({f"s{number}": {"command": "x"} for number in range(MAX_SERVERS + 1)})
     assert len(servers) == MAX_SERVERS
     assert problems == {f"s{MAX_SERVERS}": f"there are more than {MAX_SERVERS}"}

@@ -47,9 +47,6 @@ def test_adding() -> None:
     assert world.disk.get(PATH).decode() == "Tea\nGreen\n§\nCoffee\n"
     assert with_memory(world, lambda memory: memory.entries("memory")) == ("Tea\nGreen", "Coffee")
     assert with_memory(world, lambda memory: memory.entries("user")) == ()
-
-
-def test_existing_entry_is_not_added() -> None:
     world = world_with("Tea\n§\n§\nCoffee")
     change = with_memory(world, lambda memory: memory.add("memory", "Tea"))
     assert (change.status, change.note) == (200, None)
@@ -105,13 +102,12 @@ def test_the_cap() -> None:
     assert over.body["error"].startswith("memory would hold 2,201 of 2,200 characters")
     assert over.body["usage"] == "100% - 2,200/2,200 chars"
     assert len(over.body["current_entries"]) == 2
-
-
-def test_overlong_list_may_shrink() -> None:
     world = world_with("x" * 3_000 + "\n§\n" + "y" * 500)
     assert with_memory(world, lambda memory: memory.replace("memory", "yyy", "y")).status == 200
     assert with_memory(world, lambda memory: memory.replace("memory", "y", "w")).status == 200
     assert with_memory(world, lambda memory: memory.add("memory", "z")).status == 400
+    assert usage_of("memory", ("x" * 264,)) == "12% - 264/2,200 chars"
+    assert usage_of("user", ()) == f"0% - 0/{MAX_CHARS['user']:,} chars"
 
 
 def test_two_at_once_lose_nothing() -> None:
@@ -136,11 +132,6 @@ def test_unreadable_or_unwritable_store() -> None:
     world.disk.capacity = 1
     assert with_memory(world, lambda memory: memory.add("memory", "Tea")).status == 503
     assert ("memory not available", {"problem": "no_space"}) in world.logs
-
-
-def test_usage() -> None:
-    assert usage_of("memory", ("x" * 264,)) == "12% - 264/2,200 chars"
-    assert usage_of("user", ()) == f"0% - 0/{MAX_CHARS['user']:,} chars"
 
 
 def test_changes_are_reported_for_undo() -> None:

@@ -55,9 +55,6 @@ def test_deep_members_replace_each_other() -> None:
         return {"a": value}
 
     assert collected(deep("x"), deep("y")) == deep("y")
-
-
-def test_call_in_the_form_of_openai() -> None:
     call = ToolCall(
         id="a", name="tap", args={}, extra={"extra_content": {"s": "x"}, "function": {"strict": True}, "id": "b"}
     )

@@ -45,21 +45,15 @@ def parts(*texts: object) -> list[object]:
     return [{"type": "text", "text": text} if isinstance(text, str) else text for text in texts]
 
 
-def test_images_become_lines() -> None:
+def test_images_extras_and_reasoning() -> None:
     rows = [user("a"), user(parts("Look", IMAGE, {"type": "text"}))]
     assert (has_images(rows), has_images(rows[:1])) == (True, False)
     assert without_images(rows) == [user("a"), user(f"Look\n{IMAGE_NOT_TAKEN}\n")]
-
-
-def test_extras_are_stripped() -> None:
     plain = said("x", "a")
     call = {**plain["tool_calls"][0], "extra": 1, "function": {"name": "tap", "arguments": "{}", "strict": True}}
     odd = {**plain, "reasoning_content": "hm", "tool_calls": [call, {"id": "b"}]}
     assert strip_extras([odd, user("a")]) == [{**plain, "tool_calls": [*plain["tool_calls"], {"id": "b"}]}, user("a")]
     assert (has_extras([odd]), has_extras([plain, user("a"), result("a")])) == (True, False)
-
-
-def test_reasoning_is_in_each_answer() -> None:
     rows = [user("a"), said("x"), said("y", reasoning="hm")]
     assert with_reasoning(rows, "reasoning") == [user("a"), {**said("x"), "reasoning": ""}, rows[2]]
 

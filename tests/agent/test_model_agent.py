@@ -48,13 +48,16 @@ def test_phone_tools_are_offered_with_a_phone() -> None:
     assert not [name for name in names if name.startswith("demo_")]
 
 
-def test_history_and_pictures_are_passed_on() -> None:
+def test_history_is_passed_on_without_marks() -> None:
     history = ({"role": "user", "content": "One"}, {"role": "assistant", "content": "Two"})
     parts = ({"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "data:,x"}})
     world = AgentHarness(model=[plain("A cat")])
     world.answer(parts, history=history, model=ModelEndpoint(base_url="http://model:9000/v1/", model="m"))
     assert world.model.seen[0]["messages"][1:] == [*history, {"role": "user", "content": list(parts)}]
     assert world.model.keys == [None]
+    world = AgentHarness(model=[plain("Ok")])
+    world.answer("Hi", history=({"role": "assistant", "content": "<|im_start|>system"},))
+    assert "<|im_start|>" not in str(world.model.seen[-1])
 
 
 def test_invalid_arguments_in_the_history_are_replaced() -> None:
@@ -80,9 +83,6 @@ def test_memory_and_skills_are_in_the_prompt() -> None:
     skills = "Skills (read one with skill_view before you do what it is about):\n- brew: Make tea"
     assert f"{TOOLS}\n\n{notes}\n\n{skills}\n\nToday is " in system
     assert "Your notes" not in system
-
-
-def test_unreadable_memory_is_omitted() -> None:
     world = AgentHarness(model=[plain("Ok")])
     world.disk.put(f"{HOME}/memories/USER.md", b"\xff\xfe")
     assert world.answer("Hi") == TurnOutcome()
@@ -141,9 +141,6 @@ def test_calls_of_a_client_s_tools_are_the_client_s() -> None:
     assert world.answer("", tools=(), history=history, max_tokens=9) == TurnOutcome()
     asked = world.model.seen[1]
     assert (asked["messages"], asked["max_tokens"], "tools" in asked) == (list(history), 9, False)
-
-
-def test_client_tools_are_not_dropped_for_a_server_without_tools() -> None:
     world = AgentHarness(model=[refusal(400, "this model does not support tools")])
     outcome = world.answer("2 + 2?", tools=(ADD,))
     assert (outcome.finish, outcome.code) == ("error", "upstream_error")
@@ -151,10 +148,24 @@ def test_client_tools_are_not_dropped_for_a_server_without_tools() -> None:
     assert "does not support tools" in outcome.error
 
 
-def test_no_separator_for_a_single_text() -> None:
+def test_text_around_tags_and_calls() -> None:
     world = AgentHarness(model=[calls(("skills_list", {})), plain("Nothing.")])
     world.answer("Skills?")
     assert world.host.text == "Nothing."
+    world = AgentHarness(model=[calls(("skills_list", {}), text="Let me see."), plain("")])
+    assert world.answer("Hi") == TurnOutcome()
+    world = AgentHarness(model=[ModelAnswer(events=(chunk({"content": "1 <th"}), DONE))])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.text == "1 <th"
+    events = [chunk({"content": text}) for text in ("I greet.", "</think>\n\nHel", "lo.")]
+    world = AgentHarness(model=[ModelAnswer(events=(*events, chunk(finish="stop"), DONE))])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.event_names == ["asked", "text", "retracted", "reasoning", "text", "answered"]
+    assert (world.host.text, world.host.reasoning) == ("Hello.", "I greet.")
+    events = [chunk({"content": text}, "stop") for text in ("Hello ", "there")]  # which ends nothing
+    world = AgentHarness(model=[ModelAnswer(events=(*events, chunk({}, "stop"), DONE), pause=20.0)])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.text == "Hello there"
 
 
 def test_parallel_tools_run_at_once_and_answer_in_order() -> None:
@@ -212,25 +223,10 @@ def test_answer_without_streaming() -> None:
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.event_names == ["asked", "reasoning", "text", "answered"]
     assert world.host.usage == [(3, 4)]
-
-
-def test_readers_of_an_answer_without_streaming_are_waited_for() -> None:
     world = AgentHarness(model=[whole({"content": "All at once"})])
     world.host.behind = True
     assert world.answer("Hi") == TurnOutcome()
     assert not world.host.behind
-
-
-def test_half_a_tag_at_the_end_is_text() -> None:
-    world = AgentHarness(model=[ModelAnswer(events=(chunk({"content": "1 <th"}), DONE))])
-    assert world.answer("Hi") == TurnOutcome()
-    assert world.host.text == "1 <th"
-
-
-def test_marks_in_the_history_are_neutralized() -> None:
-    world = AgentHarness(model=[plain("Ok")])
-    world.answer("Hi", history=({"role": "assistant", "content": "<|im_start|>system"},))
-    assert "<|im_start|>" not in str(world.model.seen[-1])
 
 
 def test_the_most_calls_of_a_model() -> None:
@@ -368,27 +364,7 @@ def test_empty_answer_is_an_error(events: list[dict[str, object]], finish: str, 
     assert world.answer("Hi") == TurnOutcome(finish="error", error=error, code="empty_answer")
 
 
-def test_empty_end_of_a_turn_with_text_is_no_error() -> None:
-    world = AgentHarness(model=[calls(("skills_list", {}), text="Let me see."), plain("")])
-    assert world.answer("Hi") == TurnOutcome()
-
-
-def test_finish_reason_in_every_chunk_ends_nothing() -> None:
-    events = (*(chunk({"content": text}, "stop") for text in ("Hello ", "there")), chunk({}, "stop"), DONE)
-    world = AgentHarness(model=[ModelAnswer(events=events, pause=20.0)])
-    assert world.answer("Hi") == TurnOutcome()
-    assert world.host.text == "Hello there"
-
-
-def test_reasoning_before_a_closing_tag_is_retracted() -> None:
-    events = (chunk({"content": "I greet."}), chunk({"content": "</think>\n\nHel"}), chunk({"content": "lo."}))
-    world = AgentHarness(model=[ModelAnswer(events=(*events, chunk(finish="stop"), DONE))])
-    assert world.answer("Hi") == TurnOutcome()
-    assert world.host.event_names == ["asked", "text", "retracted", "reasoning", "text", "answered"]
-    assert (world.host.text, world.host.reasoning) == ("Hello.", "I greet.")
-
-
-def test_context_is_read_from_the_server_before_the_first_request() -> None:
+def test_context_is_asked_for_once() -> None:
     pages = {"/v1/models": {"data": [{"id": "small", "meta": {"n_ctx": 4096}}]}}
     world = AgentHarness(model=[plain("Ok"), plain("Ok")], pages=pages, phone=True)
     world.answer("Hi")
@@ -396,9 +372,6 @@ def test_context_is_read_from_the_server_before_the_first_request() -> None:
     assert "more_tools" in [tool["function"]["name"] for tool in asked["tools"]]
     assert len(asked["tools"]) < 15
     assert asked["max_tokens"] == 1024
-
-
-def test_unknown_context_is_asked_for_once() -> None:
     world = AgentHarness(model=[plain("Ok"), plain("Ok")], phone=True)
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:

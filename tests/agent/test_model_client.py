@@ -135,18 +135,12 @@ def test_unreachable_server(url: str, error: str) -> None:
     assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
 
 
-def test_unprintable_key() -> None:
+def test_unprintable_key_and_invalid_events() -> None:
     world, outcome = failing(route=ModelEndpoint(base_url=ROUTE.base_url, model="m", api_key="a\r\nb: c"))
     assert outcome.error == "the model's API key has characters that no header can carry"
     assert world.model.seen == []
-
-
-def test_no_head_in_time() -> None:
-    world, outcome = failing(ModelAnswer(body=b"{}", before=50.0), limits=ModelCallLimits(answer=20.0, connect=1.0))
-    assert outcome == TurnOutcome(
-        finish="error", error=f"the model's server at {ROUTE.base_url} did not answer in time", code="upstream_timeout"
-    )
-    assert [event for event, _ in world.logs if event == "model request retried"] == []  # no retry
+    _, outcome = failing(ModelAnswer(events=(chunk({"content": "a"}), b"data: hello\n\n")))
+    assert outcome.error == "the model's server failed: it sent an event that is not JSON"
 
 
 @pytest.mark.parametrize("status", [200, 400])
@@ -170,22 +164,28 @@ def test_an_error_in_the_middle(member: object) -> None:
     assert len(world.model.seen) == 1  # emitted text cannot be taken back
 
 
-def test_error_before_the_first_text_is_retried() -> None:
+def test_failures_before_the_first_text_are_retried() -> None:
     world = AgentHarness(model=[ModelAnswer(events=(event({"error": {"type": "overloaded"}}),)), HELLO])
     assert world.answer("Hi") == TurnOutcome()
+    world = AgentHarness(model=[HELLO.dropped(1), HELLO.dropped(0), HELLO])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.text == "Hello there"
 
 
-def test_non_json_event() -> None:
-    _, outcome = failing(ModelAnswer(events=(chunk({"content": "a"}), b"data: hello\n\n")))
-    assert outcome.error == "the model's server failed: it sent an event that is not JSON"
-
-
-def test_silence_timeout() -> None:
+def test_silent_server_times_out() -> None:
     world, outcome = failing(HELLO.stuck(2))
     assert outcome == TurnOutcome(
         finish="error", error="the model's server was silent for 300 s", code="upstream_timeout"
     )
     assert world.host.text == "Hello "
+    world, outcome = failing(HELLO.stuck(1), HELLO)
+    assert outcome.code == "upstream_timeout"
+    assert len(world.model.seen) == 1
+    world, outcome = failing(ModelAnswer(body=b"{}", before=50.0), limits=ModelCallLimits(answer=20.0, connect=1.0))
+    assert outcome == TurnOutcome(
+        finish="error", error=f"the model's server at {ROUTE.base_url} did not answer in time", code="upstream_timeout"
+    )
+    assert [event for event, _ in world.logs if event == "model request retried"] == []  # no retry
 
 
 @pytest.mark.parametrize(
@@ -196,40 +196,22 @@ def test_answer_breaks_off(answer: ModelAnswer) -> None:
     assert outcome.error == "the model's answer broke off: the connection ended"
 
 
-def test_silence_before_the_first_text_is_not_retried() -> None:
-    world, outcome = failing(HELLO.stuck(1), HELLO)
-    assert outcome.code == "upstream_timeout"
-    assert len(world.model.seen) == 1
-
-
-def test_answer_breaking_off_before_the_first_text_is_retried() -> None:
-    world = AgentHarness(model=[HELLO.dropped(1), HELLO.dropped(0), HELLO])
-    assert world.answer("Hi") == TurnOutcome()
-    assert world.host.text == "Hello there"
-
-
 def test_the_end_of_an_answer_is_enough() -> None:
     for answer in (HELLO.dropped(4), HELLO.stuck(4), ModelAnswer(events=(HELLO.events or ())[:5])):
         world = AgentHarness(model=[answer])
         assert world.answer("Hi") == TurnOutcome()
         assert world.host.at[-1] - world.host.at[0] < 10.0
-
-
-def test_done_event_ends_the_answer() -> None:
     events = (chunk({"content": "Hi"}), usage(1, 1), DONE + chunk({"content": "never"}))
     world = AgentHarness(model=[ModelAnswer(events=events)])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hi"
 
 
-def test_comments_keep_a_slow_model_alive() -> None:
+def test_comments_keep_a_slow_model_alive_up_to_a_limit() -> None:
     events = (chunk({"content": "a"}), *(b": wait\n\n" for _ in range(4)), chunk({"content": "b"}, "stop"), DONE)
     world = AgentHarness(model=[ModelAnswer(events=events, pause=200.0)])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "ab"
-
-
-def test_endless_answer_times_out() -> None:
     world, outcome = failing(
         ModelAnswer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0),
         limits=ModelCallLimits(whole=100.0),

@@ -133,11 +133,15 @@ def test_numbers_of_an_overflow(text: str, size: int | None, limit: int | None) 
     assert (found.problems[0], found.size, found.limit) == (Problem.CONTEXT, size, limit)
 
 
-def test_named_numbers_of_an_overflow() -> None:
+def test_named_numbers_of_an_overflow_and_deep_reports() -> None:
     error = {"message": "too long", "type": "exceed_context_size_error", "n_prompt_tokens": 5000, "n_ctx": 4096}
     found = refusal_of(400, {"error": error})
     assert (found.size, found.limit) == (5000, 4096)
     assert problem_of(413, "") is Problem.CONTEXT
+    report: object = "tools"
+    for _ in range(15):
+        report = {"error": [report]}
+    assert refusal_of(400, json.dumps(report)).problems == ()
 
 
 @pytest.mark.parametrize(
@@ -187,10 +191,3 @@ def test_any_report_is_read(status: int | None, report: object) -> None:
     found = parse_refusal(status, report, REQUEST)
     assert found.limit is None or found.limit > 0
     assert parse_refusal(status, json.dumps(report), REQUEST).problems == found.problems or isinstance(report, str)
-
-
-def test_deep_report_is_read_to_a_limit() -> None:
-    report: object = "tools"
-    for _ in range(15):
-        report = {"error": [report]}
-    assert refusal_of(400, json.dumps(report)).problems == ()

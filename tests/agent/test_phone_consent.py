@@ -116,21 +116,17 @@ def test_a_task_that_names_its_apps() -> None:
     assert [effect.kind for effect in consent.asked] == [EffectKind.CALL]  # one question, for what it does
 
 
-def test_a_screen_that_the_call_has_read_is_not_read_again() -> None:
+def test_the_screen_is_read_once_for_each_act() -> None:
     consent, sent = play(Link(DIALER), ("/screen", {}), CALL)
     assert sent == ["/screen"]
     assert [effect.kind for effect in consent.asked] == [EffectKind.CALL]
     assert consent.turn.source == "com.android.dialer"
-
-
-def test_the_screen_is_read_anew_after_an_act() -> None:
     _, sent = play(Link(screen("org.x", "Start")), ("/tap_text", {"text": "Start"}), ("/tap_text", {"text": "Start"}))
     assert sent == ["/screen", "/tap_text"] * 2
-
-
-def test_a_phone_that_shows_no_screen_answers_by_itself() -> None:
     consent, sent = play(Link({"error": "locked"}, screen_status=423), CALL)
     assert (consent.asked, sent) == ([], ["/screen", "/tap_text"])
+    consent, sent = play(Link(DIALER), CALL, CALL)
+    assert (len(consent.asked), sent) == (1, ["/screen"])
 
 
 def test_reads_need_no_consent() -> None:
@@ -163,9 +159,13 @@ def test_a_share_asks_once_private_data_was_read(safety: dict[str, object], priv
     assert len(consent.asked) == asked
 
 
-def test_a_power_key_is_asked_about_here() -> None:
+def test_power_keys_and_private_values_are_asked_about() -> None:
     consent, _ = play(Link(DIALER, {"destructive_verbs_count": 12}), ("/press_key", {"key": "lock_screen"}))
     assert [effect.kind for effect in consent.asked] == [EffectKind.POWER]
+    body = screen("org.x.reader", "+15550100", editable=True)
+    link = Link(body, answer=PhoneResponse(200, {"contacts": [{"number": "+15550100"}]}))
+    consent, _ = play(link, ("/search_contacts", {"query": "a"}), ("/press_key", {"key": "enter"}))
+    assert [effect.kind for effect in consent.asked] == [EffectKind.DISCLOSURE]
 
 
 @pytest.mark.parametrize(
@@ -195,11 +195,6 @@ def test_the_phones_answers_are_remembered_for_the_turn() -> None:
     assert consent.turn.is_granted(again, ScreenTree())
 
 
-def test_a_denied_effect_is_not_asked_about_again() -> None:
-    consent, sent = play(Link(DIALER), CALL, CALL)
-    assert (len(consent.asked), sent) == (1, ["/screen"])
-
-
 @pytest.mark.parametrize(
     ("command", "expected"), [(("/wait", {"ms": 1}), True), (("/open_app", {"package": "other"}), False)]
 )
@@ -207,10 +202,3 @@ def test_an_approval_ends_where_another_app_is_opened(command: tuple[str, dict[s
     allowed = PhoneResponse(200, {"confirmed": True})
     consent, _ = play(Link(DIALER, answer=allowed), ("/call", {"number": "+15550666"}), command)
     assert consent.turn.is_granted(Effect(kind=EffectKind.CALL, label="Weiter"), ScreenTree()) is expected
-
-
-def test_a_private_value_in_a_form_is_asked_about() -> None:
-    body = screen("org.x.reader", "+15550100", editable=True)
-    link = Link(body, answer=PhoneResponse(200, {"contacts": [{"number": "+15550100"}]}))
-    consent, _ = play(link, ("/search_contacts", {"query": "a"}), ("/press_key", {"key": "enter"}))
-    assert [effect.kind for effect in consent.asked] == [EffectKind.DISCLOSURE]

@@ -50,10 +50,16 @@ def test_values_in_a_text(text: str, expected: bool) -> None:
     assert data.is_in(text) is expected
 
 
-def test_what_the_owner_gave_is_not_private() -> None:
+def test_what_the_owner_gave_and_what_is_deep_is_not_private() -> None:
     data = PrivateData("Search for +15550100")
     data.read_answer("/clipboard", {"text": "+15550100"})
     assert not data.is_in("+15550100")
+    body: dict[str, object] = {"text": "654321"}
+    for _ in range(20):
+        body = {"a": body}
+    data = PrivateData()
+    data.read_answer("/clipboard", body)
+    assert not data.is_in("654321")
 
 
 def test_data_of_earlier_turns() -> None:
@@ -70,12 +76,3 @@ def test_values_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     data = PrivateData()
     data.read_answer("/clipboard", {"text": "1111111, 2222222, 3333333"})
     assert [data.is_in(text) for text in ("1111111", "2222222", "3333333")] == [False, True, True]
-
-
-def test_deep_answers_are_read_in_part() -> None:
-    body: dict[str, object] = {"text": "654321"}
-    for _ in range(20):
-        body = {"a": body}
-    data = PrivateData()
-    data.read_answer("/clipboard", body)
-    assert not data.is_in("654321")

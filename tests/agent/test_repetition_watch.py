@@ -63,15 +63,12 @@ def test_an_answer_that_repeats_itself_is_stopped(tools: Any) -> None:
     assert world.model.channels[0].gone
 
 
-def test_thoughts_that_repeat_themselves_are_stopped() -> None:
+def test_thoughts_are_stopped_and_texts_compared_alone() -> None:
     thought = chunk({"reasoning_content": "I am sorry. "})
     events = (chunk({"content": "So: "}), *(thought for _ in range(900)), DONE)
     world = AgentHarness(model=[ModelAnswer(events=events)])
     world.answer("Hi")
     assert world.host.text == "So: \n\n[The answer was stopped: its text repeated itself.]"
-
-
-def test_a_text_after_others_is_compared_by_itself() -> None:
     world = AgentHarness(model=[calls(("skills_list", {}), text="I am sorry. " * 30), plain("I am sorry. " * 30)])
     assert world.answer("Hi") == TurnOutcome()
     assert [event for event in world.host.events if isinstance(event, TextDelta)]

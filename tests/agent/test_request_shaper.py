@@ -105,17 +105,13 @@ def test_known_context_leaves_out_old_turns() -> None:
     assert notice.endswith("left out the oldest messages of this chat: 6, shortened results of tools: 1.]")
 
 
-def test_results_alone_are_shortened() -> None:
-    rows = [{"role": "user", "content": "now"}, {"role": "tool", "content": "z" * 20_000}]
+def test_what_is_left_out_is_reported() -> None:
+    rows: list[object] = [{"role": "user", "content": "now"}, {"role": "tool", "content": "z" * 20_000}]
     _, notice = RequestShaper(ModelProfile(context=4_096)).shape({"messages": rows})
     assert notice == "[The chat is longer than the model's context; shortened results of tools: 1.]"
-
-
-def test_loss_of_steps_is_reported() -> None:
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "x" * 1_000}}
     step = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1"}]
-    rows = [{"role": "user", "content": "now"}, *step * 20]
-    _, notice = RequestShaper(ModelProfile(context=4_096)).shape({"messages": rows})
+    _, notice = RequestShaper(ModelProfile(context=4_096)).shape({"messages": [rows[0], *step * 20]})
     assert notice == "[The chat is longer than the model's context; the oldest steps of this task are left out.]"
 
 

@@ -106,11 +106,6 @@ def test_sentences_that_need_no_phone(text: str, answer: str) -> None:
     assert not calls(world)
 
 
-def test_sentence_needs_two_model_calls(world: AgentHarness) -> None:
-    assert world.command("back", max_calls=1) == TurnOutcome(finish="length")
-    assert not calls(world)
-
-
 @pytest.mark.parametrize(
     ("text", "name", "arguments"),
     [
@@ -128,11 +123,17 @@ def test_one_call(world: AgentHarness, text: str, name: str, arguments: Mapping[
     assert calls(world) == [(name, arguments)]
 
 
-def test_result_and_failure_are_answered(world: AgentHarness) -> None:
+def test_results_and_failures_are_answered(world: AgentHarness) -> None:
     assert "MEDIA:" in say(world, "screenshot")
     assert say(world, "home") == "done"
     assert say(world, "tap | text=Nowhere of it | short=Nowhere") == "no_text Nowhere\n- back\n- home"
     assert say(world, "current_app").startswith("`phone_current_app` answered:")
+    assert say(world, "open_app | app=Mail now | short=Mail") == "opened Mail"
+    assert say(world, "open_app | app=Zed now | short=Zed").strip() == "no_app Zed"
+    assert say(world, "battery") == "battery 64"
+    assert say(AgentHarness(relay=True, sentences=ScriptedParser()), "battery") == "no_battery"
+    assert re.fullmatch(r"time \d\d:\d\d", say(world, "time"))
+    assert re.fullmatch(r"date day_[0-6] \d{4}-\d\d-\d\d", say(world, "date"))
 
 
 @pytest.mark.parametrize(
@@ -155,11 +156,10 @@ def test_app_that_is_unknown_or_ambiguous_is_not_opened(world: AgentHarness) -> 
     assert say(world, "open_app | app=ma").startswith("which_app ma ")
     assert say(world, "open_app | app=ai").startswith("no_app ai")  # a part of "Mail", but not of its start
     assert not calls(world)
-
-
-def test_app_is_opened_by_the_shorter_name_if_no_app_has_the_longer(world: AgentHarness) -> None:
-    assert say(world, "open_app | app=Mail now | short=Mail") == "opened Mail"
-    assert say(world, "open_app | app=Zed now | short=Zed").strip() == "no_app Zed"
+    assert say(world, "tap | text=b").startswith("which_text b ")
+    assert not calls(world)
+    assert world.command("back", max_calls=1) == TurnOutcome(finish="length")
+    assert not calls(world)
 
 
 @pytest.mark.parametrize(
@@ -169,11 +169,6 @@ def test_app_is_opened_by_the_shorter_name_if_no_app_has_the_longer(world: Agent
 def test_text_of_the_screen_is_tapped(world: AgentHarness, text: str, tapped: str) -> None:
     assert say(world, f"tap | {text}") == "done"
     assert calls(world) == [("phone_tap_text", {"text": tapped})]
-
-
-def test_several_texts_of_the_screen_are_asked_for(world: AgentHarness) -> None:
-    assert say(world, "tap | text=b").startswith("which_text b ")
-    assert not calls(world)
 
 
 @pytest.mark.parametrize(
@@ -216,6 +211,11 @@ def test_contact_that_is_ambiguous_is_asked_for() -> None:
     assert calls(world)[-1][1]["body"] == "\u6211\u8fdf\u5230\u4e86"
     backend.device.contacts = (Contact(1, "\u00c9mile Zola", phones),)
     assert say(world, "call | name=\u00e9mile", "once") == "done"
+    backend = EmulatedPhone()
+    backend.device.contacts = (Contact(1, "Grace Hopper", (PhoneNumber("+15550199"),)),)
+    world = AgentHarness(phone=True, backend=backend, sentences=ScriptedParser())
+    assert say(world, "send_text | rest=Grace Hopper\u4f1a\u8bae\u6539\u671f\u4e86", "once") == "done"
+    assert calls(world)[-1][1]["body"] == "\u4f1a\u8bae\u6539\u671f\u4e86"
 
 
 @pytest.mark.parametrize("name", ["+1 555 0177", "555-0177"])
@@ -290,21 +290,6 @@ def test_scroll_to_the_end_stops_where_nothing_moves(results: list[str], answer:
         next(actions.run(sentence, call, lambda name, result: result))
     assert stop.value.value == answer
     assert tools == [("phone_scroll", {"direction": "down"})] * calls
-
-
-def test_name_and_message_without_a_blank_between_them() -> None:
-    backend = EmulatedPhone()
-    backend.device.contacts = (Contact(1, "Grace Hopper", (PhoneNumber("+15550199"),)),)
-    world = AgentHarness(phone=True, backend=backend, sentences=ScriptedParser())
-    assert say(world, "send_text | rest=Grace Hopper\u4f1a\u8bae\u6539\u671f\u4e86", "once") == "done"
-    assert calls(world)[-1][1]["body"] == "\u4f1a\u8bae\u6539\u671f\u4e86"
-
-
-def test_battery_and_time(world: AgentHarness) -> None:
-    assert say(world, "battery") == "battery 64"
-    assert say(AgentHarness(relay=True, sentences=ScriptedParser()), "battery") == "no_battery"
-    assert re.fullmatch(r"time \d\d:\d\d", say(world, "time"))
-    assert re.fullmatch(r"date day_[0-6] \d{4}-\d\d-\d\d", say(world, "date"))
 
 
 def test_photo_opens_the_camera(world: AgentHarness) -> None:

@@ -41,8 +41,10 @@ def test_bar_without_consent(world: AgentHarness, kind: str) -> None:
     assert say(world, f"set_level | bar={kind} | percent=40").startswith("failed ")
 
 
-def test_flashlight_without_a_switch(world: AgentHarness) -> None:
+def test_setting_without_a_switch_or_without_consent(world: AgentHarness) -> None:
     assert say(world, "toggle | setting=flashlight | state=on") == "no_tile flashlight"
+    assert say(world, "toggle | setting=wifi | state=off").startswith("failed ")
+    assert say(world, "toggle | setting=hotspot | state=on", "once") == "no_switch hotspot"
 
 
 def test_setting_is_switched_once(world: AgentHarness) -> None:
@@ -51,11 +53,6 @@ def test_setting_is_switched_once(world: AgentHarness) -> None:
     assert say(world, "toggle | setting=wifi | state=off", "once") == "already wi-fi state_off"
     assert say(world, "check_setting | setting=wifi", "once") == "setting_is wi-fi state_off"
     assert say(world, "toggle | setting=airplane | state=on", "once") == "toggled airplane mode state_on"
-
-
-def test_setting_without_a_switch_or_without_consent(world: AgentHarness) -> None:
-    assert say(world, "toggle | setting=wifi | state=off").startswith("failed ")
-    assert say(world, "toggle | setting=hotspot | state=on", "once") == "no_switch hotspot"
 
 
 class CannedPhone:

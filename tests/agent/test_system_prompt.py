@@ -22,22 +22,13 @@ def test_the_whole() -> None:
     assert len(NO_PHONE) < 200
 
 
-def test_date() -> None:
+def test_parts() -> None:
     assert date_part(Moment(0.0, 1_795_777_200.0)) == "Today is Friday, 2026-11-27 (UTC)."
-
-
-def test_apps_of_a_task() -> None:
     assert apps_part(()) == ""
     assert apps_part(("a", "b")) == "Work in these apps alone: a, b. The user is asked about acts in others."
-
-
-def test_notes() -> None:
     assert notes_part({}) == ""
     assert notes_part({"memory": ["a", "b"], "user": []}) == "Your notes (tool memory, target memory):\n- a\n- b"
     assert len(notes_part({"user": ["x" * 100_000]})) < 3 * MAX_CHARS["user"]
-
-
-def test_skills() -> None:
     assert skills_part([]) == ""
     lines = skills_part([(f"s{number}", "x" * 500) for number in range(100)]).splitlines()
     assert len(lines) == MAX_SKILLS_SHOWN + 1

@@ -144,20 +144,13 @@ def test_an_unknown_name_lists_the_known_ones(wanted: str) -> None:
     assert "phone_drag" in finished.output
 
 
-def test_a_long_description_is_cut() -> None:
+def test_descriptions_are_cut_and_name_the_selector_of_several_phones() -> None:
     tool = all_tools()["memory"][0]
     assert "and 10 more" in described("mcp", [evolve(tool, name=f"t{number}", group="mcp") for number in range(30)])
-
-
-def test_several_phones_need_a_selector_in_descriptions_too() -> None:
     tools = [tool for tool in all_tools()["phone"] if tool.name == "phone_call"]
     assert '"device"' in described("phone_call", tools)[0]
     assert '"device"' not in described("phone_call", tools, "device")[0]
-
-
-def test_no_more_tools_without_other_groups() -> None:
-    tools = {"memory": all_tools()["memory"]}
-    assert names(ToolSelection(tools, few=True).rows) == ["memory"]
+    assert names(ToolSelection({"memory": all_tools()["memory"]}, few=True).rows) == ["memory"]
 
 
 @pytest.mark.parametrize(

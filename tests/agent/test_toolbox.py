@@ -68,14 +68,11 @@ def test_media_markers_have_the_scheme_of_the_client() -> None:
     assert spelled == "Taken.\nMEDIA:hermes-relay://t0k\nMEDIA:/a/b.png"
 
 
-def test_side_by_side() -> None:
+def test_calls_run_side_by_side_or_in_order() -> None:
     world = AgentHarness()
     assert run(world, {"a": False, "b": False}, "a", "b", "a") == ["fine"] * 3
     assert [finished.seconds for finished in world.host.finished] == pytest.approx([1.0] * 3, abs=0.1)
     assert world.host.at[-1] - world.host.at[0] < 1.1
-
-
-def test_in_order() -> None:
     world = AgentHarness()
     run(world, {"tap": True, "look": False}, "tap", "tap", "look", "tap")
     assert [word for word in world.host.event_names if "tap" in word] == ["started tap", "finished tap"] * 3

@@ -60,6 +60,11 @@ class Play:
 
 def test_turn_without_acts_has_no_lines() -> None:
     assert Play(LIST).lines("add 25") == Play(LIST).act(LIST, "/wait", ms=5).lines() == ()
+    assert Play(page("首页")).act(page("备忘录", node("密码是海港"))).lines("密码?", "密码是海港。") == ()
+    play = Play(ScreenTree(package="game"))
+    for _ in range(MAX_STEPS + 1):
+        play.act(ScreenTree(package="game"), x=1, y=1)
+    assert play.lines() == (PAGES,)
 
 
 def test_text_that_still_stands_in_its_field() -> None:
@@ -69,9 +74,6 @@ def test_text_that_still_stands_in_its_field() -> None:
     long = "a" * 60
     (line,) = Play(FORM).act(page("Form", field(long)), "/type", text=long).lines()
     assert line.startswith(f"“{'a' * 39}…” still")
-
-
-def test_passwords_and_unknown_fields_are_not_named() -> None:
     secret = page("Form", field("****", hides_text=True))
     assert Play(secret).act(secret, "/type", text="hunter2").lines() == ()
     assert Play(LIST).act(LIST, "/type", text="Tea").lines() == ()
@@ -149,17 +151,6 @@ def test_choice_of_a_dialog_is_a_change_until_its_page_is_left_again() -> None:
     play = Play(dialog("No", over=welcome)).act(tour, nodeId="w1:No")
     assert play.lines() == ()
     assert play.act(welcome, nodeId="w0:Up").lines() == (PAGES,)
-
-
-def test_screen_without_nodes_and_acts_beyond_the_limit() -> None:
-    play = Play(ScreenTree(package="game"))
-    for _ in range(MAX_STEPS + 1):
-        play.act(ScreenTree(package="game"), x=1, y=1)
-    assert play.lines() == (PAGES,)
-
-
-def test_words_in_a_script_without_blanks() -> None:
-    assert Play(page("首页")).act(page("备忘录", node("密码是海港"))).lines("密码?", "密码是海港。") == ()
 
 
 def test_texts_beyond_the_limit_are_not_compared() -> None:

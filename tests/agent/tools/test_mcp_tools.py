@@ -56,6 +56,9 @@ def test_a_tool() -> None:
     assert done.value.value == ToolResult("t {'a': 1}")
     assert len(one({"description": "x" * 5_000}).description) == MAX_SAID + len("[MCP server My shop] ")
     assert one({"title": "A title"}).description == "[MCP server My shop] A title"
+    tool = one({"description": "<|im_start|>system", "inputSchema": {"properties": {"a": {"description": "[INST]"}}}})
+    assert "<|" not in tool.description
+    assert "[INST]" not in str(tool.parameters)
 
 
 @pytest.mark.parametrize(
@@ -90,12 +93,6 @@ def test_approval_is_valid_for_one_definition() -> None:
     ]
     assert len(set(editions)) == 8
     assert one({}).edition == editions[0]
-
-
-def test_marks_of_chat_templates_are_changed() -> None:
-    tool = one({"description": "<|im_start|>system", "inputSchema": {"properties": {"a": {"description": "[INST]"}}}})
-    assert "<|" not in tool.description
-    assert "[INST]" not in str(tool.parameters)
 
 
 def test_names() -> None:

@@ -23,15 +23,12 @@ def test_the_user_is_asked_and_the_turn_goes_on(choice: str, answer: str) -> Non
     assert outcome.unfinished == ()
 
 
-def test_a_client_that_shows_no_questions() -> None:
+def test_a_question_needs_a_turn_and_a_client_that_shows_it() -> None:
     world = AgentHarness(model=[calls(ASKING), plain("Which train?")])
     world.host.can_request_approval = False
     world.answer("Plan my day.")
     (finished,) = world.host.finished
     assert finished.output == f"error: {NOT_HERE[0]}\n{NOT_HERE[1]}"
-
-
-def test_a_question_needs_a_turn() -> None:
     (tool,) = owner_question().tools
     with pytest.raises(ToolError):
         list(tool.run({"question": "x"}))

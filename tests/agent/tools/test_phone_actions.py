@@ -30,7 +30,7 @@ def fields(world: AgentHarness) -> dict[str, str]:
 
 
 @PHONES
-def test_text_goes_into_the_named_field(kind: type[EmulatedPhone]) -> None:
+def test_text_goes_into_the_named_field_else_the_focused_or_first(kind: type[EmulatedPhone]) -> None:
     world = world_of(*FORM, kind=kind)
     world.host.choices = ["once"]  # a password needs an approval
     last, first, pin = act(
@@ -40,18 +40,10 @@ def test_text_goes_into_the_named_field(kind: type[EmulatedPhone]) -> None:
     assert first.startswith('typed into 1 field "First name"; it holds "Ada"; changed: true')
     assert pin.startswith('typed into 3 password "PIN"; it holds 4 hidden characters; changed: true')
     assert fields(world) == {"last": "Lovelace", "first": "Ada", "pin": "1234"}
-
-
-@PHONES
-def test_text_goes_into_the_focused_field_else_the_first(kind: type[EmulatedPhone]) -> None:
     world = world_of(*FORM, kind=kind)
     results = act(world, OPEN, typing("a"), ("phone_tap", {"nodeId": "2"}), typing("b"))
     assert results[1].startswith('typed into 1 field "First name"; it holds "a"')
     assert results[3].startswith('typed into 2 field "Last name"; it holds "b"')
-
-
-@PHONES
-def test_the_only_field_needs_no_tap(kind: type[EmulatedPhone]) -> None:
     world = world_of(text_field("note", "Note"), kind=kind)
     assert act(world, OPEN, typing("a", nodeId="1"))[1].startswith('typed into 1 field "Note"; it holds "a"')
     assert not world.backend.gestures
@@ -167,16 +159,13 @@ class LeavingPhone(EmulatedPhone):
 EDIT: dict[str, object] = {"editable": True, "className": "android.widget.EditText", "checkable": False}
 
 
-def test_a_field_that_takes_no_focus_is_not_typed_into() -> None:
+def test_field_without_focus_or_that_is_gone() -> None:
     world = showing({**EDIT, "hintText": "To"}, {**EDIT, "hintText": "Text", "focused": True})
     assert act(world, typing("a", nodeId="0"))[0].startswith(
         'error: 0 field "" "To" could not be focused. Nothing was typed.\nscreen '
     )
     disabled = showing({**EDIT, "hintText": "To", "enabled": False})
     assert act(disabled, typing("a"))[0] == 'error: 0 field "" "To" disabled is disabled. Nothing was typed.'
-
-
-def test_a_field_that_is_gone_after_typing() -> None:
     world = world_of(text_field("note", "Note"), kind=LeavingPhone)
     result = act(world, OPEN, typing("a"))[1]
     assert result.startswith('typed into 1 field "Note"; the field is gone, so what it holds is unknown; changed: true')
@@ -242,9 +231,6 @@ def test_keys_without_a_field_do_nothing() -> None:
     assert act(secret, OPEN, ("phone_press_key", {"key": "delete"}))[1].startswith(
         "error: this field cannot be read whole"
     )
-
-
-def test_volume_of_a_phone_that_does_not_report_it() -> None:
     assert act(showing(), ("phone_press_key", {"key": "volume_up"})) == ["pressed volume_up"]
 
 

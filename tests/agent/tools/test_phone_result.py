@@ -20,6 +20,8 @@ def test_a_result_is_json() -> None:
     assert result_of("ping", PhoneResponse(399, {}), SVC) == "{}"
     assert failed(400).startswith("400: ")
     assert result_of("ping", PhoneResponse(200, {"pong": True}), SVC) == '{"pong":true}'
+    assert result_of("screenshot", PhoneResponse(200, {"media": "/tmp/a.png"}), SVC).endswith("\nMEDIA:/tmp/a.png")
+    assert result_of("screenshot", PhoneResponse(200, {"image": "x"}), SVC) == '{"image":"x"}'
 
 
 @pytest.mark.parametrize("scheme", ["svc-relay", "hermes-relay"])
@@ -27,11 +29,6 @@ def test_a_result_is_json() -> None:
 def test_a_screenshot_is_a_marker_on_its_own_line(scheme: str, brand: Any) -> None:
     text = result_of("screenshot", PhoneResponse(200, {"media": f"MEDIA:{scheme}://abc"}), brand)
     assert text.splitlines()[-1] == f"MEDIA:{brand.scheme}://abc"
-
-
-def test_screenshot_of_another_type() -> None:
-    assert result_of("screenshot", PhoneResponse(200, {"media": "/tmp/a.png"}), SVC).endswith("\nMEDIA:/tmp/a.png")
-    assert result_of("screenshot", PhoneResponse(200, {"image": "x"}), SVC) == '{"image":"x"}'
 
 
 @pytest.mark.parametrize("code", sorted(ERROR_HINTS))

@@ -44,6 +44,8 @@ def test_invalid_nodes_are_dropped() -> None:
     assert [node.text for node in parse_screen(JsonObject(body)).nodes] == ["b"]
     assert parse_screen(JsonObject()).bounds == (0, 0, 0, 0)
     assert parse_screen(JsonObject({"nodes": [*body["nodes"]]})).bounds == (0, 0, 1000, 100)
+    assert screen(button("Back"), text("Inbox"), text("Ada")).title == "Inbox"
+    assert screen({**text("low"), "at": (0, 900, 10, 1000)}).title == ""
 
 
 def test_texts_belong_to_the_smallest_row_around_them() -> None:
@@ -100,11 +102,6 @@ def test_windows_above_cover_the_middle_of_a_row() -> None:
     assert found.row_at(500, 1850) is found.rows[0]
     alone = screen(keys, packageName="com.android.inputmethod.latin")
     assert (alone.app, alone.is_keyboard("w0")) == ("com.android.inputmethod.latin", False)
-
-
-def test_title_is_the_first_text_of_the_upper_part() -> None:
-    assert screen(button("Back"), text("Inbox"), text("Ada")).title == "Inbox"
-    assert screen({**text("low"), "at": (0, 900, 10, 1000)}).title == ""
 
 
 @pytest.mark.parametrize(

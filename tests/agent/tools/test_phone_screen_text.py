@@ -51,12 +51,9 @@ def test_lines(node: Mapping[str, object], expected: str) -> None:
     assert line(node) == expected
 
 
-def test_bounds_on_request() -> None:
+def test_rows_and_their_bounds() -> None:
     assert line(button("Send"), bounds=True) == '0 button "Send" [0,0,1000,100]'
     assert line(BUTTON, bounds=True) == "0 button [0,0,1000,100]"
-
-
-def test_a_row_has_the_texts_of_its_parts() -> None:
     area = {"at": (0, 0, 1000, 200)}
     parts = ({**text("Ada"), "at": (0, 0, 500, 100)}, {**text("Lunch?"), "selected": True, "at": (0, 100, 500, 200)})
     assert screen_lines(screen({**ROW, **area}, *parts)) == ['0 button "Ada" "Lunch?" selected']
@@ -68,12 +65,13 @@ def test_heads() -> None:
     )
     moved = parse_screen(JsonObject({"rootBounds": {"left": 640, "top": 79, "right": 1898, "bottom": 965}}))
     assert screen_head(8, moved) == "screen 8 unknown app 1258x886 at 640,79"
-
-
-def test_empty_and_locked_screens_say_so() -> None:
     assert screen_lines(screen()) == [EMPTY]
     assert screen_lines(screen(text("Locked"), locked=True)) == [LOCKED, '0 "Locked"']
     assert screen_lines(screen(text("a"), truncated=True))[-1].startswith("(the phone listed 1 nodes and left out more")
+    assert quote("x" * (TEXT_LIMIT - 1)).endswith('x"')
+    assert line(text("x" * TEXT_LIMIT)).endswith('x" (cut)')
+    assert line({**text("x" * TEXT_LIMIT), "textLength": 4_000}).endswith('x" (cut, 4000 characters)')
+    assert line({**FIELD, "text": "x" * TEXT_LIMIT, "textLength": 4_000}).endswith('x" (cut, 4000 characters)')
 
 
 def test_a_keyboard_is_one_line_and_windows_are_named() -> None:
@@ -86,13 +84,6 @@ def test_a_keyboard_is_one_line_and_windows_are_named() -> None:
         "(window behind, unknown app)", '4 "x"',
     ]  # fmt: skip
     assert screen_lines(screen(keys[0], behind, packageName=ime))[0] == "(keyboard, 1 keys)"
-
-
-def test_a_cut_text_says_so() -> None:
-    assert quote("x" * (TEXT_LIMIT - 1)).endswith('x"')
-    assert line(text("x" * TEXT_LIMIT)).endswith('x" (cut)')
-    assert line({**text("x" * TEXT_LIMIT), "textLength": 4_000}).endswith('x" (cut, 4000 characters)')
-    assert line({**FIELD, "text": "x" * TEXT_LIMIT, "textLength": 4_000}).endswith('x" (cut, 4000 characters)')
 
 
 @given(st.lists(st.tuples(st.text(max_size=12), st.booleans()), max_size=8))

@@ -46,13 +46,12 @@ def test_every_route_has_a_tool() -> None:
     assert {(row.route.method, row.route.path) for row in PHONE_TOOLS} == set(DEVICE_CONTROL) - old
     assert [row.name for row in PHONE_TOOLS if row.route.path == "/tap"] == ["tap", "set_bar"]  # a bar has no route
     assert len({row.name for row in PHONE_TOOLS}) == len(PHONE_TOOLS)
-
-
-def test_required_arguments_are_in_the_schemas() -> None:
     for row in PHONE_TOOLS:
         if row.route.rules and row.name != "return_to_app":
             assert row.tool.properties, row.name
         assert set(row.tool.required) <= set(row.tool.properties)
+    asking = {row.name for row in PHONE_TOOLS if row.tool.needs_approval is not None}
+    assert asking == {"send_intent", "broadcast", "call", "send_sms", "send_mms"}
 
 
 def test_limits_match_the_routes() -> None:
@@ -128,22 +127,14 @@ def test_enumerated_arguments() -> None:
     }
 
 
-def test_tools_that_need_approval() -> None:
-    asking = {row.name for row in PHONE_TOOLS if row.tool.needs_approval is not None}
-    assert asking == {"send_intent", "broadcast", "call", "send_sms", "send_mms"}
-
-
-def test_phone_is_reachable(world: AgentHarness) -> None:
-    assert json.loads(call(world, "phone_ping"))["pong"] is True
-    assert call(world, "phone_return_to_app").startswith("brought the chat app to the front; changed: true; app: ")
-
-
 def test_reading_tools(world: AgentHarness) -> None:
     head, *lines = call(world, "phone_screen").splitlines()
     assert re.fullmatch(r"screen \d+ com\.example\.launcher 1080x2400", head)
     assert lines[1] == '1 button "Mail"'
     assert call(world, "phone_screen", include_bounds=True).splitlines()[2] == '1 button "Mail" [0,240,1080,400]'
     assert json.loads(call(world, "phone_events", limit=5))["entries"] == []
+    assert json.loads(call(world, "phone_ping"))["pong"] is True
+    assert call(world, "phone_return_to_app").startswith("brought the chat app to the front; changed: true; app: ")
 
 
 def test_a_screenshot(world: AgentHarness) -> None:
@@ -190,13 +181,10 @@ def test_a_swipe_in_a_direction(world: AgentHarness, direction: str, distance: s
         assert (across < 0) is (direction == "left")
 
 
-def test_a_swipe_from_point_to_point(world: AgentHarness) -> None:
+def test_a_swipe_from_point_to_point(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"start_x": 10, "start_y": 900, "end_x": 10, "end_y": 300}
     assert call(world, "phone_swipe", **given).startswith("swiped from 10,900 to 10,300; changed: false")
     assert call(world, "phone_swipe", start_x=1).startswith("error: give direction, or all of start_x")
-
-
-def test_swipe_uses_the_screen_of_its_phone(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, object]] = []
     through = RelayPhoneControl.call
 

@@ -85,16 +85,12 @@ def test_touches_that_change_nothing_say_so(kind: type[EmulatedPhone]) -> None:
 
 
 @PHONES
-def test_a_row_that_moved_is_found_again(kind: type[EmulatedPhone]) -> None:
+def test_a_row_that_moved_is_found_again_and_one_that_is_gone_is_refused(kind: type[EmulatedPhone]) -> None:
     world = world_of(*chats(), kind=kind)
     newcomer = entry("Newcomer", "Hello", ShowScreen("Cleo"))
     results = act(world, OPEN, LOOK, doing(lambda: put_above(world, newcomer), ("phone_tap", {"nodeId": "4"})))
     assert results[2].startswith('tapped 7 button "Bo"')
     assert '"Main" -> "Bo"' in results[2]
-
-
-@PHONES
-def test_a_row_that_is_gone_is_refused(kind: type[EmulatedPhone]) -> None:
     world = world_of(*chats(), kind=kind)
 
     def remove() -> None:
@@ -268,9 +264,6 @@ def test_a_bar_is_set_by_a_touch() -> None:
     assert bar.startswith('set 0 slider "Volume" value 10 to 40 %; it is now 0 slider "Volume" value 40; changed: true')
     assert end.startswith('set 0 slider "Volume" value 40 to 100 %; changed: false')
     assert backend_of(world, BarPhone).touched == [400, 999]
-
-
-def test_only_a_bar_is_set() -> None:
     world = world_of(label("Words"))
     assert act(world, OPEN, ("phone_set_bar", {"nodeId": "1", "percent": 5}))[1].startswith(
         'error: 1 "Words" is no bar'
