@@ -137,11 +137,15 @@ def test_screenshot_is_fetched_by_its_token(marker: str) -> None:
     assert (block["mimeType"], link.asked) == ("image/gif", ["t0"])
 
 
-def test_invalid_images() -> None:
+def test_invalid_images_and_refused_lists() -> None:
     link = FakeLink({"media": 5}, b"<svg")
     with pytest.raises(ToolError, match="could not be had"):
         next(call(phone_features(cast("RelayPhoneControl", link)), "phone_screenshot"))
     assert link.asked == [""]
+    link = FakeLink({"error": "local callers only"}, b"")
+    link.answer = PhoneResponse(403, link.answer.body)
+    with pytest.raises(ToolError, match="403: local callers only"):
+        next(read(phone_features(cast("RelayPhoneControl", link)), "phone://devices"))
 
 
 def test_screen_has_bounds_on_request_only() -> None:
@@ -172,13 +176,6 @@ def test_changes_are_polled_without_notifications() -> None:
             stop()
 
     world.run(plan)
-
-
-def test_refused_device_list() -> None:
-    link = FakeLink({"error": "local callers only"}, b"")
-    link.answer = PhoneResponse(403, link.answer.body)
-    with pytest.raises(ToolError, match="403: local callers only"):
-        next(read(phone_features(cast("RelayPhoneControl", link)), "phone://devices"))
 
 
 def test_change_is_reported_once(peer: McpStdioHarness) -> None:

@@ -24,10 +24,6 @@ def test_tools(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
     assert peer.request("tools/call", name=5)["code"] == -32602
     assert peer.request("tools/call", name="echo", arguments=[])["code"] == -32602
     assert peer.request("nope")["code"] == -32601
-
-
-def test_object_result_has_text_and_structured_content(peer: McpStdioHarness) -> None:
-    peer.open()
     assert peer.request("tools/call", name="weigh", arguments={"word": "flour"}) == {
         "content": [{"type": "text", "text": '{"grams":7,"of":"flour"}'}],
         "structuredContent": {"grams": 7, "of": "flour"},

@@ -76,7 +76,7 @@ def test_incomplete_stateless_request(peer: McpStdioHarness) -> None:
 # --- calls in progress ----------------------------------------------------------------------------------------------
 
 
-def test_refusal_is_answered_without_a_bug(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_too_many_calls_and_a_refused_one(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
     def refuse() -> None:
         raise Refused(503, "shut", "the shop is shut")
 
@@ -84,6 +84,10 @@ def test_refusal_is_answered_without_a_bug(peer: McpStdioHarness, shop: ToyMcpSe
     peer.open()
     answer = peer.request("tools/call", name="echo")
     assert (answer["code"], answer["message"]) == (-32603, "the shop is shut")
+    shop.on_begin = lambda: None
+    for number in range(MAX_CALLS):
+        assert peer.send(id=f"n{number}", method="tools/call", params={"name": "wait"}) == []
+    assert peer.request("ping")["code"] == -32000
 
 
 def test_concurrent_and_sequential_calls(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
@@ -114,13 +118,6 @@ def test_waiting_call_does_not_begin_at_the_stop(peer: McpStdioHarness, shop: To
     assert shop.done == ["a"]
     peer.stop()
     assert shop.done == ["a", "end of a"]
-
-
-def test_too_many_calls(peer: McpStdioHarness) -> None:
-    peer.open()
-    for number in range(MAX_CALLS):
-        assert peer.send(id=f"n{number}", method="tools/call", params={"name": "wait"}) == []
-    assert peer.request("ping")["code"] == -32000
 
 
 def test_the_process_ends_with_the_client_or_the_host(shop: ToyMcpServer) -> None:

@@ -39,9 +39,12 @@ def test_invalid_subscriptions(shop: ToyMcpServer, peer: McpStdioHarness) -> Non
     assert peer.request("resources/subscribe", uri="shop://nothing")["code"] == -32002
     assert peer.request("resources/subscribe", **modern(uri=SIGN))["code"] == -32601
     assert peer.request("subscriptions/listen", notifications={})["code"] == -32601
+    for wrong in ({}, {"notifications": 5}, {"notifications": {"resourceSubscriptions": 5}}, None):
+        params = modern(notifications={"resourceSubscriptions": [5]}) if wrong is None else modern(**wrong)
+        assert peer.request("subscriptions/listen", **params)["code"] == -32602
 
 
-def test_updates_wait_for_a_slow_client(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
+def test_updates_wait_for_a_slow_client_and_end_with_it(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
     def hold(holding: bool) -> list[Any]:
         return peer.act(partial(peer.server.set_read_paused, holding))
 
@@ -55,11 +58,6 @@ def test_updates_wait_for_a_slow_client(shop: ToyMcpServer, peer: McpStdioHarnes
     assert hold(False) == [UPDATED]
     assert hold(True) == peer.act(shop.turn_sign) == hold(False) == []  # an update was just sent
     assert peer.after(UPDATE_INTERVAL) == [UPDATED]
-
-
-def test_the_end_of_a_client(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
-    peer.open()
-    peer.request("resources/subscribe", uri=SIGN)
     peer.stop()
     assert shop.watching == []
 
@@ -146,12 +144,6 @@ def test_subscription_request_waits_for_its_reader(shop: ToyMcpServer, peer: Mcp
     assert peer.act(partial(peer.server.set_read_paused, False)) == [note("l", "resources/updated", uri=SIGN)]
     assert peer.stop() == [end_of("l")]
     assert shop.watching == []
-
-
-def test_required_members_of_a_subscription_request(peer: McpStdioHarness) -> None:
-    for wrong in ({}, {"notifications": 5}, {"notifications": {"resourceSubscriptions": 5}}, None):
-        params = modern(notifications={"resourceSubscriptions": [5]}) if wrong is None else modern(**wrong)
-        assert peer.request("subscriptions/listen", **params)["code"] == -32602
 
 
 def test_subscription_requests_are_limited(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:

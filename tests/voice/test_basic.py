@@ -48,13 +48,10 @@ def listen(profile: str | None = None) -> Callable[[BasicVoice], Flow[Any]]:
     return lambda basic: basic.transcribe(profile, recording)
 
 
-def test_unusable_providers_are_named() -> None:
+def test_unusable_providers_and_voices_are_named() -> None:
     gemini, missing = told({"tts": {"provider": "gemini"}}, speak(), speak("work"), work={"tts": {"provider": "xai"}})
     assert "'gemini' is not built in" in gemini
     assert missing == "TTS configuration error (xai): XAI_API_KEY not set"
-
-
-def test_limits_of_the_requested_voice() -> None:
     most, more = told({"tts": {"provider": "xai"}}, speak(voice="v" * 160), speak(voice="v" * 161))
     assert most.endswith("KEY not set")
     assert "at most 160" in more

@@ -46,7 +46,7 @@ def granted(rig: VoiceHarness, ends: list[float | None]) -> VoiceTestClient:
     return rig.attach(rig.lab, answer, evolve(PHONE, until=lambda: ends[-1]))
 
 
-def test_a_socket_ends_with_its_grant(rig: VoiceHarness) -> None:
+def test_a_socket_or_candidate_ends_with_its_grant(rig: VoiceHarness) -> None:
     client = granted(rig, [START.wall + 90.0])
     rig.after(89.9)
     assert [client.closed] == [None]
@@ -55,6 +55,10 @@ def test_a_socket_ends_with_its_grant(rig: VoiceHarness) -> None:
     assert [session.life.state for session in rig.lab.sessions()] == [VoiceState.FRESH]  # open to another client
     client.send_event("response.create", text="Hello.")  # ignored from here on
     assert client.types() == ["voice.session.ready"]
+    answer, owner = spoken(rig)
+    candidate = rig.attach(rig.output, answer, evolve(PHONE, until=lambda: START.wall + 5.0))
+    rig.after(5.1)
+    assert (candidate.closed, owner.closed) == (1008, None)
 
 
 def test_changed_grant(rig: VoiceHarness) -> None:
@@ -81,10 +85,3 @@ def test_clock_set_forward(rig: VoiceHarness) -> None:
     assert silent.closed is None
     rig.after(RECHECK)
     assert silent.closed == 1008
-
-
-def test_a_candidate_ends_with_its_grant(rig: VoiceHarness) -> None:
-    answer, owner = spoken(rig)
-    candidate = rig.attach(rig.output, answer, evolve(PHONE, until=lambda: START.wall + 5.0))
-    rig.after(5.1)
-    assert (candidate.closed, owner.closed) == (1008, None)

@@ -43,7 +43,7 @@ def test_simultaneous_events_are_written_together(rig: VoiceHarness) -> None:
     assert rig.engine.next_deadline() is None
 
 
-def test_one_write_at_a_time(rig: VoiceHarness) -> None:
+def test_one_write_at_a_time_on_a_disk_that_is_fast_enough(rig: VoiceHarness) -> None:
     rig.hold = (AppendFile,)
     file = GrowingFile(rig.engine, "/runs/a")
     grow(rig, file, b"a" * WRITE_AT)
@@ -55,9 +55,6 @@ def test_one_write_at_a_time(rig: VoiceHarness) -> None:
     rig.after(2.0)  # the first write was cancelled, and the file with it
     assert file.given_up
     assert not rig.disk.exists("/runs/a")
-
-
-def test_too_slow_disk(rig: VoiceHarness) -> None:
     rig.hold = (AppendFile,)
     file = GrowingFile(rig.engine, "/runs/a")
     for _ in range(MAX_WAITING // WRITE_AT + 1):

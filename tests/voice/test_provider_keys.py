@@ -15,16 +15,13 @@ def refreshed(environment: dict[str, str], dotenv: str | None) -> ProviderKeys:
     return rig.voice.keys
 
 
-def test_the_environment_comes_first() -> None:
+def test_the_environment_comes_first_and_only_voice_keys_are_kept() -> None:
     keys = refreshed({"XAI_API_KEY": "env"}, "XAI_API_KEY=file\nOPENAI_API_KEY=other\nOPENAI_BASE_URL=http://x\n")
     assert keys.get("XAI_API_KEY") == "env"
     assert keys.get("GROK_API_KEY", "OPENAI_API_KEY") == "other"
     assert keys.get("OPENAI_BASE_URL") == "http://x"
     assert keys.get("GROK_API_KEY") is None
     assert keys.present_variables("OPENAI_API_KEY", "GROK_API_KEY", "XAI_API_KEY") == ["OPENAI_API_KEY", "XAI_API_KEY"]
-
-
-def test_only_voice_keys_are_kept() -> None:
     keys = refreshed({}, "API_SERVER_KEY=secret\nXAI_API_KEY=very secret\n")
     assert keys.get("API_SERVER_KEY") is None
     assert "secret" not in repr(keys)

@@ -132,15 +132,11 @@ def test_a_conversation(rig: VoiceHarness, provider: Provider) -> None:
     assert Taker(rig, link).problems == ["closed"]
 
 
-def test_events_are_read_leniently(rig: VoiceHarness, provider: Provider) -> None:
+def test_events_are_read_leniently_also_before_a_close(rig: VoiceHarness, provider: Provider) -> None:
     link = opened(rig)
     odd = r'{"type":"x","type":"response.text.delta","response_id":"r","delta":"cut \ud83d","score":NaN}'
     rig.within(lambda: provider.handler.on_text(odd))
     assert Taker(rig, link).events == [SpokenTextDelta("r", "cut \ufffd")]
-
-
-def test_events_before_the_close_are_delivered(rig: VoiceHarness, provider: Provider) -> None:
-    link = opened(rig)
     hear(rig, provider, DONE)
     rig.within(lambda: provider.handler.on_closed(1006, "secret reason"))
     rig.within(lambda: provider.handler.on_closed(1000, ""))

@@ -16,15 +16,18 @@ from svc_proto.voice.speak_request import (
 DONE = RenderResult(provider="stub", model="m", voice="v")
 
 
-def test_text() -> None:
+def test_text_and_audio() -> None:
     assert parse_text({"text": " a "}) == "a"
     assert parse_text({"text": " ", "prompt": "b"}) == "b"
     assert parse_text({"text": None}) is None
     assert parse_text({"text": "x" * 5001}) == "x" * 5000
-    bad: list[dict[str, object]] = [{"text": 1}, {"prompt": []}]
-    for wrong in bad:
+    for name, value in (("text", 1), ("prompt", [])):
         with pytest.raises(Refused, match="must be a string"):
-            parse_text(wrong)
+            parse_text({name: value})
+    assert parse_audio({"audio_base64": "AAAA\r\nAA==\n"}) == b"\0\0\0\0"
+    for wrong in ("A", "AA?AA", "\u00fc"):
+        with pytest.raises(Refused, match="audio_base64"):
+            parse_audio({"audio_base64": wrong})
 
 
 def test_passed_on_members_of_an_expression() -> None:
@@ -75,10 +78,3 @@ def test_metadata() -> None:
     hidden = dict.fromkeys(("access_token", "Secret", "xi-api-key"), "[redacted]")
     assert mask_secrets({**told, "inf": float("inf"), "list": [1]}) == {**told, **hidden}
     assert len(mask_secrets({str(number): number for number in range(100)})) == 64
-
-
-def test_audio() -> None:
-    assert parse_audio({"audio_base64": "AAAA\r\nAA==\n"}) == b"\0\0\0\0"
-    for wrong in ("A", "AA?AA", "\u00fc"):
-        with pytest.raises(Refused, match="audio_base64"):
-            parse_audio({"audio_base64": wrong})

@@ -29,7 +29,7 @@ def test_members_of_each_kind_of_event() -> None:
     assert "audio_base64" in error["message"]
 
 
-def test_members_of_the_ready_event() -> None:
+def test_members_of_the_ready_event_and_the_interface() -> None:
     agent = RealtimeAgentSetup(SimulatedEnvironment())
     client = agent.open()
     client.send("session.resume", resume_token=agent.answer["resume_token"], last_event_id=0)
@@ -39,6 +39,13 @@ def test_members_of_the_ready_event() -> None:
     assert ready["interface"]["engine"] == "realtime_agent"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", ready["interface"]["current_date"])
     assert "output_mode" not in ready
+    interface = interface_of(RealtimeSettings(), "hermes", None, Moment(1.0, 1_790_000_000.9))
+    assert interface.pop("chat_session_id") is None
+    assert all(isinstance(value, str) and value for value in interface.values())
+    assert interface["stable_engine"] == "hermes_voice_output"
+    assert interface["profile"] == "default"
+    assert interface["current_datetime"] == "2026-09-21T14:13:20+00:00"
+    assert (interface["current_date"], interface["current_time"]) == ("2026-09-21", "14:13")
 
 
 def test_accepted_sample_rates_and_chunk_ids() -> None:
@@ -49,13 +56,3 @@ def test_accepted_sample_rates_and_chunk_ids() -> None:
         assert (heard["type"] == "voice.error", heard.get("duplicate", False)) == (error, False)
     client.send("input_audio.append", audio_base64="", chunk_id=2)
     assert client.receive()["duplicate"] is True
-
-
-def test_the_interface() -> None:
-    interface = interface_of(RealtimeSettings(), "hermes", None, Moment(1.0, 1_790_000_000.9))
-    assert interface.pop("chat_session_id") is None
-    assert all(isinstance(value, str) and value for value in interface.values())
-    assert interface["stable_engine"] == "hermes_voice_output"
-    assert interface["profile"] == "default"
-    assert interface["current_datetime"] == "2026-09-21T14:13:20+00:00"
-    assert (interface["current_date"], interface["current_time"]) == ("2026-09-21", "14:13")

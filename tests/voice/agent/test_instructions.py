@@ -56,6 +56,7 @@ def test_instructions() -> None:
     assert "Likes tea.\n\nHas a cat." in full
     assert "user: hello\nassistant: hi" in full
     assert full.count("<<<") == full.count(">>>") == 3
+    assert "openai_realtime" in agent_instructions(INTERFACE)
 
 
 def test_memory_in_the_instructions_is_limited() -> None:
@@ -67,7 +68,3 @@ def test_memory_in_the_instructions_is_limited() -> None:
     for profile, told in ((None, ("a" * 2_000, "b" * 2_000)), ("work", ("a" * 2_000, "b" * 2_000, "A" * 2_000))):
         (knowledge,) = rig.spawn(load_persona_context(rig.voice, profile))
         assert knowledge.memories == told
-
-
-def test_the_other_notes() -> None:
-    assert "openai_realtime" in agent_instructions(INTERFACE)

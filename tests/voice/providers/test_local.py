@@ -143,14 +143,11 @@ def test_without_an_engine() -> None:
 # --- files --------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_an_mp3_or_without_an_encoder_a_wav() -> None:
+def test_a_file_is_an_mp3_or_without_an_encoder_a_wav(monkeypatch: pytest.MonkeyPatch) -> None:
     spoken = speaking(mp3=lambda pcm, rate: b"mp3 %d " % rate + pcm)[0].speak("local")
     assert (spoken.data, spoken.content_type) == (b"mp3 24000 " + SOUND, "audio/mpeg")
     spoken = speaking()[0].speak("local", language="en")
     assert (spoken.data, spoken.content_type) == (wav_head(len(SOUND), 24_000) + SOUND, "audio/wav")
-
-
-def test_failed_file(monkeypatch: pytest.MonkeyPatch) -> None:
     told = problem(lambda: speaking(mp3=lambda pcm, rate: 1 / 0)[0].speak("local"))
     assert str(told) == "the speech could not be made an MP3 file on this host"
     monkeypatch.setattr(local, "MAX_FILE_SOUND", 10_000)
@@ -214,9 +211,6 @@ def test_transcriptions_are_queued_and_limited() -> None:
     told = "this host listens to too many recordings already; try again in a while"
     heard = MAX_LISTENERS + MAX_WAITING
     assert crowd(hearing(), heard + 3) == (heard, [told] * 3, MAX_LISTENERS)
-
-
-def test_queue_timeout() -> None:
     told = "this host has been listening to other recordings for too long"
     assert crowd(hearing(after=500.0), MAX_LISTENERS + 1) == (MAX_LISTENERS, [told], MAX_LISTENERS)
 

@@ -216,7 +216,7 @@ def test_parsing_of_events(kind: object, members: dict[str, Any], events: list[o
     assert [*openai().parse({**members, "type": kind})] == events
 
 
-def test_function_call_is_reported_once() -> None:
+def test_function_calls_and_ids_are_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     of: dict[str, object] = {"response_id": "r", "item_id": "i1", "arguments": "{}"}
     added = {"type": "response.output_item.added", **of, "item": {**CALL, "arguments": ""}}
     arguments = {"type": "response.function_call_arguments.done", **of}
@@ -228,6 +228,11 @@ def test_function_call_is_reported_once() -> None:
     dialect = openai()  # a dialect that missed the start
     assert [dialect.parse(event) for event in (arguments, done, over)] == [(), (RUN,), end]
     assert openai().parse({**arguments, "call_id": "c1", "name": "run"}) == (RUN,)
+    monkeypatch.setattr(realtime_dialects, "MAX_REMEMBERED", 2)
+    dialect = openai()
+    started = [dialect.parse({"type": "response.created", "response": {"id": name}}) for name in "abcab"]
+    assert [bool(events) for events in started] == [True] * 5
+    assert len(dialect._started) == 2
 
 
 def test_sound_cut_in_the_middle_of_a_sample() -> None:
@@ -235,14 +240,6 @@ def test_sound_cut_in_the_middle_of_a_sample() -> None:
     for response, data, whole in (("a", b"\1\0\2", b"\1\0"), ("b", b"\7\0", b"\7\0"), ("a", b"\0", b"\2\0")):
         told = dialect.parse({"type": "response.output_audio.delta", **sound(response, data)})
         assert told == (AudioDelta(response, whole),)
-
-
-def test_remembered_ids_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(realtime_dialects, "MAX_REMEMBERED", 2)
-    dialect = openai()
-    started = [dialect.parse({"type": "response.created", "response": {"id": name}}) for name in "abcab"]
-    assert [bool(events) for events in started] == [True] * 5
-    assert len(dialect._started) == 2
 
 
 JSON = st.recursive(

@@ -61,7 +61,7 @@ def test_next_run_and_answer_deadlines() -> None:
     assert runs.kept_until(10.0, 360.0, live=True) == 491.0
 
 
-def test_status_without_a_running_run() -> None:
+def test_status_and_drafts_without_a_running_run() -> None:
     scene = Scene(result_delivery="visual_only")
     for name in ("k1", "k2"):
         scene.finish(scene.promote(name))
@@ -69,9 +69,6 @@ def test_status_without_a_running_run() -> None:
     assert (scene.all.status_run.call_id, scene.all.undelivered) == ("k2", ["", ""])
     scene.all.on_user_speech(100.0)
     assert scene.all.next_at == 100.0  # an answer that is only displayed does not wait for the microphone
-
-
-def test_draft_continuations_are_not_reported() -> None:
     runs = Scene().all
     run = runs.new(RunTaskCall(call_id="k1", text="df"))
     run.begin(100.0)
