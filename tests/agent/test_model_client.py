@@ -135,21 +135,45 @@ def test_unreachable_server(url: str, error: str) -> None:
     assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
 
 
-def test_unprintable_key_and_invalid_events() -> None:
+def test_unprintable_key() -> None:
     world, outcome = failing(route=ModelEndpoint(base_url=ROUTE.base_url, model="m", api_key="a\r\nb: c"))
     assert outcome.error == "the model's API key has characters that no header can carry"
     assert world.model.seen == []
-    _, outcome = failing(ModelAnswer(events=(chunk({"content": "a"}), b"data: hello\n\n")))
-    assert outcome.error == "the model's server failed: it sent an event that is not JSON"
 
 
-@pytest.mark.parametrize("status", [200, 400])
-def test_too_large_answer(status: int) -> None:
-    _, outcome = failing(ModelAnswer(status=status, body=b"x" * 9_000_000))
-    assert outcome.error == "the model's server sent too much"
+BROKE_OFF = "answer broke off: the connection ended"
+FAILED, LATE = "upstream_error", "upstream_timeout"
+ENDLESS = ModelAnswer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0)
+NO_JSON = ModelAnswer(events=(chunk({"content": "a"}), b"data: hello\n\n"))
 
 
-# --- in the middle ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("answer", "error", "code", "text", "limits"),
+    [
+        (HELLO.dropped(2), BROKE_OFF, FAILED, "Hello ", {}),
+        (HELLO.dropped(3), BROKE_OFF, FAILED, "Hello there", {}),
+        (ModelAnswer(events=(chunk({"content": "Hello"}),)), BROKE_OFF, FAILED, "Hello", {}),
+        (NO_JSON, "server failed: it sent an event that is not JSON", FAILED, "a", {}),
+        (ModelAnswer(status=200, body=b"x" * 9_000_000), "server sent too much", FAILED, "", {}),
+        (ModelAnswer(status=400, body=b"x" * 9_000_000), "server sent too much", FAILED, "", {}),
+        (HELLO.stuck(2), "server was silent for 300 s", LATE, "Hello ", {}),
+        (HELLO.stuck(1), "server was silent for 300 s", LATE, "", {}),
+        (ENDLESS, "answer was not over after 100 s", LATE, "a", {"whole": 100.0}),
+        (
+            ModelAnswer(body=b"{}", before=50.0),
+            f"server at {ROUTE.base_url} did not answer in time",
+            LATE,
+            "",
+            {"answer": 20.0, "connect": 1.0},
+        ),
+    ],
+)
+def test_call_fails_without_a_retry(
+    answer: ModelAnswer, error: str, code: str, text: str, limits: dict[str, Any]
+) -> None:
+    world, outcome = failing(answer, HELLO, limits=ModelCallLimits(**limits))
+    assert outcome == TurnOutcome(finish="error", error=f"the model's {error}", code=code)
+    assert (world.host.text, len(world.model.seen)) == (text, 1)
 
 
 @pytest.mark.parametrize(
@@ -172,30 +196,6 @@ def test_failures_before_the_first_text_are_retried() -> None:
     assert world.host.text == "Hello there"
 
 
-def test_silent_server_times_out() -> None:
-    world, outcome = failing(HELLO.stuck(2))
-    assert outcome == TurnOutcome(
-        finish="error", error="the model's server was silent for 300 s", code="upstream_timeout"
-    )
-    assert world.host.text == "Hello "
-    world, outcome = failing(HELLO.stuck(1), HELLO)
-    assert outcome.code == "upstream_timeout"
-    assert len(world.model.seen) == 1
-    world, outcome = failing(ModelAnswer(body=b"{}", before=50.0), limits=ModelCallLimits(answer=20.0, connect=1.0))
-    assert outcome == TurnOutcome(
-        finish="error", error=f"the model's server at {ROUTE.base_url} did not answer in time", code="upstream_timeout"
-    )
-    assert [event for event, _ in world.logs if event == "model request retried"] == []  # no retry
-
-
-@pytest.mark.parametrize(
-    "answer", [HELLO.dropped(2), HELLO.dropped(3), ModelAnswer(events=(chunk({"content": "Hello"}),))]
-)
-def test_answer_breaks_off(answer: ModelAnswer) -> None:
-    _, outcome = failing(answer)
-    assert outcome.error == "the model's answer broke off: the connection ended"
-
-
 def test_the_end_of_an_answer_is_enough() -> None:
     for answer in (HELLO.dropped(4), HELLO.stuck(4), ModelAnswer(events=(HELLO.events or ())[:5])):
         world = AgentHarness(model=[answer])
@@ -207,19 +207,11 @@ def test_the_end_of_an_answer_is_enough() -> None:
     assert world.host.text == "Hi"
 
 
-def test_comments_keep_a_slow_model_alive_up_to_a_limit() -> None:
+def test_comments_keep_a_slow_model_alive() -> None:
     events = (chunk({"content": "a"}), *(b": wait\n\n" for _ in range(4)), chunk({"content": "b"}, "stop"), DONE)
     world = AgentHarness(model=[ModelAnswer(events=events, pause=200.0)])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "ab"
-    world, outcome = failing(
-        ModelAnswer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0),
-        limits=ModelCallLimits(whole=100.0),
-    )
-    assert outcome == TurnOutcome(
-        finish="error", error="the model's answer was not over after 100 s", code="upstream_timeout"
-    )
-    assert world.host.text == "a"
 
 
 def test_the_second_round_fails() -> None:

@@ -50,8 +50,17 @@ def test_the_list(world: AgentHarness) -> None:
     ]
 
 
-def test_no_folder_of_skills() -> None:
+def test_skills_and_folders_are_limited() -> None:
     assert listed(AgentHarness()) == []
+    world = AgentHarness()
+    for number in range(MAX_SKILLS + 1):
+        world.disk.put(f"{ROOT}/s{number:03}/SKILL.md", b"# S")
+    assert len(listed(world)) == MAX_SKILLS
+    world = AgentHarness()
+    for number in range(MAX_FOLDERS):
+        world.disk.folder(f"{ROOT}/a{number:03}")
+    world.disk.put(f"{ROOT}/b/SKILL.md", b"# Late")
+    assert listed(world) == []
 
 
 def test_a_skill(world: AgentHarness) -> None:
@@ -72,12 +81,14 @@ def test_a_skill(world: AgentHarness) -> None:
     assert (notes["tags"], notes["related_skills"]) == ([], [])
 
 
-def test_unknown_skill(world: AgentHarness) -> None:
+def test_skill_that_is_unknown_or_in_an_unreadable_folder(world: AgentHarness) -> None:
     assert read(world, "cooking") == {
         "success": False,
         "error": "there is no skill 'cooking'",
         "available_skills": ["notes", "battery-care"],
     }
+    world.disk.denied.add(f"{ROOT}/notes")
+    assert [skill.name for skill in listed(world)] == ["battery-care"]
 
 
 @pytest.mark.parametrize(
@@ -118,13 +129,10 @@ def test_files_out_of_reach(world: AgentHarness, path: str) -> None:
     assert found == {"success": False, "error": f"{path!r} is not a file of this skill"}
 
 
-def test_another_skill_is_out_of_reach_by_a_link_too(world: AgentHarness) -> None:
+def test_too_large_file_and_link_to_another_skill(world: AgentHarness) -> None:
     world.disk.put("/srv/shared/SKILL.md", b"# Shared")
     world.disk.symlink(f"{ROOT}/shared", "/srv/shared")
     assert read(world, "battery-care", "../../shared/SKILL.md")["success"] is False
-
-
-def test_too_large_file(world: AgentHarness) -> None:
     world.disk.put(f"{ROOT}/phone/battery/big.txt", b"x" * (MAX_FILE + 1))
     assert read(world, "battery-care", "big.txt")["error"] == "'big.txt' is too large"
     world.disk.put(f"{ROOT}/phone/battery/big.txt", b"x" * MAX_FILE)
@@ -149,33 +157,13 @@ def test_front_matter_of_every_kind(text: str, name: str, description: str) -> N
     assert (skill.name, skill.description, skill.tags) == (name, description, ())
 
 
-def test_first_skill_of_a_name_counts() -> None:
+def test_first_skill_of_a_name_counts_up_to_a_depth() -> None:
     world = AgentHarness()
     world.disk.put(f"{ROOT}/a/SKILL.md", b"---\nname: same\n---\nFirst")
     world.disk.put(f"{ROOT}/b/SKILL.md", b"---\nname: same\n---\nSecond")
     (skill,) = listed(world)
     assert skill.folder == f"{ROOT}/a"
-
-
-def test_categories_in_categories_have_a_bound() -> None:
     world = AgentHarness()
     world.disk.put(f"{ROOT}/a/b/c/d/SKILL.md", b"# Deep")
     world.disk.put(f"{ROOT}/a/b/c/d2/e/SKILL.md", b"# Too deep")
     assert [(skill.name, skill.category) for skill in listed(world)] == [("d", "a/b/c")]
-
-
-def test_skills_and_folders_are_limited() -> None:
-    world = AgentHarness()
-    for number in range(MAX_SKILLS + 1):
-        world.disk.put(f"{ROOT}/s{number:03}/SKILL.md", b"# S")
-    assert len(listed(world)) == MAX_SKILLS
-    world = AgentHarness()
-    for number in range(MAX_FOLDERS):
-        world.disk.folder(f"{ROOT}/a{number:03}")
-    world.disk.put(f"{ROOT}/b/SKILL.md", b"# Late")
-    assert listed(world) == []
-
-
-def test_unreadable_folder_is_skipped(world: AgentHarness) -> None:
-    world.disk.denied.add(f"{ROOT}/notes")
-    assert [skill.name for skill in listed(world)] == ["battery-care"]

@@ -61,11 +61,14 @@ def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "f
     return world.run(plan)
 
 
-def test_media_markers_have_the_scheme_of_the_client() -> None:
+def test_result_is_cut_and_has_the_markers_of_the_client() -> None:
     text = "Taken.\nMEDIA:svc-relay://t0k\nMEDIA:/a/b.png"
     assert run(AgentHarness(), {"a": False}, "a", text=text) == [text]
     (spelled,) = run(AgentHarness(), {"a": False}, "a", text=text, turn=evolve(TURN, brand=HERMES))
     assert spelled == "Taken.\nMEDIA:hermes-relay://t0k\nMEDIA:/a/b.png"
+    world = AgentHarness()
+    (result,) = run(world, {"a": False}, "a", text="x" * (MAX_OUTPUT + 1))
+    assert len(result) == MAX_OUTPUT
 
 
 def test_calls_run_side_by_side_or_in_order() -> None:
@@ -78,12 +81,6 @@ def test_calls_run_side_by_side_or_in_order() -> None:
     assert [word for word in world.host.event_names if "tap" in word] == ["started tap", "finished tap"] * 3
     assert world.host.event_names.index("finished look") < 5
     assert world.host.at[-1] - world.host.at[0] > 3.0
-
-
-def test_too_long_result_is_cut() -> None:
-    world = AgentHarness()
-    (result,) = run(world, {"a": False}, "a", text="x" * (MAX_OUTPUT + 1))
-    assert len(result) == MAX_OUTPUT
 
 
 def test_tool_with_a_bug_fails_its_call_only() -> None:
