@@ -49,10 +49,14 @@ def _start(name: str, seconds: int, crashes: Path) -> subprocess.Popen[str]:
     found = FOUND / name
     found.mkdir(parents=True, exist_ok=True)
     options = [
-        f"-max_total_time={seconds}", f"-max_len={MAX_INPUT_BYTES}", f"-timeout={SLOWEST}",
-        f"-rss_limit_mb={MAX_MEMORY_MB}", f"-dict={dictionary(name)}", f"-artifact_prefix={crashes / name}-",
-        "-print_final_stats=1"
-    ]  # fmt: skip
+        f"-max_total_time={seconds}",
+        f"-max_len={MAX_INPUT_BYTES}",
+        f"-timeout={SLOWEST}",
+        f"-rss_limit_mb={MAX_MEMORY_MB}",
+        f"-dict={dictionary(name)}",
+        f"-artifact_prefix={crashes / name}-",
+        "-print_final_stats=1",
+    ]
     return subprocess.Popen(
         [sys.executable, "-m", "fuzz.atheris_driver", name, *options, str(found), str(corpus(name))],
         stdout=subprocess.PIPE,

@@ -228,9 +228,12 @@ def _run_batch(first: int) -> tuple[int, int, str]:
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--scripts", type=click.IntRange(min=1), default=100_000, show_default=True,
-    help="Number of scripts, approximately."
-)  # fmt: skip
+    "--scripts",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Number of scripts, approximately.",
+)
 @click.option("--first", type=int, default=0, show_default=True, help="Number of the first script.")
 @click.option("--script", type=int, default=None, help="Run this script alone and raise its failure.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")

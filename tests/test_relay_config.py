@@ -27,20 +27,42 @@ from tests.support.environment_variables import undocumented
 
 def test_the_defaults_of_the_specification() -> None:
     assert parse_relay_config({}, home="/home/me/.svc") == RelayConfig(
-        host="0.0.0.0", port=8767, ssl_cert=None, ssl_key=None, webapi_url="http://localhost:8642",
-        home="/home/me/.svc", config_path="/home/me/.svc/config.yaml", workspace="/home/me/.svc/workspace",
-        temp_dir="/tmp", user_home="~", log_level=Level.INFO, terminal_shell=None, terminal_tmux=True, tui_command=(),
-        pairing_code=None, trusted_proxies=(), allow_insecure_api_bearer=False, media_max_size_mb=100,
-        media_ttl_seconds=86_400, media_lru_cap=500, media_allowed_roots=(), max_session_ttl=None,
-        session_policy=SessionPolicy.OPEN, brand=SVC, api_key="", api_host=None, api_port=None,
-    )  # fmt: skip
+        host="0.0.0.0",
+        port=8767,
+        ssl_cert=None,
+        ssl_key=None,
+        webapi_url="http://localhost:8642",
+        home="/home/me/.svc",
+        config_path="/home/me/.svc/config.yaml",
+        workspace="/home/me/.svc/workspace",
+        temp_dir="/tmp",
+        user_home="~",
+        log_level=Level.INFO,
+        terminal_shell=None,
+        terminal_tmux=True,
+        tui_command=(),
+        pairing_code=None,
+        trusted_proxies=(),
+        allow_insecure_api_bearer=False,
+        media_max_size_mb=100,
+        media_ttl_seconds=86_400,
+        media_lru_cap=500,
+        media_allowed_roots=(),
+        max_session_ttl=None,
+        session_policy=SessionPolicy.OPEN,
+        brand=SVC,
+        api_key="",
+        api_host=None,
+        api_port=None,
+    )
     assert parse_relay_config({}) == RelayConfig()
     assert PUBLIC_ROUTE == "public-route"
     assert undocumented(parse_relay_config) == set()
 
 
 VARIABLES = {
-    "RELAY_HOST": ("host", "127.0.0.1", "127.0.0.1"), "RELAY_PORT": ("port", "9000", 9000),
+    "RELAY_HOST": ("host", "127.0.0.1", "127.0.0.1"),
+    "RELAY_PORT": ("port", "9000", 9000),
     "RELAY_WEBAPI_URL": ("webapi_url", "https://api.example/", "https://api.example"),
     "RELAY_HERMES_CONFIG": ("config_path", "/etc/svc.yaml", "/etc/svc.yaml"),
     "RELAY_LOG_LEVEL": ("log_level", "debug", Level.DEBUG),
@@ -53,17 +75,23 @@ VARIABLES = {
     "RELAY_PROFILE_DISCOVERY_ENABLED": ("profile_discovery", "off", False),
     "RELAY_TERMINAL_TMUX": ("terminal_tmux", "0", False),
     "RELAY_ALLOW_INSECURE_API_BEARER": ("allow_insecure_api_bearer", "yes", True),
-    "RELAY_HIDE_TYPED_TEXT": ("hide_typed_text", "1", True), "RELAY_MEDIA_MAX_SIZE_MB": ("media_max_size_mb", "5", 5),
-    "RELAY_MEDIA_TTL_SECONDS": ("media_ttl_seconds", "60", 60), "RELAY_MEDIA_LRU_CAP": ("media_lru_cap", "3", 3),
+    "RELAY_HIDE_TYPED_TEXT": ("hide_typed_text", "1", True),
+    "RELAY_MEDIA_MAX_SIZE_MB": ("media_max_size_mb", "5", 5),
+    "RELAY_MEDIA_TTL_SECONDS": ("media_ttl_seconds", "60", 60),
+    "RELAY_MEDIA_LRU_CAP": ("media_lru_cap", "3", 3),
     "RELAY_MEDIA_ALLOWED_ROOTS": ("media_allowed_roots", "/a: /b::", ("/a", "/b")),
     "RELAY_MAX_SESSION_TTL_SECONDS": ("max_session_ttl", "3600", 3600.0),
     "RELAY_SESSION_POLICY": ("session_policy", "reduce-only", SessionPolicy.REDUCE_ONLY),
-    "SVC_BRAND": ("brand", "HERMES", HERMES), "SVC_WORKSPACE": ("workspace", "/srv/work", "/srv/work"),
-    "HERMES_WORKSPACE": ("workspace", "/srv/work", "/srv/work"), "HOME": ("user_home", "/home/me", "/home/me"),
-    "SVC_HOME": ("home", "/srv/svc", "/srv/svc"), "API_SERVER_KEY": ("api_key", "k", "k"),
-    "API_SERVER_HOST": ("api_host", "h", "h"), "API_SERVER_PORT": ("api_port", "1", 1),
+    "SVC_BRAND": ("brand", "HERMES", HERMES),
+    "SVC_WORKSPACE": ("workspace", "/srv/work", "/srv/work"),
+    "HERMES_WORKSPACE": ("workspace", "/srv/work", "/srv/work"),
+    "HOME": ("user_home", "/home/me", "/home/me"),
+    "SVC_HOME": ("home", "/srv/svc", "/srv/svc"),
+    "API_SERVER_KEY": ("api_key", "k", "k"),
+    "API_SERVER_HOST": ("api_host", "h", "h"),
+    "API_SERVER_PORT": ("api_port", "1", 1),
     "SVC_CLUSTER_URL": ("cluster", "redis://redis.lan/2", RedisAddress("redis.lan", db=2)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("variable", "row"), VARIABLES.items())
@@ -72,11 +100,14 @@ def test_each_variable(variable: str, row: tuple[str, str, object]) -> None:
     assert getattr(parse_relay_config({variable: text}), name) == expected
 
 
-@pytest.mark.parametrize(("variable", "low", "high"), [
-    ("RELAY_MEDIA_MAX_SIZE_MB", 1, 100_000),
-    ("RELAY_MEDIA_TTL_SECONDS", 1, 315_360_000),
-    ("RELAY_MEDIA_LRU_CAP", 1, 1_000_000),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("variable", "low", "high"),
+    [
+        ("RELAY_MEDIA_MAX_SIZE_MB", 1, 100_000),
+        ("RELAY_MEDIA_TTL_SECONDS", 1, 315_360_000),
+        ("RELAY_MEDIA_LRU_CAP", 1, 1_000_000),
+    ],
+)
 def test_the_ends_of_a_range(variable: str, low: int, high: int) -> None:
     for end, beyond in ((low, low - 1), (high, high + 1)):
         assert getattr(parse_relay_config({variable: str(end)}), VARIABLES[variable][0]) == end
@@ -185,12 +216,15 @@ def test_addresses_of_api_node_and_service() -> None:
 KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "very-secret"}
 
 
-@pytest.mark.parametrize(("url", "where", "region"), [
-    ("s3://uploads", "https://uploads.s3.us-east-1.amazonaws.com", "us-east-1"),
-    ("s3://uploads/of/svc/?region=eu-north-1", "https://uploads.s3.eu-north-1.amazonaws.com/of/svc", "eu-north-1"),
-    ("s3://uploads/a?endpoint=http://10.0.0.9:9000/", "http://10.0.0.9:9000/uploads/a", "us-east-1"),
-    ("s3://uploads?region=x&endpoint=https://s3.lan", "https://s3.lan/uploads", "x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("url", "where", "region"),
+    [
+        ("s3://uploads", "https://uploads.s3.us-east-1.amazonaws.com", "us-east-1"),
+        ("s3://uploads/of/svc/?region=eu-north-1", "https://uploads.s3.eu-north-1.amazonaws.com/of/svc", "eu-north-1"),
+        ("s3://uploads/a?endpoint=http://10.0.0.9:9000/", "http://10.0.0.9:9000/uploads/a", "us-east-1"),
+        ("s3://uploads?region=x&endpoint=https://s3.lan", "https://s3.lan/uploads", "x"),
+    ],
+)
 def test_a_bucket_for_uploads(url: str, where: str, region: str) -> None:
     found = parse_relay_config({"SVC_MEDIA_URL": url, **KEYS, "AWS_SESSION_TOKEN": "soon-over"}).media_store
     assert found == S3Bucket(where, region, "AKID", "very-secret", "soon-over")
@@ -205,11 +239,27 @@ def test_a_folder_for_uploads() -> None:
     assert parse_relay_config({"SVC_MEDIA_URL": "file:///mnt/our uploads/"}).media_store == "/mnt/our uploads"
 
 
-@pytest.mark.parametrize("url", [
-    "file://", "file:///", "file://host/x", "file:///a/../b", "file:///a//b", "/mnt", "s3://", "s3://UP", "s3://ab/../c",
-    "s3://uploads?endpoint=ftp://x", "s3://uploads?endpoint=http://x/path", "s3://uploads?region=É",
-    "s3://uploads?endpoint=http://me:secret@x", "s3://uploads?other=1", "s3://uploads?region=", "s3://uploads/a b",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file://",
+        "file:///",
+        "file://host/x",
+        "file:///a/../b",
+        "file:///a//b",
+        "/mnt",
+        "s3://",
+        "s3://UP",
+        "s3://ab/../c",
+        "s3://uploads?endpoint=ftp://x",
+        "s3://uploads?endpoint=http://x/path",
+        "s3://uploads?region=É",
+        "s3://uploads?endpoint=http://me:secret@x",
+        "s3://uploads?other=1",
+        "s3://uploads?region=",
+        "s3://uploads/a b",
+    ],
+)
 def test_invalid_upload_urls(url: str) -> None:
     with pytest.raises(ConfigError, match=r"^SVC_MEDIA_URL must be file:///FOLDER, or s3:") as error:
         parse_relay_config({"SVC_MEDIA_URL": url, **KEYS})
@@ -223,13 +273,16 @@ def test_a_bucket_without_a_key(lack: str, value: str) -> None:
         parse_relay_config({"SVC_MEDIA_URL": "s3://uploads", **KEYS, lack: value})
 
 
-@pytest.mark.parametrize(("url", "expected"), [
-    ("http://localhost:8642", ApiAddress("localhost", 8642, False)),
-    ("http://api.example", ApiAddress("api.example", 8642, False)),
-    ("https://api.example/v1", ApiAddress("api.example", 443, True)),
-    ("HTTPS://API.example:9", ApiAddress("api.example", 9, True)),
-    ("http://[::1]:7", ApiAddress("::1", 7, False)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://localhost:8642", ApiAddress("localhost", 8642, False)),
+        ("http://api.example", ApiAddress("api.example", 8642, False)),
+        ("https://api.example/v1", ApiAddress("api.example", 443, True)),
+        ("HTTPS://API.example:9", ApiAddress("api.example", 9, True)),
+        ("http://[::1]:7", ApiAddress("::1", 7, False)),
+    ],
+)
 def test_the_address_of_the_api_server(url: str, expected: ApiAddress) -> None:
     assert RelayConfig(webapi_url=url).webapi == expected
 
@@ -247,33 +300,36 @@ def test_addresses_that_cannot_be_used(url: str) -> None:
         parse_relay_config({}, {"webapi_url": url})
 
 
-@pytest.mark.parametrize(("variable", "text"), [
-    ("RELAY_PORT", "x"),
-    ("RELAY_PORT", "-1"),
-    ("RELAY_PORT", "65536"),
-    ("RELAY_PORT", "9" * 5000),
-    ("RELAY_PORT", "٣"),
-    ("RELAY_LOG_LEVEL", "loud"),
-    ("RELAY_TERMINAL_SHELL", "bash"),
-    ("SVC_TUI_COMMAND", "agent 'SECRET"),
-    ("RELAY_PAIRING_CODE", "SECRET!"),
-    ("RELAY_PAIRING_CODE", "SECRET1"),
-    ("RELAY_PAIRING_CODE", "SECRß"),
-    ("RELAY_PAIRING_CODE", "SECRÉT"),
-    ("RELAY_TRUST_PROXY_HEADERS", "maybe"),
-    ("RELAY_ALLOW_INSECURE_API_BEARER", "2"),
-    ("RELAY_MEDIA_MAX_SIZE_MB", "0"),
-    ("RELAY_MEDIA_TTL_SECONDS", "1.5"),
-    ("RELAY_MEDIA_LRU_CAP", "1000001"),
-    ("RELAY_MEDIA_ALLOWED_ROOTS", "/a:relative"),
-    ("SVC_WORKSPACE", "relative"),
-    ("RELAY_MAX_SESSION_TTL_SECONDS", "315360001"),
-    ("RELAY_SESSION_POLICY", "closed"),
-    ("SVC_TERMINAL_ENV", "PATH, A=b"),
-    ("SVC_TERMINAL_ENV", "*"),
-    ("SVC_BRAND", "other"),
-    ("API_SERVER_PORT", "x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("RELAY_PORT", "x"),
+        ("RELAY_PORT", "-1"),
+        ("RELAY_PORT", "65536"),
+        ("RELAY_PORT", "9" * 5000),
+        ("RELAY_PORT", "٣"),
+        ("RELAY_LOG_LEVEL", "loud"),
+        ("RELAY_TERMINAL_SHELL", "bash"),
+        ("SVC_TUI_COMMAND", "agent 'SECRET"),
+        ("RELAY_PAIRING_CODE", "SECRET!"),
+        ("RELAY_PAIRING_CODE", "SECRET1"),
+        ("RELAY_PAIRING_CODE", "SECRß"),
+        ("RELAY_PAIRING_CODE", "SECRÉT"),
+        ("RELAY_TRUST_PROXY_HEADERS", "maybe"),
+        ("RELAY_ALLOW_INSECURE_API_BEARER", "2"),
+        ("RELAY_MEDIA_MAX_SIZE_MB", "0"),
+        ("RELAY_MEDIA_TTL_SECONDS", "1.5"),
+        ("RELAY_MEDIA_LRU_CAP", "1000001"),
+        ("RELAY_MEDIA_ALLOWED_ROOTS", "/a:relative"),
+        ("SVC_WORKSPACE", "relative"),
+        ("RELAY_MAX_SESSION_TTL_SECONDS", "315360001"),
+        ("RELAY_SESSION_POLICY", "closed"),
+        ("SVC_TERMINAL_ENV", "PATH, A=b"),
+        ("SVC_TERMINAL_ENV", "*"),
+        ("SVC_BRAND", "other"),
+        ("API_SERVER_PORT", "x"),
+    ],
+)
 def test_a_bad_variable_is_named(variable: str, text: str) -> None:
     with pytest.raises(ConfigError, match=variable) as caught:
         parse_relay_config({variable: text})

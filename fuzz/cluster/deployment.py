@@ -195,11 +195,16 @@ class ClusterDeployment:
 
         def make(entropy: Entropy) -> Engine:
             config = RelayConfig(
-                port=PORT, home=host.state, config_path=f"{host.state}/config.yaml", terminal_tmux=False,
-                cluster=self.where, node_url=f"http://{host.address}:{PORT}", media_store=self.uploads,
+                port=PORT,
+                home=host.state,
+                config_path=f"{host.state}/config.yaml",
+                terminal_tmux=False,
+                cluster=self.where,
+                node_url=f"http://{host.address}:{PORT}",
+                media_store=self.uploads,
                 media_max_size_mb=100 if self.uploads is None else 1,
                 media_ttl_seconds=86_400 if self.uploads is None else UPLOADS_LIVE,
-            )  # fmt: skip
+            )
             self.relays[n] = Relay(config)
             return Engine(self.relays[n], entropy=entropy)
 
@@ -406,12 +411,15 @@ class ClusterDeployment:
         """
         records: list[dict[str, object]] = [
             {
-                "token_hash": f"{number:064x}", "token_prefix": f"{number:08x}", "created_at": START_WALL,
-                "expires_at": "never", "grants": {"chat": "never", "bridge": "never"},
+                "token_hash": f"{number:064x}",
+                "token_prefix": f"{number:08x}",
+                "created_at": START_WALL,
+                "expires_at": "never",
+                "grants": {"chat": "never", "bridge": "never"},
                 "given": {"ttl_seconds": 0.0, "grants": {"chat": 0.0, "bridge": 0.0}},
             }
             for number in range(count)
-        ]  # fmt: skip
+        ]
         for record in records:
             if are_changes:
                 self.store.apply(SaveSession(str(record["token_hash"]), record))

@@ -273,14 +273,23 @@ def run_core_script(data: bytes) -> CoreScriptRun:
 def _service(kind: ServiceKind) -> Service:
     if kind is ServiceKind.RELAY:
         config = RelayConfig(
-            home=HOME, config_path=f"{HOME}/config.yaml", pairing_code=CODE, terminal_tmux=False,
-            tui_command=("agent", "--tui")
-        )  # fmt: skip
+            home=HOME,
+            config_path=f"{HOME}/config.yaml",
+            pairing_code=CODE,
+            terminal_tmux=False,
+            tui_command=("agent", "--tui"),
+        )
         return Relay(config, limits=LIMITS)
     return Api(
         ApiConfig(
-            home=HOME, config_path=f"{HOME}/config.yaml", key=API_KEY, model_base_url="http://10.0.0.3:9000/v1",
-            model="m", model_api_key=MODEL_KEY, relay_url="http://127.0.0.1:8767", max_concurrent_runs=4
+            home=HOME,
+            config_path=f"{HOME}/config.yaml",
+            key=API_KEY,
+            model_base_url="http://10.0.0.3:9000/v1",
+            model="m",
+            model_api_key=MODEL_KEY,
+            relay_url="http://127.0.0.1:8767",
+            max_concurrent_runs=4,
         ),
         limits=LIMITS,
-    )  # fmt: skip
+    )

@@ -115,8 +115,12 @@ def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]
         for verdict in (each.result() for each in as_completed(tried)):
             verdicts.append(verdict)
             words = (
-                f"{len(verdicts)}/{len(mutants)}", verdict.mutant.id, verdict.mutant.kind, verdict.fate, verdict.by
-            )  # fmt: skip
+                f"{len(verdicts)}/{len(mutants)}",
+                verdict.mutant.id,
+                verdict.mutant.kind,
+                verdict.fate,
+                verdict.by,
+            )
             print("  ".join(word for word in words if word), file=sys.stderr, flush=True)
     finally:
         pool.shutdown(cancel_futures=True)

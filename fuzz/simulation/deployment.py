@@ -191,10 +191,16 @@ class Deployment:
 
     def _start_api(self) -> SimProcess:
         config = ApiConfig(
-            port=API_PORT, home=self.home.state, config_path=f"{self.home.state}/config.yaml", key=API_KEY,
-            model_base_url=f"http://10.0.0.3:{MODEL_PORT}/v1", model="sim", model_api_key=MODEL_KEY,
-            relay_url=f"http://127.0.0.1:{RELAY_PORT}", max_concurrent_runs=4
-        )  # fmt: skip
+            port=API_PORT,
+            home=self.home.state,
+            config_path=f"{self.home.state}/config.yaml",
+            key=API_KEY,
+            model_base_url=f"http://10.0.0.3:{MODEL_PORT}/v1",
+            model="sim",
+            model_api_key=MODEL_KEY,
+            relay_url=f"http://127.0.0.1:{RELAY_PORT}",
+            max_concurrent_runs=4,
+        )
 
         def make(entropy: Entropy) -> Engine:
             self.api_service = Api(config, limits=LIMITS)

@@ -115,10 +115,16 @@ class FaultInjector:
     def _make_noise(self, step: SetNoise) -> None:
         some = Faults.some(step.level)
         self.sim.faults = Faults(
-            cut=some.cut, hang=some.hang, spike=some.spike, store=some.store, file=some.file, slow=some.slow,
-            late_answer=min(some.late_answer, 1.0), late_read=min(some.late_read, 1.0),
-            late_wake=min(some.late_wake, 1.0)
-        )  # fmt: skip
+            cut=some.cut,
+            hang=some.hang,
+            spike=some.spike,
+            store=some.store,
+            file=some.file,
+            slow=some.slow,
+            late_answer=min(some.late_answer, 1.0),
+            late_read=min(some.late_read, 1.0),
+            late_wake=min(some.late_wake, 1.0),
+        )
         world, bad = self.world, step.level > 0
         world.store_trouble |= bad
         world.note_network_fault(ENDLESS if bad else 0.0)

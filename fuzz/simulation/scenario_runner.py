@@ -128,13 +128,24 @@ class _ScenarioRunner:
         terminal_users = {**TerminalUsers(self.crowd).handlers, **TuiUsers(self.crowd).handlers}
         self.lives = SessionLifecycles(self.crowd, self.pairing, owners, self.control, terminal_users)
         self.handlers: dict[type[Step], StepHandler] = {
-            **FaultInjector(self.world).handlers, **self.pairing.handlers, **self.control.handlers,
-            **self.chats.handlers, **RunWatchers(self.chats).handlers, **CompletionClients(self.chats).handlers,
-            **ApprovalUsers(self.chats).handlers, **ChatForkers(self.chats).handlers, **self.gateway_phones.handlers,
-            **self.agents.handlers, **owners.handlers, **media.handlers, **self.reports.handlers,
-            **Attackers(self.crowd, self.pairing).handlers, **terminal_users, **self.lives.handlers,
-            **PhoneUser(self.crowd).handlers
-        }  # fmt: skip
+            **FaultInjector(self.world).handlers,
+            **self.pairing.handlers,
+            **self.control.handlers,
+            **self.chats.handlers,
+            **RunWatchers(self.chats).handlers,
+            **CompletionClients(self.chats).handlers,
+            **ApprovalUsers(self.chats).handlers,
+            **ChatForkers(self.chats).handlers,
+            **self.gateway_phones.handlers,
+            **self.agents.handlers,
+            **owners.handlers,
+            **media.handlers,
+            **self.reports.handlers,
+            **Attackers(self.crowd, self.pairing).handlers,
+            **terminal_users,
+            **self.lives.handlers,
+            **PhoneUser(self.crowd).handlers,
+        }
         self._start = self.world.sim.now
 
     def run(self) -> ScenarioReport:

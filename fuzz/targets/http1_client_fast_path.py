@@ -106,10 +106,16 @@ def _asked(rng: Random) -> list[Event]:
 @cache
 def _odd() -> tuple[Event, ...]:
     return (
-        RequestData(ONE, b"x"), RequestData(ONE, b""), RequestEnd(ONE), RequestEnd(ONE, Headers(((b"x", b"y"),))),
-        RequestEnd(StreamId(2)), RequestHead(ONE, "GET", "/", Headers((HOST, CLOSE))),
-        RequestHead(ONE, "GET", "/", Headers((HOST,)), websocket=True), ResponseEnd(ONE), AcceptWebSocket(ONE)
-    )  # fmt: skip
+        RequestData(ONE, b"x"),
+        RequestData(ONE, b""),
+        RequestEnd(ONE),
+        RequestEnd(ONE, Headers(((b"x", b"y"),))),
+        RequestEnd(StreamId(2)),
+        RequestHead(ONE, "GET", "/", Headers((HOST, CLOSE))),
+        RequestHead(ONE, "GET", "/", Headers((HOST,)), websocket=True),
+        ResponseEnd(ONE),
+        AcceptWebSocket(ONE),
+    )
 
 
 class ClientPair(DifferentialPair[Http1Connection, FastPathClientConnection]):

@@ -59,9 +59,13 @@ def compare_frames(bits: int, pieces: list[bytes], rng: Random) -> int:
 
 
 SAYINGS: tuple[Event, ...] = (
-    TextMessage(STREAM, "hi"), TextMessage(STREAM, "hi" * 600), Ping(STREAM, b"x"), Pong(STREAM),
-    CloseWebSocket(STREAM), CloseWebSocket(STREAM, 1001, "gone")
-)  # fmt: skip
+    TextMessage(STREAM, "hi"),
+    TextMessage(STREAM, "hi" * 600),
+    Ping(STREAM, b"x"),
+    Pong(STREAM),
+    CloseWebSocket(STREAM),
+    CloseWebSocket(STREAM, 1001, "gone"),
+)
 
 
 class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):

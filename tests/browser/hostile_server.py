@@ -20,9 +20,18 @@ SESSION: dict[str, Any] = {
     "transport_hint": EVIL, "is_current": True
 }  # fmt: skip
 RECORD: dict[str, Any] = {
-    "request_id": EVIL, "sent_at": 1, "method": EVIL, "path": f"/{EVIL}", "params": {EVIL: EVIL}, "decision": EVIL,
-    "response_status": EVIL, "result_summary": EVIL, "error": EVIL, "device_name": EVIL, "asked_by": EVIL
-}  # fmt: skip
+    "request_id": EVIL,
+    "sent_at": 1,
+    "method": EVIL,
+    "path": f"/{EVIL}",
+    "params": {EVIL: EVIL},
+    "decision": EVIL,
+    "response_status": EVIL,
+    "result_summary": EVIL,
+    "error": EVIL,
+    "device_name": EVIL,
+    "asked_by": EVIL,
+}
 PHONE = {
     "device": {"device_id": EVIL, "name": EVIL, "battery_percent": EVIL},
     "bridge": {"master_enabled": EVIL},

@@ -18,11 +18,15 @@ def test_five_hundred_devices_are_searched_and_sorted(site: Site, visit: PageOpe
     now = time.time()
     sessions = [
         {
-            "token_prefix": f"{place:08x}", "device_name": f"Tablet {place:03}", "last_seen": now - place,
-            "expires_at": now + (MANY - place) * DAY, "online": place == MANY - 1, "grants": {"chat": now + DAY}
+            "token_prefix": f"{place:08x}",
+            "device_name": f"Tablet {place:03}",
+            "last_seen": now - place,
+            "expires_at": now + (MANY - place) * DAY,
+            "online": place == MANY - 1,
+            "grants": {"chat": now + DAY},
         }
         for place in range(MANY)
-    ]  # fmt: skip
+    ]
     page = start(site, visit, "", Scripted(sessions={"sessions": sessions}))
     names = page.get_by_role("table", name="Paired devices").locator("tbody .name")
     expect(names).to_have_count(25)

@@ -41,9 +41,15 @@ def test_registration_payload() -> None:
     assert there.run()[1].token == "t0ken"
     (said,) = there.said
     assert said["payload"] == {
-        "pairing_code": "Q7M2ZK", "device_name": "Desk", "device_hostname": "desk", "device_id": "d",
-        "device_platform": "unknown", "client_surface": "desktop", "device_form_factor": "desktop", "supports": {}
-    }  # fmt: skip
+        "pairing_code": "Q7M2ZK",
+        "device_name": "Desk",
+        "device_hostname": "desk",
+        "device_id": "d",
+        "device_platform": "unknown",
+        "client_surface": "desktop",
+        "device_form_factor": "desktop",
+        "supports": {},
+    }
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,15 @@ NOW = 1_000_000.0
 DAY = 86_400.0
 PIN = "sha256/ABCDEFGHIJKLMNOP" + "A" * 27 + "="
 SESSION = StoredSession(
-    url="wss://h", token="1c2d3e4f-0000", server_version="1.0.0", paired_at=int(NOW), cert_pin=PIN,
-    grants={"tui": None, "bridge": NOW + DAY}, expires_at=NOW + 30 * DAY, role="lan"
-)  # fmt: skip
+    url="wss://h",
+    token="1c2d3e4f-0000",
+    server_version="1.0.0",
+    paired_at=int(NOW),
+    cert_pin=PIN,
+    grants={"tui": None, "bridge": NOW + DAY},
+    expires_at=NOW + 30 * DAY,
+    role="lan",
+)
 BARE = StoredSession(url="ws://h:1", token="x")
 
 

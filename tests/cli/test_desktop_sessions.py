@@ -104,9 +104,14 @@ def test_by_code() -> None:
     paired = there.run()
     assert paired == PairingResult(session=host.sessions[PUBLIC.url], transport_hint="unknown")
     assert paired.session == StoredSession(
-        url=PUBLIC.url, token="t0ken-1234", server_version="1.0.0", paired_at=int(there.now.wall), cert_pin=PIN,
-        grants={"chat": None}, expires_at=5.5
-    )  # fmt: skip
+        url=PUBLIC.url,
+        token="t0ken-1234",
+        server_version="1.0.0",
+        paired_at=int(there.now.wall),
+        cert_pin=PIN,
+        grants={"chat": None},
+        expires_at=5.5,
+    )
     assert host.expected == {("home.example", 443): None}
     payload = there.said[0]["payload"]
     assert (payload["device_name"], payload["device_hostname"], payload["ttl_seconds"]) == ("Desk", "desk", 60)

@@ -7,10 +7,24 @@ from svc_proto.cli.errors import CliError
 from svc_proto.machines.grants import CHANNELS
 
 
-@pytest.mark.parametrize(("text", "seconds"), [
-    ("never", 0), ("NEVER", 0), ("0", 0), ("0d", 0), ("3600", 3600), (" 1h ", 3600), ("90s", 90), ("5m", 300),
-    ("1d", 86_400), ("7D", 604_800), ("2w", 1_209_600), ("1y", 31_536_000), ("10y", 315_360_000)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("never", 0),
+        ("NEVER", 0),
+        ("0", 0),
+        ("0d", 0),
+        ("3600", 3600),
+        (" 1h ", 3600),
+        ("90s", 90),
+        ("5m", 300),
+        ("1d", 86_400),
+        ("7D", 604_800),
+        ("2w", 1_209_600),
+        ("1y", 31_536_000),
+        ("10y", 315_360_000),
+    ],
+)
 def test_spans(text: str, seconds: int) -> None:
     assert parse_duration(text, "--ttl") == seconds
 
@@ -73,9 +87,17 @@ def test_unknown_channel_lists_the_channels() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "label"),
-    [(0, "never expires"), (1, "1 second"), (61, "61 seconds"), (120, "2 minutes"), (3600, "1 hour"),
-     (2_592_000, "30 days"), (31_536_000, "1 year"), (1.5, "1 second")],
-)  # fmt: skip
+    [
+        (0, "never expires"),
+        (1, "1 second"),
+        (61, "61 seconds"),
+        (120, "2 minutes"),
+        (3600, "1 hour"),
+        (2_592_000, "30 days"),
+        (31_536_000, "1 year"),
+        (1.5, "1 second"),
+    ],
+)
 def test_labels(seconds: float, label: str) -> None:
     assert duration_label(seconds) == label
 
@@ -86,9 +108,16 @@ def test_expiries() -> None:
     assert short_expiry(65.0, 5.0) == "in 1m"
     day = 86_400.0
     for left, said in (
-        (30 * day, "30d"), (30 * day - 1, "30d"), (30 * day - 60, "30d"), (30 * day - 61, "29d"), (day - 1, "1d"),
-        (3_599.0, "1h"), (3_541.0, "1h"), (3_540.0, "59m"), (119.0, "1m"),
-    ):  # fmt: skip
+        (30 * day, "30d"),
+        (30 * day - 1, "30d"),
+        (30 * day - 60, "30d"),
+        (30 * day - 61, "29d"),
+        (day - 1, "1d"),
+        (3_599.0, "1h"),
+        (3_541.0, "1h"),
+        (3_540.0, "59m"),
+        (119.0, "1m"),
+    ):
         assert short_expiry(1000.0 + left, 1000.0) == f"in {said}"
 
 

@@ -32,9 +32,14 @@ FILE = {
     },
 }  # fmt: skip
 SESSION = StoredSession(
-    url=URL, token="1c2d", server_version="1.0.0", paired_at=1795225960, grants={"chat": 1797818023.4, "bridge": None},
-    expires_at=1797818023.4, role="lan"
-)  # fmt: skip
+    url=URL,
+    token="1c2d",
+    server_version="1.0.0",
+    paired_at=1795225960,
+    grants={"chat": 1797818023.4, "bridge": None},
+    expires_at=1797818023.4,
+    role="lan",
+)
 
 
 def test_the_file_of_the_wire_reference() -> None:
@@ -133,10 +138,17 @@ def test_removal_requires_the_token() -> None:
 def test_status() -> None:
     found = status_json({URL: SESSION}, reveal=False)[URL]
     assert found == {
-        "token": "(redacted)", "serverVersion": "1.0.0", "pairedAt": 1795225960, "certPinSha256": None,
-        "grants": {"chat": 1797818023.4, "bridge": None}, "ttlExpiresAt": 1797818023.4, "endpointRole": "lan",
-        "preferSecureRoutes": False, "toolsConsented": False, "computerUseConsented": False
-    }  # fmt: skip
+        "token": "(redacted)",
+        "serverVersion": "1.0.0",
+        "pairedAt": 1795225960,
+        "certPinSha256": None,
+        "grants": {"chat": 1797818023.4, "bridge": None},
+        "ttlExpiresAt": 1797818023.4,
+        "endpointRole": "lan",
+        "preferSecureRoutes": False,
+        "toolsConsented": False,
+        "computerUseConsented": False,
+    }
     full = StoredSession(url=URL, token="t", candidates=({"role": "lan"},), route_pins={"a": PIN})
     shown = status_json({URL: full}, reveal=True)[URL]
     assert isinstance(shown, dict)

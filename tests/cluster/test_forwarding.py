@@ -26,9 +26,14 @@ FIELDS = ((b"authorization", b"Bearer t"), (b"range", b"bytes=1-"), (b"cookie", 
 
 def asking(*fields: tuple[bytes, bytes], method: str = "GET") -> Request:
     return Request(
-        method=method, path="/media/abc", raw_query="", headers=Headers(fields), peer=Address("10.0.8.1", 5),
-        secure=False, params={"token": "abc"},
-    )  # fmt: skip
+        method=method,
+        path="/media/abc",
+        raw_query="",
+        headers=Headers(fields),
+        peer=Address("10.0.8.1", 5),
+        secure=False,
+        params={"token": "abc"},
+    )
 
 
 class Slow:

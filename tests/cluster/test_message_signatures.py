@@ -23,15 +23,18 @@ def test_signature_is_half_of_an_hmac() -> None:
     assert SIGNER.verify("c", SIGNER.sign("c", b"")) == b""
 
 
-@pytest.mark.parametrize(("channel", "message"), [
-    ("d", SIGNED),
-    ("c", SIGNED + b"!"),
-    ("c", SIGNED[:-1]),
-    ("c", b"0" * SIGNATURE_LENGTH + b"text"),
-    ("c", MessageSigner("other").sign("c", b"text")),
-    ("c", b"text"),
-    ("c", b""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("channel", "message"),
+    [
+        ("d", SIGNED),
+        ("c", SIGNED + b"!"),
+        ("c", SIGNED[:-1]),
+        ("c", b"0" * SIGNATURE_LENGTH + b"text"),
+        ("c", MessageSigner("other").sign("c", b"text")),
+        ("c", b"text"),
+        ("c", b""),
+    ],
+)
 def test_other_messages_are_invalid(channel: str, message: bytes) -> None:
     assert SIGNER.verify(channel, message) is None
 

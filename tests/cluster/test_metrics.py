@@ -43,8 +43,10 @@ def test_metrics_of_each_node() -> None:
     assert (found["svc_cluster_up"], found["svc_cluster_nodes"]) == ({"": 1.0}, {"": 3.0})
     assert found["svc_cluster_node_phones"] == {"http://a": 3.0, "http://b": 4.0, "c": 0.0}
     assert found["svc_cluster_node_start_time_seconds"] == {
-        "http://a": node.heartbeat().since, "http://b": 7.5, "c": 8.0,
-    }  # fmt: skip
+        "http://a": node.heartbeat().since,
+        "http://b": 7.5,
+        "c": 8.0,
+    }
 
 
 def _said(told: dict[str, object]) -> bytes:

@@ -45,9 +45,12 @@ class AppHarness(HttpHarness):
     ) -> None:
         files = options.pop("files", None)
         config = DashboardConfig(
-            host="0.0.0.0" if password else "127.0.0.1", password=password,
-            api_url=f"http://127.0.0.1:{API_PORT}" if chat else None, api_key=KEY, **options,
-        )  # fmt: skip
+            host="0.0.0.0" if password else "127.0.0.1",
+            password=password,
+            api_url=f"http://127.0.0.1:{API_PORT}" if chat else None,
+            api_key=KEY,
+            **options,
+        )
         self.dashboard = Dashboard(config, {"index.html": b"<!doctype html>"}, limits=PATIENT)
         if not password:
             self.host_name = b"127.0.0.1:9119"

@@ -55,12 +55,15 @@ def verdict(
     return 200 if refused is None else refused.status
 
 
-@pytest.mark.parametrize(("gate", "headers", "status", "code", "hint"), [
-    (OPEN, {"host": "rebound.example"}, 403, "host_not_allowed", "SVC_DASHBOARD_NAMES"),
-    (OPEN, {**OWN, "origin": "https://evil.example"}, 403, "origin_not_allowed", "another web site"),
-    (OPEN, {**OWN, "forwarded": "for=192.0.2.1"}, 403, "loopback_only", "without a password"),
-    (KEPT, OWN, 401, "password_needed", "password"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gate", "headers", "status", "code", "hint"),
+    [
+        (OPEN, {"host": "rebound.example"}, 403, "host_not_allowed", "SVC_DASHBOARD_NAMES"),
+        (OPEN, {**OWN, "origin": "https://evil.example"}, 403, "origin_not_allowed", "another web site"),
+        (OPEN, {**OWN, "forwarded": "for=192.0.2.1"}, 403, "loopback_only", "without a password"),
+        (KEPT, OWN, 401, "password_needed", "password"),
+    ],
+)
 def test_refusals_say_why(gate: DashboardConfig, headers: dict[str, str], status: int, code: str, hint: str) -> None:
     refused = refusal(DashboardAuthorizer(gate), headers)
     assert refused is not None
@@ -68,14 +71,18 @@ def test_refusals_say_why(gate: DashboardConfig, headers: dict[str, str], status
     assert hint in refused.message
 
 
-@pytest.mark.parametrize("headers", [
-    {},
-    {"host": "rebound.example:9119"},
-    {"host": "192.0.2.2:9119"},  # an address, but not of a loopback interface
-    {**OWN, "origin": "http://127.0.0.1:8642"},  # another page of this host
-    {**OWN, "sec-fetch-site": "cross-site"},
-    {**OWN, "x-forwarded-for": "192.0.2.1"},  # behind a proxy, without a password
-], ids=lambda headers: "; ".join(f"{name}={value}" for name, value in headers.items()) or "no host")  # fmt: skip
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"host": "rebound.example:9119"},
+        {"host": "192.0.2.2:9119"},  # an address, but not of a loopback interface
+        {**OWN, "origin": "http://127.0.0.1:8642"},  # another page of this host
+        {**OWN, "sec-fetch-site": "cross-site"},
+        {**OWN, "x-forwarded-for": "192.0.2.1"},  # behind a proxy, without a password
+    ],
+    ids=lambda headers: "; ".join(f"{name}={value}" for name, value in headers.items()) or "no host",
+)
 def test_requests_refused_without_a_password(headers: dict[str, str]) -> None:
     assert verdict(DashboardAuthorizer(OPEN), headers) == 403
 
@@ -171,13 +178,16 @@ def test_the_page_loads_nothing_from_elsewhere_under_its_own_policy() -> None:
         Dashboard(OPEN, {}).authorize(Other.ANY, request)
 
 
-@pytest.mark.parametrize(("headers", "peer", "status"), [
-    (OWN, LOCAL, 200),
-    ({"host": "dash.example"}, LOCAL, 401),  # a name that may be a proxy's
-    ({**OWN, "x-forwarded-for": "192.0.2.1"}, LOCAL, 401),
-    ({**OWN, "origin": "https://evil.example"}, LOCAL, 403),
-    (OWN, FAR, 401),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("headers", "peer", "status"),
+    [
+        (OWN, LOCAL, 200),
+        ({"host": "dash.example"}, LOCAL, 401),  # a name that may be a proxy's
+        ({**OWN, "x-forwarded-for": "192.0.2.1"}, LOCAL, 401),
+        ({**OWN, "origin": "https://evil.example"}, LOCAL, 403),
+        (OWN, FAR, 401),
+    ],
+)
 def test_with_local_access_this_host_needs_no_password(headers: dict[str, str], peer: Address, status: int) -> None:
     config = evolve(KEPT, local_access=True)
     assert verdict(DashboardAuthorizer(config), headers, peer=peer) == status

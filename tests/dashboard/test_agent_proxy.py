@@ -48,35 +48,45 @@ def test_the_calls_of_a_chat(virtual: SimulatedEnvironment) -> None:
     assert KEY not in repr(board.server.logs)
 
 
-@pytest.mark.parametrize(("method", "path"), [
-    ("GET", "/config"), ("GET", "/sessions/s-1"), ("GET", "/runs"), ("GET", "/memory"), ("DELETE", "/runs/r-1"),
-    ("POST", "/chat/completions"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/config"),
+        ("GET", "/sessions/s-1"),
+        ("GET", "/runs"),
+        ("GET", "/memory"),
+        ("DELETE", "/runs/r-1"),
+        ("POST", "/chat/completions"),
+    ],
+)
 def test_other_api_routes_are_not_proxied(virtual: SimulatedEnvironment, method: str, path: str) -> None:
     peer = CannedServer(http(200, b"{}"))
     assert board_before(virtual, peer).request(method, PREFIX + path).status in (404, 405)
     assert peer.heard == []
 
 
-@pytest.mark.parametrize(("method", "path", "target"), [
-    ("GET", "/sessions?archived=only&limit=1", "/api/sessions?archived=only"),
-    ("GET", "/sessions?archived=x", "/api/sessions"),
-    ("GET", "/sessions/search?q=a%26b%20c&limit=9", "/api/sessions/search?q=a%26b%20c"),
-    ("PATCH", "/sessions/s-1", "/api/sessions/s-1"),
-    ("DELETE", "/sessions/a%20b", "/api/sessions/a%20b"),
-    ("DELETE", "/sessions/a%2Fb/messages?from_row=7", "/api/sessions/a%2Fb/messages?from_row=7"),
-    ("DELETE", "/sessions/s/messages", "/api/sessions/s/messages?from_row="),
-    ("GET", "/approvals", "/api/approvals"),
-    ("GET", "/host", "/api/host"),
-    ("PATCH", "/host", "/api/host"),
-    ("POST", "/key/rotate", "/api/key/rotate"),
-    ("DELETE", "/approvals", "/api/approvals"),
-    ("PATCH", "/model", "/api/config"),
-    ("POST", "/model/probe", "/api/model/probe"),
-    ("GET", "/changes?principal=1c2d%20Desk%26x", "/api/changes?principal=1c2d%20Desk%26x"),
-    ("GET", "/changes", "/api/changes?principal="),
-    ("POST", "/changes/undo", "/api/changes/undo"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "path", "target"),
+    [
+        ("GET", "/sessions?archived=only&limit=1", "/api/sessions?archived=only"),
+        ("GET", "/sessions?archived=x", "/api/sessions"),
+        ("GET", "/sessions/search?q=a%26b%20c&limit=9", "/api/sessions/search?q=a%26b%20c"),
+        ("PATCH", "/sessions/s-1", "/api/sessions/s-1"),
+        ("DELETE", "/sessions/a%20b", "/api/sessions/a%20b"),
+        ("DELETE", "/sessions/a%2Fb/messages?from_row=7", "/api/sessions/a%2Fb/messages?from_row=7"),
+        ("DELETE", "/sessions/s/messages", "/api/sessions/s/messages?from_row="),
+        ("GET", "/approvals", "/api/approvals"),
+        ("GET", "/host", "/api/host"),
+        ("PATCH", "/host", "/api/host"),
+        ("POST", "/key/rotate", "/api/key/rotate"),
+        ("DELETE", "/approvals", "/api/approvals"),
+        ("PATCH", "/model", "/api/config"),
+        ("POST", "/model/probe", "/api/model/probe"),
+        ("GET", "/changes?principal=1c2d%20Desk%26x", "/api/changes?principal=1c2d%20Desk%26x"),
+        ("GET", "/changes", "/api/changes?principal="),
+        ("POST", "/changes/undo", "/api/changes/undo"),
+    ],
+)
 def test_forwarded_requests(virtual: SimulatedEnvironment, method: str, path: str, target: str) -> None:
     peer = CannedServer(http(200, b'{"ok": true}'))
     body = None if method == "GET" else {"principal": "1c2d Desk"}
@@ -95,12 +105,15 @@ def test_undoing_a_note(virtual: SimulatedEnvironment, method: str) -> None:
     assert heard.endswith(b'{"target": "memory", "old_text": "Tea"}')
 
 
-@pytest.mark.parametrize(("config", "model"), [
-    (b'{"model": "llama3.2", "base_url": "http://10.0.0.9", "config": {"x": 1}}', "llama3.2"),
-    (b'{"model": null}', None),
-    (b"[]", None),
-    (b"", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("config", "model"),
+    [
+        (b'{"model": "llama3.2", "base_url": "http://10.0.0.9", "config": {"x": 1}}', "llama3.2"),
+        (b'{"model": null}', None),
+        (b"[]", None),
+        (b"", None),
+    ],
+)
 def test_only_the_model_of_settings_is_shown(virtual: SimulatedEnvironment, config: bytes, model: str | None) -> None:
     peer = CannedServer(http(200, config))
     board = board_before(virtual, peer)

@@ -57,11 +57,14 @@ def test_recordings_that_are_too_large_and_heads(monkeypatch: pytest.MonkeyPatch
     assert phone.request("HEAD", "/api/audio/moon").status == 404
 
 
-@pytest.mark.parametrize(("reply", "status", "words"), [
-    (as_json({"success": False, "error": "no voice engine"}, 503), 503, "no voice engine"),
-    ((401, b"no"), 502, "the relay answered 401"),
-    (Failure(FailureKind.UNREACHABLE, "refused"), 502, "the relay cannot be reached"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "status", "words"),
+    [
+        (as_json({"success": False, "error": "no voice engine"}, 503), 503, "no voice engine"),
+        ((401, b"no"), 502, "the relay answered 401"),
+        (Failure(FailureKind.UNREACHABLE, "refused"), 502, "the relay cannot be reached"),
+    ],
+)
 def test_a_failure_is_told_in_words(reply: Reply, status: int, words: str) -> None:
     answer = voiced(reply).sign_in().request("POST", "/api/audio/speak", {"text": "Hello"})
     assert answer.status == status

@@ -88,17 +88,20 @@ def test_old_chats_are_pruned_after_a_look(phone: AppClient) -> None:
     assert phone.request("POST", "/api/sessions/prune", {"older_than_days": 0}).json["matched"] == 101
 
 
-@pytest.mark.parametrize(("path", "members"), [
-    ("/api/config", {"agent": {"personalities": {}}}),
-    ("/api/config/schema", {"fields": {}, "category_order": []}),
-    ("/api/profiles/active", {"active": "default", "current": "default"}),
-    ("/api/skills", {"skills": []}),
-    ("/api/model/info", {"model": ""}),
-    ("/api/model/options", {"provider": "builtin"}),
-    ("/api/mcp/servers", {"servers": []}),
-    ("/api/memory", {"active": "builtin"}),
-    ("/api/audio/elevenlabs/voices", {"available": False, "voices": []}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "members"),
+    [
+        ("/api/config", {"agent": {"personalities": {}}}),
+        ("/api/config/schema", {"fields": {}, "category_order": []}),
+        ("/api/profiles/active", {"active": "default", "current": "default"}),
+        ("/api/skills", {"skills": []}),
+        ("/api/model/info", {"model": ""}),
+        ("/api/model/options", {"provider": "builtin"}),
+        ("/api/mcp/servers", {"servers": []}),
+        ("/api/memory", {"active": "builtin"}),
+        ("/api/audio/elevenlabs/voices", {"available": False, "voices": []}),
+    ],
+)
 def test_sections_of_the_settings(phone: AppClient, path: str, members: dict[str, Any]) -> None:
     answer = phone.request("GET", path)
     assert answer.status == 200

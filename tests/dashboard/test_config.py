@@ -47,13 +47,16 @@ def test_this_host_needs_no_password(host: str) -> None:
     assert parse_dashboard_config({}, {"host": host}).password == ""
 
 
-@pytest.mark.parametrize(("env", "problem"), [
-    ({"SVC_DASHBOARD_HOST": "0.0.0.0"}, "listens on 0.0.0.0 needs a password: set SVC_DASHBOARD_PASSWORD"),
-    ({"SVC_DASHBOARD_PASSWORD": "short 7"}, "SVC_DASHBOARD_PASSWORD must have at least 8 characters"),
-    ({"SVC_DASHBOARD_NAMES": "a,b/c"}, "SVC_DASHBOARD_NAMES must hold names of this host"),
-    ({"SVC_DASHBOARD_NAMES": "a" * 254}, "SVC_DASHBOARD_NAMES must hold names"),
-    ({"SVC_DASHBOARD_PORT": "x"}, "SVC_DASHBOARD_PORT must be a whole number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("env", "problem"),
+    [
+        ({"SVC_DASHBOARD_HOST": "0.0.0.0"}, "listens on 0.0.0.0 needs a password: set SVC_DASHBOARD_PASSWORD"),
+        ({"SVC_DASHBOARD_PASSWORD": "short 7"}, "SVC_DASHBOARD_PASSWORD must have at least 8 characters"),
+        ({"SVC_DASHBOARD_NAMES": "a,b/c"}, "SVC_DASHBOARD_NAMES must hold names of this host"),
+        ({"SVC_DASHBOARD_NAMES": "a" * 254}, "SVC_DASHBOARD_NAMES must hold names"),
+        ({"SVC_DASHBOARD_PORT": "x"}, "SVC_DASHBOARD_PORT must be a whole number"),
+    ],
+)
 def test_invalid_values(env: dict[str, str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem) as caught:
         parse_dashboard_config(env)

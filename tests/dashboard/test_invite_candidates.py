@@ -17,9 +17,11 @@ MESH_ADDRESS = "100.64.0.9"
 URL = "https://relay.example/base"
 LAN = {"role": "lan", "priority": 0, "api": API, "relay": {"url": f"ws://{ADDRESS}:8767", "transport_hint": "ws"}}
 MESH = {
-    "role": "mesh", "priority": 1, "api": {"host": MESH_ADDRESS, "port": 8642, "tls": False},
+    "role": "mesh",
+    "priority": 1,
+    "api": {"host": MESH_ADDRESS, "port": 8642, "tls": False},
     "relay": {"url": f"ws://{MESH_ADDRESS}:8767", "transport_hint": "ws"},
-}  # fmt: skip
+}
 PUBLIC = {
     "role": "public", "priority": 2, "api": {"host": "relay.example", "port": 443, "tls": True},
     "relay": {"url": "wss://relay.example/base", "transport_hint": "wss"},
@@ -115,13 +117,17 @@ def test_without_an_address_on_a_network(virtual: SimulatedEnvironment) -> None:
     assert found["relay"]["url"] == "ws://127.0.0.1:8767"
 
 
-@pytest.mark.parametrize(("body", "word"), [
-    ({"mode": "carrier pigeon"}, "auto, lan, mesh or public"),
-    ({"mode": "public"}, "public_url"),
-    ({"mode": "public", "public_url": "ftp://relay.example"}, "http:// or https://"),
-    ({"mode": "auto", "public_url": "not a url"}, "http:// or https://"),
-    ({"mode": "mesh"}, "no mesh VPN"),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ({"mode": "carrier pigeon"}, "auto, lan, mesh or public"),
+        ({"mode": "public"}, "public_url"),
+        ({"mode": "public", "public_url": "ftp://relay.example"}, "http:// or https://"),
+        ({"mode": "auto", "public_url": "not a url"}, "http:// or https://"),
+        ({"mode": "mesh"}, "no mesh VPN"),
+    ],
+    ids=str,
+)
 def test_invalid_requests(virtual: SimulatedEnvironment, body: dict[str, object], word: str) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = DashboardServer(virtual, relay_url=virtual.peer(peer))

@@ -120,10 +120,15 @@ def test_relay_error_gives_502(virtual: SimulatedEnvironment) -> None:
     assert board.request("GET", "/allow?code=ABC123").status == 502
 
 
-@pytest.mark.parametrize("headers", [
-    {"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"},
-    {"host": "rebound.example"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"host": "rebound.example"},
+    ],
+)
 def test_foreign_page_cannot_answer(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
     board, peer = asked(virtual)
     said = urlencode({"code": "ABC123", "ballot": "b4llot", "answer": "allow"}).encode()

@@ -29,8 +29,10 @@ def test_document_has_exactly_the_routes(prefix: str) -> None:
         assert_shown(DASHBOARD, document)
     schemes = document["components"]["securitySchemes"]
     assert {name: scheme["description"].partition("`")[2].partition("`")[0] for name, scheme in schemes.items()} == {
-        "password": "SVC_DASHBOARD_PASSWORD", "session": "POST /auth/password-login", "metrics": "SVC_METRICS_TOKEN",
-    }  # fmt: skip
+        "password": "SVC_DASHBOARD_PASSWORD",
+        "session": "POST /auth/password-login",
+        "metrics": "SVC_METRICS_TOKEN",
+    }
 
 
 def test_handlers_return_the_types_of_the_dashboard() -> None:

@@ -40,12 +40,15 @@ def test_a_phone_whose_device_control_is_off_refuses(virtual: SimulatedEnvironme
     assert not backend.gestures
 
 
-@pytest.mark.parametrize(("path", "body", "status"), [
-    ("/phones/Pixel/call", {"number": "1"}, 404),
-    ("/phones/none/tap", {"x": 1, "y": 1}, 404),
-    (f"/phones/{'x' * (MAX_DEVICE + 1)}/tap", {}, 422),
-    ("/phones/Pixel/tap", {"x": "wide"}, 400),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/phones/Pixel/call", {"number": "1"}, 404),
+        ("/phones/none/tap", {"x": 1, "y": 1}, 404),
+        (f"/phones/{'x' * (MAX_DEVICE + 1)}/tap", {}, 422),
+        ("/phones/Pixel/tap", {"x": "wide"}, 400),
+    ],
+)
 def test_refused_commands(virtual: SimulatedEnvironment, path: str, body: dict[str, object], status: int) -> None:
     virtual.start_relay()
     virtual.phone(name="Pixel")

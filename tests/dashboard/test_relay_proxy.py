@@ -22,24 +22,27 @@ def heard(peer: CannedServer) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
-@pytest.mark.parametrize(("method", "path", "forwarded"), [
-    ("GET", "/overview", "GET /relay/info"),
-    ("GET", "/overview?x=1", "GET /relay/info"),
-    ("GET", "/sessions", "GET /sessions"),
-    ("DELETE", "/sessions/1c2d3e4f", "DELETE /sessions/1c2d3e4f"),
-    ("DELETE", "/sessions/a%2Fb%3Fc", "DELETE /sessions/a%2Fb%3Fc"),
-    ("GET", "/audit", "GET /audit"),
-    ("GET", "/audit?limit=5", "GET /audit?limit=5"),
-    ("GET", "/bridge-activity", "GET /bridge/activity"),
-    ("GET", "/bridge-activity?limit=-5", "GET /bridge/activity?limit=-5"),
-    ("GET", "/bridge-activity?limit=%20100", "GET /bridge/activity?limit=100"),
-    ("GET", "/phones", "GET /bridge/devices"),
-    ("GET", "/notifications", "GET /notifications/recent"),
-    ("GET", "/notifications?limit=5", "GET /notifications/recent?limit=5"),
-    ("GET", "/media", "GET /media/inspect"),
-    ("GET", "/media?include_expired=1", "GET /media/inspect?include_expired=true"),
-    ("GET", "/media?include_expired=No", "GET /media/inspect?include_expired=false"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "path", "forwarded"),
+    [
+        ("GET", "/overview", "GET /relay/info"),
+        ("GET", "/overview?x=1", "GET /relay/info"),
+        ("GET", "/sessions", "GET /sessions"),
+        ("DELETE", "/sessions/1c2d3e4f", "DELETE /sessions/1c2d3e4f"),
+        ("DELETE", "/sessions/a%2Fb%3Fc", "DELETE /sessions/a%2Fb%3Fc"),
+        ("GET", "/audit", "GET /audit"),
+        ("GET", "/audit?limit=5", "GET /audit?limit=5"),
+        ("GET", "/bridge-activity", "GET /bridge/activity"),
+        ("GET", "/bridge-activity?limit=-5", "GET /bridge/activity?limit=-5"),
+        ("GET", "/bridge-activity?limit=%20100", "GET /bridge/activity?limit=100"),
+        ("GET", "/phones", "GET /bridge/devices"),
+        ("GET", "/notifications", "GET /notifications/recent"),
+        ("GET", "/notifications?limit=5", "GET /notifications/recent?limit=5"),
+        ("GET", "/media", "GET /media/inspect"),
+        ("GET", "/media?include_expired=1", "GET /media/inspect?include_expired=true"),
+        ("GET", "/media?include_expired=No", "GET /media/inspect?include_expired=false"),
+    ],
+)
 def test_the_fixed_calls(virtual: SimulatedEnvironment, prefix: str, method: str, path: str, forwarded: str) -> None:
     peer = CannedServer(http(200, b'{"ok":true}'))
     board = DashboardServer(virtual, relay_url=virtual.peer(peer))
@@ -146,14 +149,17 @@ def test_no_other_file_of_the_host(virtual: SimulatedEnvironment, path: str | No
     assert peer.heard == []
 
 
-@pytest.mark.parametrize(("answer", "status"), [
-    (http(200, b"<svg/>", kind="image/svg+xml"), 415),
-    (http(200, b"<b>", kind="text/html"), 415),
-    (b"HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n", 415),
-    (http(404, b'{"ok":false,"error":"no such token"}'), 404),
-    (http(500, b"x"), 502),
-    (b"", 502),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (http(200, b"<svg/>", kind="image/svg+xml"), 415),
+        (http(200, b"<b>", kind="text/html"), 415),
+        (b"HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n", 415),
+        (http(404, b'{"ok":false,"error":"no such token"}'), 404),
+        (http(500, b"x"), 502),
+        (b"", 502),
+    ],
+)
 def test_invalid_images(virtual: SimulatedEnvironment, answer: bytes, status: int) -> None:
     board = DashboardServer(virtual, relay_url=virtual.peer(CannedServer(answer)))
     assert board.relay("GET", "/media/t0ken").status == status

@@ -96,9 +96,14 @@ def test_a_ticket_is_for_one_use_within_half_a_minute() -> None:
         registry.pop_ticket(tickets[1])
 
 
-@pytest.mark.parametrize(("cookie", "token"), [
-    (b"hermes_session=abc", "abc"), (b"a=b; hermes_session=abc ;c=d", "abc"),
-    (b"xhermes_session=abc; hermes_session", ""), (b"hermes_session=" + b"x" * 200, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cookie", "token"),
+    [
+        (b"hermes_session=abc", "abc"),
+        (b"a=b; hermes_session=abc ;c=d", "abc"),
+        (b"xhermes_session=abc; hermes_session", ""),
+        (b"hermes_session=" + b"x" * 200, ""),
+    ],
+)
 def test_the_cookie_is_found_among_others(cookie: bytes, token: str) -> None:
     assert cookie_token(Headers(((b"cookie", cookie),))) == token

@@ -60,10 +60,18 @@ def test_the_form_is_for_passwords_and_short_addresses() -> None:
     assert (place(answer), answer.headers.get(b"set-cookie")) == ("/", None)
 
 
-@pytest.mark.parametrize(("root", "after", "target"), [
-    ("", "", "/"), ("", "//evil.example", "/"), ("", "https://evil.example", "/"), ("", "/\\evil.example", "/"),
-    ("", "/\x7f", "/"), ("/board", "/other", "/board/"), ("/board", "/board/allow", "/board/allow"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("root", "after", "target"),
+    [
+        ("", "", "/"),
+        ("", "//evil.example", "/"),
+        ("", "https://evil.example", "/"),
+        ("", "/\\evil.example", "/"),
+        ("", "/\x7f", "/"),
+        ("/board", "/other", "/board/"),
+        ("/board", "/board/allow", "/board/allow"),
+    ],
+)
 def test_only_pages_of_the_dashboard_follow(root: str, after: str, target: str) -> None:
     assert place(send(AppHarness(root_path=root), next=after)) == target
 

@@ -18,22 +18,26 @@ def board_before(world: SimulatedEnvironment, peer: CannedServer) -> DashboardSe
     return DashboardServer(world, relay_url=world.peer(peer))
 
 
-@pytest.mark.parametrize(("answer", "status", "detail"), [
-    (http(503, b'{"ok":false}'), 502, 'it answered 503: {"ok":false}'),
-    (http(500, b"x" * 300), 502, f"it answered 500: {'x' * 200}"),
-    (http(500), 502, "it answered 500"),
-    (http(300, b"{}"), 502, "it answered 300"),
-    (http(302, b"{}"), 502, "it answered 302"),
-    (http(400, b'{"ok":false}'), 400, {"ok": False}),
-    (http(499, b"gone"), 499, "gone"),
-    (http(200, b"<html>"), 502, "it did not answer in JSON"),
-    (http(200, b'{"a":NaN}'), 502, "it did not answer in JSON"),
-    (http(200, NESTED), 502, "it did not answer in JSON"),
-    (http(404, b'{"ok":false,"error":"no"}'), 404, {"ok": False, "error": "no"}),
-    (http(409, b"two of them"), 409, "two of them"),
-    (http(418), 418, "relay answered 418"),
-    (b"SSH-2.0-OpenSSH\r\n", 502, None),
-], ids=lambda value: repr(value)[:40])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "status", "detail"),
+    [
+        (http(503, b'{"ok":false}'), 502, 'it answered 503: {"ok":false}'),
+        (http(500, b"x" * 300), 502, f"it answered 500: {'x' * 200}"),
+        (http(500), 502, "it answered 500"),
+        (http(300, b"{}"), 502, "it answered 300"),
+        (http(302, b"{}"), 502, "it answered 302"),
+        (http(400, b'{"ok":false}'), 400, {"ok": False}),
+        (http(499, b"gone"), 499, "gone"),
+        (http(200, b"<html>"), 502, "it did not answer in JSON"),
+        (http(200, b'{"a":NaN}'), 502, "it did not answer in JSON"),
+        (http(200, NESTED), 502, "it did not answer in JSON"),
+        (http(404, b'{"ok":false,"error":"no"}'), 404, {"ok": False, "error": "no"}),
+        (http(409, b"two of them"), 409, "two of them"),
+        (http(418), 418, "relay answered 418"),
+        (b"SSH-2.0-OpenSSH\r\n", 502, None),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
 def test_answers_of_the_relay(virtual: SimulatedEnvironment, answer: bytes, status: int, detail: object) -> None:
     board = board_before(virtual, CannedServer(answer))
     found = board.relay("GET", "/overview")
@@ -68,12 +72,16 @@ def test_nothing_of_the_browser_reaches_the_relay(virtual: SimulatedEnvironment)
         assert word not in said
 
 
-@pytest.mark.parametrize(("peer", "reason"), [
-    (CannedServer(http(200, b"{}", length=50), closes=True), "the connection ended within a message"),
-    (CannedServer(http(200, b"x" * (MAX_ANSWER + 1))), f"the answer has more than {MAX_ANSWER} bytes"),
-    (CannedServer(http(200, b"{", length=50)), "no answer within 5 seconds"),
-    (CannedServer(), "no answer within 5 seconds"),
-], ids=["cut", "huge", "stuck", "silent"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("peer", "reason"),
+    [
+        (CannedServer(http(200, b"{}", length=50), closes=True), "the connection ended within a message"),
+        (CannedServer(http(200, b"x" * (MAX_ANSWER + 1))), f"the answer has more than {MAX_ANSWER} bytes"),
+        (CannedServer(http(200, b"{", length=50)), "no answer within 5 seconds"),
+        (CannedServer(), "no answer within 5 seconds"),
+    ],
+    ids=["cut", "huge", "stuck", "silent"],
+)
 def test_invalid_answers_give_502(virtual: SimulatedEnvironment, peer: CannedServer, reason: str) -> None:
     board = board_before(virtual, peer)
     began = virtual.clock()

@@ -63,11 +63,15 @@ def _an_upload_has_no_token(world: Deployment) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        _the_active_phone_has_left, _a_phone_has_no_socket, _a_session_is_not_ended, _a_medium_is_not_ended,
-        _an_upload_is_not_counted, _an_upload_has_no_token
+        _the_active_phone_has_left,
+        _a_phone_has_no_socket,
+        _a_session_is_not_ended,
+        _a_medium_is_not_ended,
+        _an_upload_is_not_counted,
+        _an_upload_has_no_token,
     ],
     ids=lambda spoil: spoil.__name__.strip("_"),
-)  # fmt: skip
+)
 def test_inconsistent_relay_is_found(world: Deployment, spoil: Callable[[Deployment], None]) -> None:
     check_relay(world.relay_service, clock_was_set=False)
     spoil(world)

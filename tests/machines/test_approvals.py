@@ -85,14 +85,17 @@ def test_only_offered_choices_are_accepted(call_id: str | None) -> None:
     assert refused(approvals, ApprovalAnswer(choice="always", call_id=call_id)) == (400, "invalid_approval_choice")
 
 
-@pytest.mark.parametrize(("body", "expected"), [
-    ({"choice": "once"}, ApprovalAnswer(choice="once")),
-    ({"choice": " Approve ", "call_id": None}, ApprovalAnswer(choice="once")),
-    ({"choice": "approved", "all": True}, ApprovalAnswer(choice="once", everything=True)),
-    ({"choice": "allow", "resolve_all": True}, ApprovalAnswer(choice="once", everything=True)),
-    ({"choice": "deny", "all": "yes"}, ApprovalAnswer(choice="deny")),
-    ({"choice": "always", "call_id": "call_7"}, ApprovalAnswer(choice="always", call_id="call_7")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"choice": "once"}, ApprovalAnswer(choice="once")),
+        ({"choice": " Approve ", "call_id": None}, ApprovalAnswer(choice="once")),
+        ({"choice": "approved", "all": True}, ApprovalAnswer(choice="once", everything=True)),
+        ({"choice": "allow", "resolve_all": True}, ApprovalAnswer(choice="once", everything=True)),
+        ({"choice": "deny", "all": "yes"}, ApprovalAnswer(choice="deny")),
+        ({"choice": "always", "call_id": "call_7"}, ApprovalAnswer(choice="always", call_id="call_7")),
+    ],
+)
 def test_valid_answers(body: dict[str, object], expected: ApprovalAnswer) -> None:
     assert parse_approval(JsonObject(body)) == expected
 

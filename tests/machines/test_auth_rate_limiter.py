@@ -120,11 +120,20 @@ def test_at_the_cap_counters_and_the_earliest_block_are_evicted() -> None:
     assert [limiter.blocked_for(f"192.0.2.{n}", at(2)) for n in (1, 2, 3)] == [0.0, 299.0, 300.0]
 
 
-@pytest.mark.parametrize(("address", "key"), [
-    ("192.0.2.1", "192.0.2.1"), ("::ffff:192.0.2.1", "192.0.2.1"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-    ("2001:DB8:1:2::", "2001:db8:1:2::/64"), ("::1", "::/64"), ("fe80::1%eth0", "fe80::/64"),
-    ("box.local", "box.local"), ("x" * 500, "x" * 64), ("", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:DB8:1:2::", "2001:db8:1:2::/64"),
+        ("::1", "::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("box.local", "box.local"),
+        ("x" * 500, "x" * 64),
+        ("", ""),
+    ],
+)
 def test_address_keys(address: str, key: str) -> None:
     assert address_key(address) == key
 

@@ -61,10 +61,19 @@ def test_a_command_and_its_answer() -> None:
     commands = BridgeCommands()
     outcomes: list[CommandOutcome] = []
     command = commands.begin(
-        "r1", socket=PHONE, method="POST", path="/open_app", params={"q": "1"},
-        body={"package": "com.example.mail", "Token": {"a": 1}}, now=Moment(10.0, 1_795_310_560.5), device_id="a91f",
-        device_name="Pixel 7a", alias_used="pixel", asked_by="Agent on this host", on_outcome=outcomes.append,
-    )  # fmt: skip
+        "r1",
+        socket=PHONE,
+        method="POST",
+        path="/open_app",
+        params={"q": "1"},
+        body={"package": "com.example.mail", "Token": {"a": 1}},
+        now=Moment(10.0, 1_795_310_560.5),
+        device_id="a91f",
+        device_name="Pixel 7a",
+        alias_used="pixel",
+        asked_by="Agent on this host",
+        on_outcome=outcomes.append,
+    )
     assert (command.request_id, command.socket, command.deadline) == ("r1", PHONE, 40.0)
     assert (commands.pending_count, commands.next_deadline()) == (1, 40.0)
     payload = {"request_id": "r1", "status": 200, "result": {"ok": True, "token": "x", "name": "Ä\n"}}
@@ -152,18 +161,21 @@ def test_answer_of_another_phone_is_ignored(name: object, socket: int) -> None:
     assert commands.answer("r1", PHONE, {"status": 500}, at(1)) is None
 
 
-@pytest.mark.parametrize(("payload", "outcome"), [
-    ({"status": 200, "result": {"a": 1}}, CommandOutcome(200, {"a": 1})),
-    ({"status": 404, "result": [1]}, CommandOutcome(404, [1])),
-    ({"status": 200, "result": "text"}, CommandOutcome(200, {"value": "text"})),
-    ({"status": 200, "result": False}, CommandOutcome(200, {"value": False})),
-    ({"status": 200, "result": None}, CommandOutcome(200, {})),
-    ({"status": 599}, CommandOutcome(599, {})),
-    ({}, CommandOutcome(200, {})),
-    ({"status": "404", "result": {}}, CommandOutcome(200, {})),
-    ({"status": True}, CommandOutcome(200, {})),
-    ({"status": 200.0}, CommandOutcome(200, {})),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("payload", "outcome"),
+    [
+        ({"status": 200, "result": {"a": 1}}, CommandOutcome(200, {"a": 1})),
+        ({"status": 404, "result": [1]}, CommandOutcome(404, [1])),
+        ({"status": 200, "result": "text"}, CommandOutcome(200, {"value": "text"})),
+        ({"status": 200, "result": False}, CommandOutcome(200, {"value": False})),
+        ({"status": 200, "result": None}, CommandOutcome(200, {})),
+        ({"status": 599}, CommandOutcome(599, {})),
+        ({}, CommandOutcome(200, {})),
+        ({"status": "404", "result": {}}, CommandOutcome(200, {})),
+        ({"status": True}, CommandOutcome(200, {})),
+        ({"status": 200.0}, CommandOutcome(200, {})),
+    ],
+)
 def test_the_phones_answer_as_http(payload: dict[str, object], outcome: CommandOutcome) -> None:
     assert phone_outcome(payload) == outcome
 
@@ -186,29 +198,32 @@ bridge_policy_x
 """
 
 
-@pytest.mark.parametrize(("payload", "decision"), [
-    # rows 1 to 5 of wire bridge 4.3, in their order
-    ({"status": 200, "result": {"blocked": True, "confirmed": True}}, "blocked"),
-    ({"status": 200, "blocked": True}, "blocked"),
-    ({"error": "Safety rail"}, "blocked"),
-    ({"status": 200, "result": {"confirmation_required": True}}, "confirmed"),
-    ({"status": 500, "result": {"confirmed": True}}, "confirmed"),
-    ({"status": 400}, "error"),
-    ({"status": 503, "error": "other"}, "error"),
-    ({"status": 399}, "executed"),
-    ({"status": 200, "result": {"blocked": "true", "confirmed": 1}}, "executed"),
-    ({}, "pending"),
-    ({"status": True}, "pending"),
-    ({"status": "200", "result": []}, "pending"),
-    # the additions to row 1
-    ({"status": 403}, "blocked"),
-    ({"status": 423}, "blocked"),
-    ({"status": 200, "result": {"status": "blocked"}}, "blocked"),
-    *(({"status": 400, "result": {"error_code": code}}, "blocked") for code in POLICY_CODES.split()),
-    ({"status": 404, "result": {"error_code": "unknown_bridge_command"}}, "blocked"),
-    ({"status": 400, "result": {"error_code": "bridge_other"}}, "error"),
-    ({"status": 400, "result": {"error_code": 5}}, "error"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("payload", "decision"),
+    [
+        # rows 1 to 5 of wire bridge 4.3, in their order
+        ({"status": 200, "result": {"blocked": True, "confirmed": True}}, "blocked"),
+        ({"status": 200, "blocked": True}, "blocked"),
+        ({"error": "Safety rail"}, "blocked"),
+        ({"status": 200, "result": {"confirmation_required": True}}, "confirmed"),
+        ({"status": 500, "result": {"confirmed": True}}, "confirmed"),
+        ({"status": 400}, "error"),
+        ({"status": 503, "error": "other"}, "error"),
+        ({"status": 399}, "executed"),
+        ({"status": 200, "result": {"blocked": "true", "confirmed": 1}}, "executed"),
+        ({}, "pending"),
+        ({"status": True}, "pending"),
+        ({"status": "200", "result": []}, "pending"),
+        # the additions to row 1
+        ({"status": 403}, "blocked"),
+        ({"status": 423}, "blocked"),
+        ({"status": 200, "result": {"status": "blocked"}}, "blocked"),
+        *(({"status": 400, "result": {"error_code": code}}, "blocked") for code in POLICY_CODES.split()),
+        ({"status": 404, "result": {"error_code": "unknown_bridge_command"}}, "blocked"),
+        ({"status": 400, "result": {"error_code": "bridge_other"}}, "error"),
+        ({"status": 400, "result": {"error_code": 5}}, "error"),
+    ],
+)
 def test_the_decision_of_an_answer(payload: dict[str, object], decision: str) -> None:
     commands = BridgeCommands()
     begin(commands)
@@ -216,17 +231,20 @@ def test_the_decision_of_an_answer(payload: dict[str, object], decision: str) ->
     assert commands.records()[0]["decision"] == decision
 
 
-@pytest.mark.parametrize(("payload", "error"), [
-    ({"status": 500, "error": "one", "result": {"error": "two"}}, "one"),
-    ({"status": 200, "error": "one"}, "one"),
-    ({"status": 400, "result": {"error": "two"}}, "two"),
-    ({"status": 399, "result": {"error": "two"}}, None),
-    ({"status": 404, "result": {"error": 5}}, None),
-    ({"status": 404, "result": ["two"]}, None),
-    ({"status": 200, "result": {"error": "two"}}, None),
-    ({"status": 502, "result": {}}, None),
-    ({"status": 500, "error": "x" * 999}, "x" * 500),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("payload", "error"),
+    [
+        ({"status": 500, "error": "one", "result": {"error": "two"}}, "one"),
+        ({"status": 200, "error": "one"}, "one"),
+        ({"status": 400, "result": {"error": "two"}}, "two"),
+        ({"status": 399, "result": {"error": "two"}}, None),
+        ({"status": 404, "result": {"error": 5}}, None),
+        ({"status": 404, "result": ["two"]}, None),
+        ({"status": 200, "result": {"error": "two"}}, None),
+        ({"status": 502, "result": {}}, None),
+        ({"status": 500, "error": "x" * 999}, "x" * 500),
+    ],
+)
 def test_the_error_of_a_record(payload: dict[str, object], error: str | None) -> None:
     commands = BridgeCommands()
     begin(commands)

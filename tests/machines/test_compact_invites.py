@@ -36,11 +36,13 @@ def test_forms_of_an_invite() -> None:
     full, short, *rest = forms({**FULL, "endpoints": [LAN, PUBLIC], "hermes": 3})
     assert short["endpoints"] == [
         {
-            "role": "lan", "priority": 0, "api": {"host": "192.168.1.20", "port": 8642},
+            "role": "lan",
+            "priority": 0,
+            "api": {"host": "192.168.1.20", "port": 8642},
             "relay": {"url": "ws://192.168.1.20:8767"},
         },
         {**PUBLIC, "relay": {"url": "wss://home.example/relay"}},
-    ]  # fmt: skip
+    ]
     assert full["sig"] == "c2ln"
     assert "sig" not in short
     assert rest == [{"hermes": 1, **ALONE}, ALONE]

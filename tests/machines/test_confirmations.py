@@ -35,11 +35,14 @@ def test_confirmations_are_shown_one_at_a_time_in_order() -> None:
     assert asked.head is None
 
 
-@pytest.mark.parametrize(("choice", "answers"), [
-    ("once", "allow, allow_once, allowed, approve, approved, confirm, ok, okay, once, yes, y,  YES , allow once"),
-    ("session", "allow_session, session, allow-session"),
-    ("always", "allow_always, always"),
-    ("deny", "deny, cancel, no, yes but no, "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("choice", "answers"),
+    [
+        ("once", "allow, allow_once, allowed, approve, approved, confirm, ok, okay, once, yes, y,  YES , allow once"),
+        ("session", "allow_session, session, allow-session"),
+        ("always", "allow_always, always"),
+        ("deny", "deny, cancel, no, yes but no, "),
+    ],
+)
 def test_only_a_clear_yes_is_accepted(choice: str, answers: str) -> None:
     assert {answer: choice_for(answer) for answer in answers.split(", ")} == dict.fromkeys(answers.split(", "), choice)

@@ -88,19 +88,22 @@ def test_parsing_grants() -> None:
     assert parse_requested_grants("chat") is None
 
 
-@pytest.mark.parametrize(("value", "field"), [
-    ([], "grants"),
-    ({"bridge": True}, "grants.bridge"),
-    ({"bridge": -1}, "grants.bridge"),
-    ({"bridge": "60"}, "grants.bridge"),
-    ({"bridge": float("nan")}, "grants.bridge"),
-    ({"bridge": 315_360_001}, "grants.bridge"),
-    ({"bridge": None}, "grants.bridge"),
-    ({"": 5}, "grants."),
-    ({"Bridge": 5}, "grants.Bridge"),
-    ({"bridge": 5, "termnal": False}, "grants.termnal"),
-    ({"x" * 99: 5}, "grants." + "x" * 64),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ([], "grants"),
+        ({"bridge": True}, "grants.bridge"),
+        ({"bridge": -1}, "grants.bridge"),
+        ({"bridge": "60"}, "grants.bridge"),
+        ({"bridge": float("nan")}, "grants.bridge"),
+        ({"bridge": 315_360_001}, "grants.bridge"),
+        ({"bridge": None}, "grants.bridge"),
+        ({"": 5}, "grants."),
+        ({"Bridge": 5}, "grants.Bridge"),
+        ({"bridge": 5, "termnal": False}, "grants.termnal"),
+        ({"x" * 99: 5}, "grants." + "x" * 64),
+    ],
+)
 def test_bad_grants_are_refused_by_name(value: object, field: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_grants(value)

@@ -35,15 +35,18 @@ def test_the_newest_hundred_are_kept_and_renewed() -> None:
     assert buffer.recent(10) == []
 
 
-@pytest.mark.parametrize(("renewed", "replaced"), [
-    ({"package_name": "p", "key": "k"}, True),
-    ({"package_name": "p", "key": "other"}, False),
-    ({"package_name": "other", "key": "k"}, False),
-    ({"package_name": "p", "key": ""}, False),
-    ({"package_name": "p"}, False),
-    ({"key": "k"}, False),
-    ({"package_name": "p", "key": 1}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("renewed", "replaced"),
+    [
+        ({"package_name": "p", "key": "k"}, True),
+        ({"package_name": "p", "key": "other"}, False),
+        ({"package_name": "other", "key": "k"}, False),
+        ({"package_name": "p", "key": ""}, False),
+        ({"package_name": "p"}, False),
+        ({"key": "k"}, False),
+        ({"package_name": "p", "key": 1}, False),
+    ],
+)
 def test_a_renewed_notification_replaces_the_one_with_its_key(renewed: dict[str, object], replaced: bool) -> None:
     buffer, first = NotificationBuffer(), {"package_name": "p", "key": "k", "text": "1 %"}
     message = {"package_name": "chat", "key": "m"}
@@ -75,10 +78,18 @@ def test_foreign_formats(value: object) -> None:
         parse_format(value)
 
 
-@pytest.mark.parametrize(("data", "found"), [
-    (b"\x89PNG\r\n\x1a\nrest", "png"), (b"\xff\xd8\xff\xe0", "jpeg"), (b"GIF89a", "gif"), (b"GIF87a..", "gif"),
-    (b"RIFF\0\0\0\0WEBPVP8 ", "webp"), (b"RIFF\0\0\0\0WAVE", None), (b"", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"\x89PNG\r\n\x1a\nrest", "png"),
+        (b"\xff\xd8\xff\xe0", "jpeg"),
+        (b"GIF89a", "gif"),
+        (b"GIF87a..", "gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "webp"),
+        (b"RIFF\0\0\0\0WAVE", None),
+        (b"", None),
+    ],
+)
 def test_leading_bytes(data: bytes, found: str | None) -> None:
     assert image_type(data) == found
 

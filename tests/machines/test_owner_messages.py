@@ -26,9 +26,15 @@ def test_subscribers_receive_a_message_at_once() -> None:
     assert messages.subscribe(3) == []
     payload = messages.post(OwnerMessage(text="Done", title="Backup", metadata={"a": 1}), "m1", at(0))
     assert payload == {
-        "message_id": "m1", "chat_id": "owner", "text": "Done", "title": "Backup", "surfacing": None, "reply_to": None,
-        "metadata": {"a": 1}, "sent_at": int(at(0).wall * 1000),
-    }  # fmt: skip
+        "message_id": "m1",
+        "chat_id": "owner",
+        "text": "Done",
+        "title": "Backup",
+        "surfacing": None,
+        "reply_to": None,
+        "metadata": {"a": 1},
+        "sent_at": int(at(0).wall * 1000),
+    }
     messages.unsubscribe(3)
     assert messages.post(OwnerMessage(text="Later"), "m2", at(1)) is None
 
@@ -72,10 +78,15 @@ def test_replies_are_fetched_once() -> None:
     assert messages.add_reply(given, "Pixel", at(1))
     assert messages.take_replies() == [
         {
-            "text": "Yes", "chat_id": "c1", "reply_to": "m1", "message_id": None, "client_msg_id": "k",
-            "device_name": "Pixel", "received_at": at(1).wall,
+            "text": "Yes",
+            "chat_id": "c1",
+            "reply_to": "m1",
+            "message_id": None,
+            "client_msg_id": "k",
+            "device_name": "Pixel",
+            "received_at": at(1).wall,
         }
-    ]  # fmt: skip
+    ]
     assert messages.take_replies() == []
     for number in range(MAX_REPLIES + 1):
         messages.add_reply({"text": f"{number}" * MAX_TEXT}, "Pixel", at(1))
@@ -114,16 +125,19 @@ def test_reply_without_text_is_rejected(text: object) -> None:
     assert messages.take_replies() == []
 
 
-@pytest.mark.parametrize(("body", "field"), [
-    ({}, "text"),
-    ({"text": " "}, "text"),
-    ({"text": "x" * (MAX_TEXT + 1)}, "text"),
-    ({"text": "x", "title": "a\nb"}, "title"),
-    ({"text": "x", "chat_id": ""}, "chat_id"),
-    ({"text": "x", "surfacing": "loud"}, "surfacing"),
-    ({"text": "x", "metadata": []}, "metadata"),
-    ({"text": "x", "metadata": {"a": "x" * MAX_METADATA}}, "metadata"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "text"),
+        ({"text": " "}, "text"),
+        ({"text": "x" * (MAX_TEXT + 1)}, "text"),
+        ({"text": "x", "title": "a\nb"}, "title"),
+        ({"text": "x", "chat_id": ""}, "chat_id"),
+        ({"text": "x", "surfacing": "loud"}, "surfacing"),
+        ({"text": "x", "metadata": []}, "metadata"),
+        ({"text": "x", "metadata": {"a": "x" * MAX_METADATA}}, "metadata"),
+    ],
+)
 def test_bad_message_is_refused(body: Mapping[str, object], field: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_message(body)

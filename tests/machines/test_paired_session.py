@@ -93,9 +93,13 @@ def test_records_of_older_files_are_read_if_they_have_an_expiry() -> None:
     assert session.token_prefix == "1c2d3e4f"
     assert (session.device_name, session.transport_hint, session.last_seen) == ("Unknown device", "unknown", 1.5)
     assert session.grants == {
-        "chat": 99.0, "bridge": None, "voice:stt": 5.0, "voice:config": 99.0, "voice:tts": 99.0,
+        "chat": 99.0,
+        "bridge": None,
+        "voice:stt": 5.0,
+        "voice:config": 99.0,
+        "voice:tts": 99.0,
         "voice:realtime": 99.0,
-    }  # fmt: skip
+    }
     assert PairedSession.from_record({**record, "token": "1c2d3e4f"}).token_prefix == "1c2d3e4f"
     bare = PairedSession.from_record({**record, "expires_at": 50, "grants": {"bridge": "never"}})
     assert bare.grants == dict.fromkeys(("bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"), 50.0)
@@ -125,11 +129,18 @@ def test_records_of_older_files_are_read_if_they_have_an_expiry() -> None:
 
 BAD_TERMS: list[object] = [None, {"ttl_seconds": None, "grants": {}}, {"ttl_seconds": 5}]
 BAD_MEMBERS: dict[str, list[object]] = {
-    "token_hash": [5, "short"], "token_prefix": ["short", None], "device_name": [5], "created_at": [None],
-    "last_seen": ["today"], "expires_at": ["soon", float("nan"), True], "grants": [None, {"chat": "x"}],
-    "preset": [[5]], "knows_key": ["yes"], "key_hash": [5],
+    "token_hash": [5, "short"],
+    "token_prefix": ["short", None],
+    "device_name": [5],
+    "created_at": [None],
+    "last_seen": ["today"],
+    "expires_at": ["soon", float("nan"), True],
+    "grants": [None, {"chat": "x"}],
+    "preset": [[5]],
+    "knows_key": ["yes"],
+    "key_hash": [5],
     "given": [*BAD_TERMS, {"ttl_seconds": 5, "grants": {"chat": "never"}}],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, bad) for name, values in BAD_MEMBERS.items() for bad in values])
@@ -157,12 +168,15 @@ def test_payloads_of_clients_are_parsed() -> None:
     assert parse_patch({"device_name": "Kitchen"}) == (None, None)
 
 
-@pytest.mark.parametrize(("body", "name"), [
-    ({}, None),
-    ({"device_name": None}, None),
-    ({"device_name": " Phone  of\nAda \u202e"}, "Phone of Ada"),
-    ({"device_name": "\u6f22\u5b57"}, "\u6f22\u5b57"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ({}, None),
+        ({"device_name": None}, None),
+        ({"device_name": " Phone  of\nAda \u202e"}, "Phone of Ada"),
+        ({"device_name": "\u6f22\u5b57"}, "\u6f22\u5b57"),
+    ],
+)
 def test_parsing_a_new_name(body: object, name: str | None) -> None:
     assert parse_new_name(body) == name
 
@@ -173,16 +187,19 @@ def test_a_bad_name_is_refused(name: object) -> None:
         parse_new_name({"device_name": name})
 
 
-@pytest.mark.parametrize(("body", "field"), [
-    ([], "body"),
-    ({}, "ttl_seconds"),
-    ({"ttl_seconds": None}, "ttl_seconds"),
-    ({"ttl_seconds": float("nan")}, "ttl_seconds"),
-    ({"ttl_seconds": True}, "ttl_seconds"),
-    ({"ttl_seconds": -1}, "ttl_seconds"),
-    ({"ttl_seconds": 10**400}, "ttl_seconds"),
-    ({"grants": []}, "grants"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ([], "body"),
+        ({}, "ttl_seconds"),
+        ({"ttl_seconds": None}, "ttl_seconds"),
+        ({"ttl_seconds": float("nan")}, "ttl_seconds"),
+        ({"ttl_seconds": True}, "ttl_seconds"),
+        ({"ttl_seconds": -1}, "ttl_seconds"),
+        ({"ttl_seconds": 10**400}, "ttl_seconds"),
+        ({"grants": []}, "grants"),
+    ],
+)
 def test_a_bad_patch_is_refused(body: object, field: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_patch(body)
@@ -193,12 +210,15 @@ UNKNOWN: list[dict[str, object]] = [{"names": "other"}, {"names": ["svc"]}, {"su
 UNKNOWN += [{"supports": ["typed_stream_events"]}, {"client_surface": "android"}]
 
 
-@pytest.mark.parametrize(("payload", "brand"), [
-    ({"supports": {"typed_stream_events": True, "event_schema_version": 1}}, HERMES),
-    ({"supports": {"event_schema_version": 1}}, HERMES),
-    ({"supports": {"typed_stream_events": False}, "names": "svc"}, SVC),
-    ({"names": "hermes"}, HERMES),
-    *((payload, None) for payload in UNKNOWN),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("payload", "brand"),
+    [
+        ({"supports": {"typed_stream_events": True, "event_schema_version": 1}}, HERMES),
+        ({"supports": {"event_schema_version": 1}}, HERMES),
+        ({"supports": {"typed_stream_events": False}, "names": "svc"}, SVC),
+        ({"names": "hermes"}, HERMES),
+        *((payload, None) for payload in UNKNOWN),
+    ],
+)
 def test_a_client_is_recognized_by_its_sign_in(payload: dict[str, object], brand: Brand | None) -> None:
     assert recognize_client(payload) is brand

@@ -67,10 +67,20 @@ def test_a_new_session() -> None:
     )
 
 
-@pytest.mark.parametrize(("ttl", "maximum", "lifetime"), [
-    (None, None, 30 * DAY), (None, DAY, DAY), (None, 90 * DAY, 30 * DAY), (0.0, None, None), (0.0, 0.0, None),
-    (0.0, DAY, DAY), (60.0, None, 60.0), (60.0, DAY, 60.0), (2 * DAY, DAY, DAY),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ttl", "maximum", "lifetime"),
+    [
+        (None, None, 30 * DAY),
+        (None, DAY, DAY),
+        (None, 90 * DAY, 30 * DAY),
+        (0.0, None, None),
+        (0.0, 0.0, None),
+        (0.0, DAY, DAY),
+        (60.0, None, 60.0),
+        (60.0, DAY, 60.0),
+        (2 * DAY, DAY, DAY),
+    ],
+)
 def test_the_lifetime(ttl: float | None, maximum: float | None, lifetime: float | None) -> None:
     session = PairedSessionRegistry().create(at(0), source(), ttl=ttl, max_ttl=maximum)[1]
     assert session.expires_at == (None if lifetime is None else WALL + lifetime)
@@ -315,18 +325,21 @@ def test_as_paired_renews_up_to_the_terms_of_the_pairing_or_the_operator() -> No
     assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days do not start again
 
 
-@pytest.mark.parametrize(("policy", "now", "ttl", "grants", "field"), [
-    (AS_PAIRED, DAY, 30 * DAY + 1, None, "ttl_seconds"),
-    (AS_PAIRED, DAY, 0.0, None, "ttl_seconds"),
-    (AS_PAIRED, DAY, None, {"terminal": 3601.0}, "grants.terminal"),
-    (AS_PAIRED, DAY, None, {"terminal": 0.0}, "grants.terminal"),
-    (AS_PAIRED, DAY, None, {"chat": 60.0, "bridge": 2 * DAY + 1}, "grants.bridge"),
-    (REDUCE_ONLY, 0.0, 30 * DAY + 1, None, "ttl_seconds"),
-    (REDUCE_ONLY, 0.0, 0.0, None, "ttl_seconds"),
-    (REDUCE_ONLY, 0.0, None, {"bridge": 3 * DAY}, "grants.bridge"),
-    (REDUCE_ONLY, 0.0, None, {"bridge": 0.0}, "grants.bridge"),
-    (REDUCE_ONLY, 0.0, 5.0, {"chat": 1.0, "tui": 5.0}, "grants.tui"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "now", "ttl", "grants", "field"),
+    [
+        (AS_PAIRED, DAY, 30 * DAY + 1, None, "ttl_seconds"),
+        (AS_PAIRED, DAY, 0.0, None, "ttl_seconds"),
+        (AS_PAIRED, DAY, None, {"terminal": 3601.0}, "grants.terminal"),
+        (AS_PAIRED, DAY, None, {"terminal": 0.0}, "grants.terminal"),
+        (AS_PAIRED, DAY, None, {"chat": 60.0, "bridge": 2 * DAY + 1}, "grants.bridge"),
+        (REDUCE_ONLY, 0.0, 30 * DAY + 1, None, "ttl_seconds"),
+        (REDUCE_ONLY, 0.0, 0.0, None, "ttl_seconds"),
+        (REDUCE_ONLY, 0.0, None, {"bridge": 3 * DAY}, "grants.bridge"),
+        (REDUCE_ONLY, 0.0, None, {"bridge": 0.0}, "grants.bridge"),
+        (REDUCE_ONLY, 0.0, 5.0, {"chat": 1.0, "tui": 5.0}, "grants.tui"),
+    ],
+)
 def test_policies_refuse_longer_terms(
     policy: SessionPolicy, now: float, ttl: float | None, grants: Preset | None, field: str
 ) -> None:

@@ -33,10 +33,14 @@ def build(relay: RelayBlock | None = None, **more: object) -> dict[str, object]:
     endpoints = more.get("endpoints")
     dashboard_url = more.get("dashboard_url")
     return build_payload(
-        host="192.0.2.10", port=8642, key="", tls=False, relay=relay,
+        host="192.0.2.10",
+        port=8642,
+        key="",
+        tls=False,
+        relay=relay,
         endpoints=endpoints if isinstance(endpoints, list) else None,
         dashboard_url=dashboard_url if isinstance(dashboard_url, str) else None,
-    )  # fmt: skip
+    )
 
 
 def test_signatures_are_those_of_the_wire_document() -> None:
@@ -71,15 +75,18 @@ def test_members_in_the_order_of_the_table() -> None:
     )
 
 
-@pytest.mark.parametrize(("block", "endpoints", "version"), [
-    (None, None, 1),
-    (RelayBlock(url="ws://h", code="Q7M2ZK"), None, 1),
-    (RelayBlock(url="ws://h", code="Q7M2ZK", transport_hint="unknown"), [], 1),
-    (RelayBlock(url="ws://h", code="Q7M2ZK", transport_hint="wss"), None, 2),
-    (RelayBlock(url="ws://h", code="Q7M2ZK", grants={}), None, 2),
-    (RelayBlock(url="ws://h", code="Q7M2ZK", ttl_seconds=5.0), None, 2),
-    (None, [{"role": "lan"}], 3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("block", "endpoints", "version"),
+    [
+        (None, None, 1),
+        (RelayBlock(url="ws://h", code="Q7M2ZK"), None, 1),
+        (RelayBlock(url="ws://h", code="Q7M2ZK", transport_hint="unknown"), [], 1),
+        (RelayBlock(url="ws://h", code="Q7M2ZK", transport_hint="wss"), None, 2),
+        (RelayBlock(url="ws://h", code="Q7M2ZK", grants={}), None, 2),
+        (RelayBlock(url="ws://h", code="Q7M2ZK", ttl_seconds=5.0), None, 2),
+        (None, [{"role": "lan"}], 3),
+    ],
+)
 def test_the_version(block: RelayBlock | None, endpoints: list[object] | None, version: int) -> None:
     payload = build(relay=block, endpoints=endpoints, dashboard_url="http://h")
     assert payload["svc"] == version
@@ -103,32 +110,35 @@ URL_SAFE = base64.urlsafe_b64encode(JSON_TEXT.encode()).decode()
 BARE = URL_SAFE.rstrip("=")
 
 
-@pytest.mark.parametrize("invite", [
-    JSON_TEXT,
-    f"\n {JSON_TEXT} \n",
-    STANDARD,
-    URL_SAFE,
-    BARE,
-    f"  {BARE}\n",
-    f"svc-relay://pair?payload={BARE}",
-    f"hermes-relay://pair?payload={BARE}",
-    f"SVC-Relay://pair?payload={URL_SAFE}",
-    f"svc-relay://pair?payload={STANDARD}",
-    f"svc-relay://pair?payload={quote(STANDARD, safe='')}",
-    f"svc-relay://pair?p={BARE}",
-    f"svc-relay://pair/?p={BARE}",
-    f"svc-relay://pair?v=1&payload={BARE}&x=2",
-    f"svc-relay://pair?v=1&P={BARE}#top",
-    f"svc-relay://pair/{BARE}",
-    f"hermes-relay://pair/{BARE}?x=1",
-    f"Scan this: <svc-relay://pair?payload={BARE}>, then wait.",
-    f"(svc-relay://pair/{BARE}).",
-    f"svc-relay://pair?payload={JSON_TEXT}",
-    f"svc-relay://pair/{JSON_TEXT} \n",
-    f"svc-relay://pair?payload={quote(JSON_TEXT, safe='')}",
-    quote(JSON_TEXT, safe=""),
-    JSON_TEXT.ljust(MAX_INVITE),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "invite",
+    [
+        JSON_TEXT,
+        f"\n {JSON_TEXT} \n",
+        STANDARD,
+        URL_SAFE,
+        BARE,
+        f"  {BARE}\n",
+        f"svc-relay://pair?payload={BARE}",
+        f"hermes-relay://pair?payload={BARE}",
+        f"SVC-Relay://pair?payload={URL_SAFE}",
+        f"svc-relay://pair?payload={STANDARD}",
+        f"svc-relay://pair?payload={quote(STANDARD, safe='')}",
+        f"svc-relay://pair?p={BARE}",
+        f"svc-relay://pair/?p={BARE}",
+        f"svc-relay://pair?v=1&payload={BARE}&x=2",
+        f"svc-relay://pair?v=1&P={BARE}#top",
+        f"svc-relay://pair/{BARE}",
+        f"hermes-relay://pair/{BARE}?x=1",
+        f"Scan this: <svc-relay://pair?payload={BARE}>, then wait.",
+        f"(svc-relay://pair/{BARE}).",
+        f"svc-relay://pair?payload={JSON_TEXT}",
+        f"svc-relay://pair/{JSON_TEXT} \n",
+        f"svc-relay://pair?payload={quote(JSON_TEXT, safe='')}",
+        quote(JSON_TEXT, safe=""),
+        JSON_TEXT.ljust(MAX_INVITE),
+    ],
+)
 def test_every_form_of_an_invite(invite: str) -> None:
     assert parse_invite(invite) == PAYLOAD
 
@@ -141,10 +151,25 @@ URL = f"svc-relay://pair?payload={BARE}"
 
 
 @pytest.mark.parametrize("width", [20, 40, len(URL) - 3])
-@pytest.mark.parametrize("separator", [
-    "\n", "\r\n", "\n  ", "\n\t", " ", "\n\xa0", "=\n", "=\r\n", "\n> ", "\n\n", " |\n| ", " \u2502\n\u2502 ",
-    "\\\n", "\u2028",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "separator",
+    [
+        "\n",
+        "\r\n",
+        "\n  ",
+        "\n\t",
+        " ",
+        "\n\xa0",
+        "=\n",
+        "=\r\n",
+        "\n> ",
+        "\n\n",
+        " |\n| ",
+        " \u2502\n\u2502 ",
+        "\\\n",
+        "\u2028",
+    ],
+)
 def test_a_wrapped_invite(width: int, separator: str) -> None:
     for text in (URL, URL.replace("=", "=3D"), f"Please use {URL}", f"{URL} today, before noon", f"<{URL}> now", BARE):
         assert parse_invite(wrapped(text, width, separator)) == PAYLOAD
@@ -163,26 +188,29 @@ def test_invites_in_many_lines_and_with_invisible_characters() -> None:
         parse_invite(wrapped(url[:-20], 1, "\n"))
 
 
-@pytest.mark.parametrize("invite", [
-    "",
-    "   ",
-    "hello there",
-    "http://192.0.2.10:8642",
-    "svc-relay://pair",
-    "svc-relay://pair?x=1",
-    "svc-relay://pair?payload=",
-    "svc-relay://pair?payload=<",
-    "svc-relay://pair/",
-    "svc-relay://pair/###",
-    "svc-relay://pairs?payload=" + BARE,
-    "svc-relay://pair?payload=abcde",
-    "svc-relay://pair?payload=_____w",
-    "svc-relay://pair?payload=aGVsbG8",
-    "svc-relay://pair?payload={",
-    base64.b64encode(b"[1]").decode(),
-    "{]",
-    JSON_TEXT.ljust(MAX_INVITE + 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "invite",
+    [
+        "",
+        "   ",
+        "hello there",
+        "http://192.0.2.10:8642",
+        "svc-relay://pair",
+        "svc-relay://pair?x=1",
+        "svc-relay://pair?payload=",
+        "svc-relay://pair?payload=<",
+        "svc-relay://pair/",
+        "svc-relay://pair/###",
+        "svc-relay://pairs?payload=" + BARE,
+        "svc-relay://pair?payload=abcde",
+        "svc-relay://pair?payload=_____w",
+        "svc-relay://pair?payload=aGVsbG8",
+        "svc-relay://pair?payload={",
+        base64.b64encode(b"[1]").decode(),
+        "{]",
+        JSON_TEXT.ljust(MAX_INVITE + 1),
+    ],
+)
 def test_invalid_invites(invite: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_invite(invite)

@@ -13,9 +13,13 @@ def connect(
     phones: PhoneRegistry, socket: int, device_id: str = "", name: str = "", form_factor: str = "phone"
 ) -> int | None:
     return phones.register(
-        socket, device_id=device_id or f"id-{socket}", name=name or f"Phone {socket}", surface="android",
-        form_factor=form_factor, session_prefix="1c2d3e4f",
-    )  # fmt: skip
+        socket,
+        device_id=device_id or f"id-{socket}",
+        name=name or f"Phone {socket}",
+        surface="android",
+        form_factor=form_factor,
+        session_prefix="1c2d3e4f",
+    )
 
 
 def refusal(phones: PhoneRegistry, selector: str | None) -> tuple[int, str]:
@@ -33,8 +37,11 @@ def test_first_phone_is_active_until_it_disconnects() -> None:
     assert (caught.value.status, caught.value.message) == (503, "no phone connected")
     assert caught.value.extra == {"phone_connected": False, "last_seen_seconds_ago": None}
     assert phones.devices_report(at(0)) == {
-        "active_device_id": None, "most_recent_device_id": None, "devices": [], "count": 0,
-    }  # fmt: skip
+        "active_device_id": None,
+        "most_recent_device_id": None,
+        "devices": [],
+        "count": 0,
+    }
     phones = PhoneRegistry()
     for socket in (2, 4, 6):
         assert connect(phones, socket) is None
@@ -58,9 +65,13 @@ def test_a_phone_is_chosen_by_name_or_as_the_active_one() -> None:
     connect(phones, 2, name="Pixel 7a")
     connect(phones, 4, name="Note Air", form_factor="tablet")
     assert phones.select_active("note air") == {
-        "ok": True, "active_device_id": "id-4", "device_id": "id-4", "device_name": "Note Air",
-        "alias_used": "note air", "aliases": ["id-4", "id4", "Note Air", "noteair", "tablet"],
-    }  # fmt: skip
+        "ok": True,
+        "active_device_id": "id-4",
+        "device_id": "id-4",
+        "device_name": "Note Air",
+        "alias_used": "note air",
+        "aliases": ["id-4", "id4", "Note Air", "noteair", "tablet"],
+    }
     assert phones.choose(None).socket == 4
     phones = PhoneRegistry()
     connect(phones, 2, device_id="5B-6e", name="Pixel 7a")
@@ -119,11 +130,20 @@ def test_a_status_report_without_secrets() -> None:
     report = phones.status_report(None, at(12.5))
     assert report == {
         "device": {"device_id": "a91f", "name": "Pixel 7a", "battery_percent": 64},
-        "bridge": {"device_control_supported": True}, "safety": {}, "ts": 5, "phone_connected": True,
-        "device_name": "mine", "device_id": "a91f", "last_seen_seconds_ago": 2, "connected": True, "active": True,
-        "aliases": ["a91f", "Kitchen", "kitchen", "phone"], "session_token_prefix": "1c2d3e4f",
-        "client_surface": "android", "device_form_factor": "phone",
-    }  # fmt: skip
+        "bridge": {"device_control_supported": True},
+        "safety": {},
+        "ts": 5,
+        "phone_connected": True,
+        "device_name": "mine",
+        "device_id": "a91f",
+        "last_seen_seconds_ago": 2,
+        "connected": True,
+        "active": True,
+        "aliases": ["a91f", "Kitchen", "kitchen", "phone"],
+        "session_token_prefix": "1c2d3e4f",
+        "client_surface": "android",
+        "device_form_factor": "phone",
+    }
     report["bridge"] = {"device_control_supported": False}
     assert phones.status_report("kitchen", at(1))["bridge"] == {"device_control_supported": True}
     assert phones.status_report("kitchen", at(1))["last_seen_seconds_ago"] == 0
@@ -149,9 +169,12 @@ def test_reports_of_phones_that_sent_none_or_have_left() -> None:
     phones.status(2, {"bridge": {"master_enabled": True}}, at(0))
     phones.remove(2)
     assert phones.status_report(None, at(61)) == {
-        "device": {}, "bridge": {"master_enabled": True}, "safety": {}, "phone_connected": False,
+        "device": {},
+        "bridge": {"master_enabled": True},
+        "safety": {},
+        "phone_connected": False,
         "last_seen_seconds_ago": 61,
-    }  # fmt: skip
+    }
     with pytest.raises(Refused) as caught:
         phones.status_report("id-2", at(61))
     assert caught.value.status == 404
@@ -190,13 +213,16 @@ def test_preferred_phones_may_be_set() -> None:
     assert phones.find_by_device_id("id-9") is None
 
 
-@pytest.mark.parametrize(("params", "body", "selector"), [
-    ({}, {}, None),
-    ({"device": "a", "device_id": "b"}, {"device": 5}, "a"),
-    ({"device": "", "deviceId": "c"}, {}, "c"),
-    ({}, {"device": None, "device_id": "d"}, "d"),
-    ({"device": ""}, {"device": "e"}, "e"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("params", "body", "selector"),
+    [
+        ({}, {}, None),
+        ({"device": "a", "device_id": "b"}, {"device": 5}, "a"),
+        ({"device": "", "deviceId": "c"}, {}, "c"),
+        ({}, {"device": None, "device_id": "d"}, "d"),
+        ({"device": ""}, {"device": "e"}, "e"),
+    ],
+)
 def test_taking_the_selector(params: dict[str, object], body: dict[str, object], selector: str | None) -> None:
     taken = split_selector({"x": "1", **params}, {"y": 2, **body})
     assert taken == (selector, {"x": "1"}, {"y": 2})

@@ -19,10 +19,16 @@ from svc_proto.machines.terminal import (
 )
 
 
-@pytest.mark.parametrize(("payload", "size"), [
-    ({}, (80, 24)), ({"cols": None, "rows": 0}, (80, 24)), ({"cols": 97, "rows": 31}, (97, 31)),
-    ({"cols": "97", "rows": 31.9}, (97, 31)), ({"cols": -5, "rows": 65_535}, (1, 65_535)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("payload", "size"),
+    [
+        ({}, (80, 24)),
+        ({"cols": None, "rows": 0}, (80, 24)),
+        ({"cols": 97, "rows": 31}, (97, 31)),
+        ({"cols": "97", "rows": 31.9}, (97, 31)),
+        ({"cols": -5, "rows": 65_535}, (1, 65_535)),
+    ],
+)
 def test_sizes(payload: dict[str, object], size: tuple[int, int]) -> None:
     assert parse_terminal_size(payload) == TerminalSize(*size)
 
@@ -33,19 +39,22 @@ def test_invalid_sizes(cols: object) -> None:
         parse_terminal_size({"cols": cols})
 
 
-@pytest.mark.parametrize(("name", "session"), [
-    ("default", "svc-default"),
-    ("hermes-abc-tab1", "svc-hermes-abc-tab1"),
-    ("a.b:c d", "svc-a_b_c_d"),
-    ("_.x._", "svc-x"),
-    ("..", "svc-default"),
-    ("=evil*", "svc-evil"),
-    ("größe", "svc-gr_e-d353a267"),
-    ("gro\u0308ße", "svc-gr_e-d353a267"),  # the same name, decomposed
-    ("日本", "svc-cf2abf0c"),
-    ("中国", "svc-f0e95216"),
-    ("\U0001f600", "svc-f0443a34"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "session"),
+    [
+        ("default", "svc-default"),
+        ("hermes-abc-tab1", "svc-hermes-abc-tab1"),
+        ("a.b:c d", "svc-a_b_c_d"),
+        ("_.x._", "svc-x"),
+        ("..", "svc-default"),
+        ("=evil*", "svc-evil"),
+        ("größe", "svc-gr_e-d353a267"),
+        ("gro\u0308ße", "svc-gr_e-d353a267"),  # the same name, decomposed
+        ("日本", "svc-cf2abf0c"),
+        ("中国", "svc-f0e95216"),
+        ("\U0001f600", "svc-f0443a34"),
+    ],
+)
 def test_tmux_names(name: str, session: str) -> None:
     assert tmux_name("svc-", name) == session
 
@@ -58,13 +67,16 @@ def test_the_tmux_listing() -> None:
     ]
 
 
-@pytest.mark.parametrize(("screen", "text"), [
-    (b"", ""),
-    (b" \n\n", ""),
-    (b"$ \n", "$ \n"),
-    ("é".encode() * MAX_REPLAY, "é" * (MAX_REPLAY // 2)),
-    ("é".encode() * MAX_REPLAY + b"!", "é" * (MAX_REPLAY // 2 - 1) + "!"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("screen", "text"),
+    [
+        (b"", ""),
+        (b" \n\n", ""),
+        (b"$ \n", "$ \n"),
+        ("é".encode() * MAX_REPLAY, "é" * (MAX_REPLAY // 2)),
+        ("é".encode() * MAX_REPLAY + b"!", "é" * (MAX_REPLAY // 2 - 1) + "!"),
+    ],
+)
 def test_replayed_screen(screen: bytes, text: str) -> None:
     assert replay_text(screen) == text
 

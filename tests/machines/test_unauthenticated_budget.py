@@ -51,8 +51,9 @@ def test_connections_with_bytes_wait_for_room() -> None:
     assert house.unknown_hosts.held == BUDGET
     phone = house.admit(C)
     assert [(house.unknown_hosts.update_usage(phone, size), phone.waiting) for size in (0, 1)] == [
-        (True, False), (True, True),
-    ]  # fmt: skip
+        (True, False),
+        (True, True),
+    ]
     house = House()
     first, second, third = house.admit(A), house.admit(B), house.admit(C)
     for peer in (first, second):

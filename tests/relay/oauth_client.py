@@ -53,10 +53,15 @@ class OAuthTestClient:
         """Send an authorization request and return the response; a field of None is omitted."""
         digest = sha256(self.verifier.encode()).digest()
         asked: dict[str, str | None] = {
-            "response_type": "code", "client_id": self.client, "redirect_uri": self.redirect,
-            "code_challenge": urlsafe_b64encode(digest).rstrip(b"=").decode(), "code_challenge_method": "S256",
-            "state": "st&te", "resource": f"{PLACE}/mcp", **fields,
-        }  # fmt: skip
+            "response_type": "code",
+            "client_id": self.client,
+            "redirect_uri": self.redirect,
+            "code_challenge": urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+            "state": "st&te",
+            "resource": f"{PLACE}/mcp",
+            **fields,
+        }
         query = urlencode({name: value for name, value in asked.items() if value is not None})
         return self.call("GET", f"/oauth/authorize?{query}", headers=self.headers)
 

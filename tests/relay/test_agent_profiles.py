@@ -14,20 +14,32 @@ PATH = "/home/svc/config.yaml"
 
 def test_the_default_profile() -> None:
     assert profile_entry("default", {}) == {
-        "name": "default", "model": "unknown", "description": "", "system_message": None, "gateway_running": False,
-        "has_soul": False, "skill_count": 0, "api_server_enabled": False, "api_server_url": None,
-        "api_server_host": None, "api_server_port": None, "api_server_key_present": False,
-    }  # fmt: skip
+        "name": "default",
+        "model": "unknown",
+        "description": "",
+        "system_message": None,
+        "gateway_running": False,
+        "has_soul": False,
+        "skill_count": 0,
+        "api_server_enabled": False,
+        "api_server_url": None,
+        "api_server_host": None,
+        "api_server_port": None,
+        "api_server_key_present": False,
+    }
     assert RelayHarness().relay.profiles == [profile_entry("default", {})]
 
 
-@pytest.mark.parametrize(("text", "model", "description"), [
-    (b"model: {default: m-1}\ndescription: At home", "m-1", "At home"),
-    (b"model: {default: ''}", "unknown", ""),
-    (b"model: {default: 5}\ndescription: 5", "unknown", ""),
-    (b"model: m-1", "unknown", ""),
-    (b"", "unknown", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "model", "description"),
+    [
+        (b"model: {default: m-1}\ndescription: At home", "m-1", "At home"),
+        (b"model: {default: ''}", "unknown", ""),
+        (b"model: {default: 5}\ndescription: 5", "unknown", ""),
+        (b"model: m-1", "unknown", ""),
+        (b"", "unknown", ""),
+    ],
+)
 def test_profile_of_the_configuration(text: bytes, model: str, description: str) -> None:
     book = RelayHarness(files={PATH: text})
     (entry,) = book.pair().ok["profiles"]

@@ -56,9 +56,11 @@ def test_changes_at_the_agent() -> None:
     undo(book, session.token_prefix)
     events = recorded(book)
     assert [(each.event, each.principal) for each in events] == [
-        ("setting changed", session.principal_name), ("memory changed", session.principal_name),
-        ("approval given", session.principal_name), ("changes undone", "owner"),
-    ]  # fmt: skip
+        ("setting changed", session.principal_name),
+        ("memory changed", session.principal_name),
+        ("approval given", session.principal_name),
+        ("changes undone", "owner"),
+    ]
     assert (events[2].about["tool"], events[2].about["choice"]) == ("terminal", "always")
     assert "private" not in repr(events)
     assert "15550100" not in repr(events)

@@ -170,10 +170,17 @@ def test_misplaced_token_is_not_leaked(book: RelayHarness, where: str) -> None:
 TOO_MUCH = "[" + "{}," * 100_000 + "0]"  # more than is parsed
 
 
-@pytest.mark.parametrize(("method", "path"), [
-    ("POST", "/pairing/register"), ("POST", "/clipboard/inbox"), ("POST", "/media/upload"), ("POST", "/tap"),
-    ("POST", "/voice/synthesize"), ("PATCH", "/relay/security"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/pairing/register"),
+        ("POST", "/clipboard/inbox"),
+        ("POST", "/media/upload"),
+        ("POST", "/tap"),
+        ("POST", "/voice/synthesize"),
+        ("PATCH", "/relay/security"),
+    ],
+)
 def test_bodies_too_slow_to_parse_are_refused(book: RelayHarness, method: str, path: str) -> None:
     paired, before = witness(book)
     answer = book.call(method, path, TOO_MUCH.encode(), token=paired.token).result

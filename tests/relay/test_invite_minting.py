@@ -46,11 +46,16 @@ def test_the_whole_answer() -> None:
     )
     assert verify_payload(payload(minted), SECRET)
     assert minted == {
-        "ok": True, "code": code, "qr_payload": qr_text,
+        "ok": True,
+        "code": code,
+        "qr_payload": qr_text,
         "pairing_url": "svc-relay://pair?payload=" + base64.urlsafe_b64encode(qr_text.encode()).decode().rstrip("="),
-        "host": "192.0.2.10", "port": 8642, "tls": False, "relay_url": "ws://192.0.2.10:8767",
+        "host": "192.0.2.10",
+        "port": 8642,
+        "tls": False,
+        "relay_url": "ws://192.0.2.10:8767",
         "expires_at": 1_800_000_600,
-    }  # fmt: skip
+    }
     assert isinstance(minted["expires_at"], int)
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
@@ -76,12 +81,18 @@ def test_everything_may_be_given() -> None:
     book = RelayHarness(CONFIG)
     minted = mint(
         {
-            "host": " box.example ", "port": "9000", "tls": True, "api_key": "given",
-            "dashboard_url": " http://box.example:9119// ", "ttl_seconds": 604_800.0,
-            "grants": {"bridge": 3600.0, "tui": 0}, "transport_hint": "wss", "endpoints": endpoints,
+            "host": " box.example ",
+            "port": "9000",
+            "tls": True,
+            "api_key": "given",
+            "dashboard_url": " http://box.example:9119// ",
+            "ttl_seconds": 604_800.0,
+            "grants": {"bridge": 3600.0, "tui": 0},
+            "transport_hint": "wss",
+            "endpoints": endpoints,
         },
         book,
-    )  # fmt: skip
+    )
     read = payload(minted)
     read.pop("sig")
     assert read == {
@@ -92,12 +103,15 @@ def test_everything_may_be_given() -> None:
         "key": "given",
         "tls": True,
         "relay": {
-            "url": "ws://192.0.2.10:8767", "code": minted["code"], "ttl_seconds": 604_800,
-            "grants": {"bridge": 3600, "tui": 0}, "transport_hint": "wss",
+            "url": "ws://192.0.2.10:8767",
+            "code": minted["code"],
+            "ttl_seconds": 604_800,
+            "grants": {"bridge": 3600, "tui": 0},
+            "transport_hint": "wss",
         },
         "endpoints": endpoints,
         "dashboard_url": "http://box.example:9119",
-    }  # fmt: skip
+    }
     assert '"ttl_seconds":604800,' in minted["qr_payload"]  # integers: clients fail on 604800.0
     assert '"grants":{"bridge":3600,"tui":0}' in minted["qr_payload"]
     assert (minted["dashboard_url"], minted["endpoints"]) == ("http://box.example:9119", endpoints)
@@ -138,11 +152,20 @@ def test_clients_without_candidates_get_the_route_of_the_local_network_or_first(
     assert (found["host"], found["relay"]["url"], minted["relay_url"]) == (first, *[f"wss://{first}/relay"] * 2)
 
 
-@pytest.mark.parametrize(("body", "field"), [
-    ({"host": 5}, "host"), ({"host": ""}, "host"), ({"host": "  "}, "host"), ({"host": "0.0.0.0"}, "host"),
-    ({"port": "9" * 5000}, "port"), ({"tls": 1}, "tls"), ({"api_key": 5}, "api_key"),
-    ({"dashboard_url": 5}, "dashboard_url"), ({"endpoints": {}}, "endpoints"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"host": 5}, "host"),
+        ({"host": ""}, "host"),
+        ({"host": "  "}, "host"),
+        ({"host": "0.0.0.0"}, "host"),
+        ({"port": "9" * 5000}, "port"),
+        ({"tls": 1}, "tls"),
+        ({"api_key": 5}, "api_key"),
+        ({"dashboard_url": 5}, "dashboard_url"),
+        ({"endpoints": {}}, "endpoints"),
+    ],
+)
 def test_bad_bodies(body: object, field: str) -> None:
     book = RelayHarness(CONFIG)
     answer = book.request("POST", "/pairing/mint", body)
@@ -155,13 +178,16 @@ OWN = b"platforms: {api_server: {extra: {key: ' '}, api_key: from-api-key}}"
 DOT_ENV = b"# API_SERVER_KEY=comment\nOTHER=1\nAPI_SERVER_KEY=\nexport API_SERVER_KEY = 'from-env-file'\n"
 
 
-@pytest.mark.parametrize(("files", "expected"), [
-    ({CONFIG_PATH: EXTRA, f"{HOME}/.env": DOT_ENV}, "from-env-file"),
-    ({CONFIG_PATH: EXTRA, f"{HOME}/.env": b"OTHER=1"}, "from-extra"),
-    ({CONFIG_PATH: OWN}, "from-api-key"),
-    ({CONFIG_PATH: b"platforms: {api_server: []}", f"{HOME}/.env": b"OTHER=1"}, "from-environment"),
-    ({}, "from-environment"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({CONFIG_PATH: EXTRA, f"{HOME}/.env": DOT_ENV}, "from-env-file"),
+        ({CONFIG_PATH: EXTRA, f"{HOME}/.env": b"OTHER=1"}, "from-extra"),
+        ({CONFIG_PATH: OWN}, "from-api-key"),
+        ({CONFIG_PATH: b"platforms: {api_server: []}", f"{HOME}/.env": b"OTHER=1"}, "from-environment"),
+        ({}, "from-environment"),
+    ],
+)
 def test_the_key_comes_from_the_host(files: dict[str, bytes], expected: str) -> None:
     book = RelayHarness(config(api_key="from-environment"), files=files)
     assert payload(mint(None, book))["key"] == expected

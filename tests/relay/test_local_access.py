@@ -42,13 +42,16 @@ def is_locked(book: RelayHarness) -> bool:
     return statuses == [403, 200]
 
 
-@pytest.mark.parametrize(("config", "locked"), [
-    ({}, False),
-    ({"local_trust": LocalTrustPolicy.ADDRESS}, False),
-    ({"local_trust": LocalTrustPolicy.SECRET}, True),
-    ({"trusted_proxies": ("127.0.0.0/8",)}, True),
-    ({"trusted_proxies": ("127.0.0.0/8",), "local_trust": LocalTrustPolicy.ADDRESS}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("config", "locked"),
+    [
+        ({}, False),
+        ({"local_trust": LocalTrustPolicy.ADDRESS}, False),
+        ({"local_trust": LocalTrustPolicy.SECRET}, True),
+        ({"trusted_proxies": ("127.0.0.0/8",)}, True),
+        ({"trusted_proxies": ("127.0.0.0/8",), "local_trust": LocalTrustPolicy.ADDRESS}, False),
+    ],
+)
 def test_configurations_that_require_the_secret(config: dict[str, Any], locked: bool) -> None:
     book = local_harness(**config)
     assert is_locked(book) is locked

@@ -30,9 +30,12 @@ class Beside:
         self.keys = PairingApiKeys()
         book = None if before is None else before.book
         self.book: RelayHarness = RelayHarness(
-            CONFIG, keys=self.keys, entropy=Random(0 if before is None else 1).randbytes,
-            records=book.store.values() if book else (), files=book.files if book else None,
-        )  # fmt: skip
+            CONFIG,
+            keys=self.keys,
+            entropy=Random(0 if before is None else 1).randbytes,
+            records=book.store.values() if book else (),
+            files=book.files if book else None,
+        )
 
     def mint(self, body: object = None) -> tuple[str, str]:
         """Mint an invite and return its code and key."""

@@ -21,29 +21,35 @@ def owner(book: RelayHarness) -> PairedPhone:
     return book.pair(device_id="owner", device_name="Owner")
 
 
-@pytest.mark.parametrize(("preset", "rights"), [
-    (None, RIGHTS),
-    ({"terminal": 60.0, "bridge": 0.0}, RIGHTS),
-    ({"terminal": None}, ("files", "notifications")),
-    ({**dict.fromkeys(CHANNELS), "chat": 0.0}, ("files",)),
-    ({**dict.fromkeys(CHANNELS), "bridge": 0.0}, ("files", "notifications")),
-    ({**dict.fromkeys(CHANNELS), "voice:realtime": 0.0}, ()),
-    (dict.fromkeys(CHANNELS), ()),
-    ({**dict.fromkeys(CHANNELS), "manage": 0.0}, ("manage",)),
-    ({"manage": None, "files": None}, ("notifications",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("preset", "rights"),
+    [
+        (None, RIGHTS),
+        ({"terminal": 60.0, "bridge": 0.0}, RIGHTS),
+        ({"terminal": None}, ("files", "notifications")),
+        ({**dict.fromkeys(CHANNELS), "chat": 0.0}, ("files",)),
+        ({**dict.fromkeys(CHANNELS), "bridge": 0.0}, ("files", "notifications")),
+        ({**dict.fromkeys(CHANNELS), "voice:realtime": 0.0}, ()),
+        (dict.fromkeys(CHANNELS), ()),
+        ({**dict.fromkeys(CHANNELS), "manage": 0.0}, ("manage",)),
+        ({"manage": None, "files": None}, ("notifications",)),
+    ],
+)
 def test_rights_follow_channels_unless_named(preset: dict[str, float | None] | None, rights: tuple[str, ...]) -> None:
     assert build_rights(preset) == rights
 
 
-@pytest.mark.parametrize(("terms", "files", "notifications", "manages"), [
-    ({}, True, True, True),
-    (only("chat"), True, False, False),
-    (only("bridge"), True, True, False),
-    (only("voice:realtime"), False, False, False),
-    (only(), False, False, False),
-    (only("chat", manage=0, files=False), False, False, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("terms", "files", "notifications", "manages"),
+    [
+        ({}, True, True, True),
+        (only("chat"), True, False, False),
+        (only("bridge"), True, True, False),
+        (only("voice:realtime"), False, False, False),
+        (only(), False, False, False),
+        (only("chat", manage=0, files=False), False, False, True),
+    ],
+)
 def test_routes_by_right(
     terms: dict[str, object], files: bool, notifications: bool, manages: bool, book: RelayHarness, owner: PairedPhone
 ) -> None:

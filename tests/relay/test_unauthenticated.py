@@ -56,8 +56,12 @@ def test_public_routes_and_their_body_limits(book: RelayHarness) -> None:
     public = [route for route in ROUTES if route.access in OPEN]
     of_oauth = {route for route in public if route.pattern.startswith(("/oauth/", "/.well-known/"))}
     assert {route.pattern for route in public if route not in of_oauth} == {
-        "/", "/ws", "/health", "/healthz", "/readyz",
-    }  # fmt: skip
+        "/",
+        "/ws",
+        "/health",
+        "/healthz",
+        "/readyz",
+    }
     assert {route.body_limit for route in public if route.method == "GET"} == {0}
     assert {route.body_limit for route in public if route.method != "GET"} == {16_384}
 

@@ -16,10 +16,19 @@ from tests.runtimes.redis_server import PASSWORD, RedisServer, needs_redis
 from tests.runtimes.scripted_core import TIMEOUT
 
 WORDS: dict[str, str | bytes] = {  # of `DIALOGUE`, which are sent in another form
-    "PASSWORD": PASSWORD, "TAKE": TAKE, "RENEW": RENEW, "DROP": DROP, "ACQUIRE": ACQUIRE_SCRIPT, "EXTEND": RENEW_SCRIPT,
-    "RELEASE": RELEASE_SCRIPT, "OTHER": "return 1", "BYTES": b"v\xff", "MOST": str(2**63 - 1), "NEXT": str(2**52),
+    "PASSWORD": PASSWORD,
+    "TAKE": TAKE,
+    "RENEW": RENEW,
+    "DROP": DROP,
+    "ACQUIRE": ACQUIRE_SCRIPT,
+    "EXTEND": RENEW_SCRIPT,
+    "RELEASE": RELEASE_SCRIPT,
+    "OTHER": "return 1",
+    "BYTES": b"v\xff",
+    "MOST": str(2**63 - 1),
+    "NEXT": str(2**52),
     "NONE": "",
-}  # fmt: skip
+}
 AUTH = "HELLO 3 AUTH default PASSWORD"
 DIALOGUE = f"""
 PING | HELLO 3 | HELLO 4 | HELLO 3 AUTH default wrong | HELLO 3 NONSENSE | {AUTH} | PING | PING text

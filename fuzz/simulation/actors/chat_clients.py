@@ -31,9 +31,18 @@ GONE = "session_not_found"
 SILENT = 40.0  # s: a stream is kept alive each 30, wire api 4.2
 END_TIMEOUT = 30.0  # s from the end of a model's connection to that of the turn
 KNOWN = (
-    *FIRST, "assistant.delta", "tool.progress", "tool.pending", "tool.started", "tool.completed", "tool.failed",
-    "assistant.completed", "run.completed", "error", "done"
-)  # fmt: skip
+    *FIRST,
+    "assistant.delta",
+    "tool.progress",
+    "tool.pending",
+    "tool.started",
+    "tool.completed",
+    "tool.failed",
+    "assistant.completed",
+    "run.completed",
+    "error",
+    "done",
+)
 
 
 class ChatClients:

@@ -164,9 +164,13 @@ class GatewayPhones:
 
     def _make_dashboard(self, entropy: Entropy) -> Engine:
         config = DashboardConfig(
-            host="0.0.0.0", port=PORT, password=PASSWORD, api_url=f"http://{API.address}:{API.port}", api_key=API_KEY,
-            relay_url=f"http://{LOCAL.address}:{LOCAL.port}"
-        )  # fmt: skip
+            host="0.0.0.0",
+            port=PORT,
+            password=PASSWORD,
+            api_url=f"http://{API.address}:{API.port}",
+            api_key=API_KEY,
+            relay_url=f"http://{LOCAL.address}:{LOCAL.port}",
+        )
         return Engine(Dashboard(config, {"index.html": b"<!doctype html>"}, limits=LIMITS), entropy=entropy)
 
     def _start_phone(self, host: SimHost) -> _GatewayPhone:

@@ -13,8 +13,12 @@ from fuzz.simulation.script import Script
 ROUND = 10  # scripts, from one tenth seed to the next; one of them runs each check
 
 ALL_CHECKS: tuple[Kind, ...] = (
-    *lifecycle.CHECKS, *persistence.CHECKS, *approvals.CHECKS, *deviating_servers.CHECKS, *deviating_peers.CHECKS
-)  # fmt: skip
+    *lifecycle.CHECKS,
+    *persistence.CHECKS,
+    *approvals.CHECKS,
+    *deviating_servers.CHECKS,
+    *deviating_peers.CHECKS,
+)
 """Each runs in as many worlds of a round as it is listed here."""
 
 

@@ -233,8 +233,13 @@ def test_a_new_key(linked: CommandHome, runtime: str) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert key not in done.out
     assert linked.run("svc", "key", "rotate", "--json").json == {
-        "ok": True, "file": str(file), "also": None, "in_environment": False, "restart": False, "why": None
-    }  # fmt: skip
+        "ok": True,
+        "file": str(file),
+        "also": None,
+        "in_environment": False,
+        "restart": False,
+        "why": None,
+    }
     assert key not in file.read_text()
 
 

@@ -145,9 +145,13 @@ def test_print_does_nothing(linked: ServiceHome) -> None:
 @pytest.mark.parametrize("user", [None, "root"])
 def test_systemd_accepts_the_unit(tmp_path: Path, user: str | None) -> None:
     wanted = UnitSpec(
-        command=["/bin/true", *WORDS[1:]], environment=WANTED.environment, home=Path("/srv/my svc"), user=user,
-        hardened=True, sockets={"relay": "[::1]:443"}
-    )  # fmt: skip
+        command=["/bin/true", *WORDS[1:]],
+        environment=WANTED.environment,
+        home=Path("/srv/my svc"),
+        user=user,
+        hardened=True,
+        sockets={"relay": "[::1]:443"},
+    )
     (tmp_path / "svc.service").write_text(systemd_service(wanted))
     (tmp_path / "svc-relay.socket").write_text(systemd_socket("relay", "[::1]:443"))
     words = ["systemd-analyze", "verify", "--man=no", "svc.service", "svc-relay.socket"]

@@ -121,21 +121,38 @@ def test_the_status_has_every_member() -> None:
     backend = EmulatedPhone(name="Pixel 7a")
     assert backend.status(NOW) == {
         "device": {
-            "name": "Pixel 7a", "battery_percent": 64, "screen_on": True, "current_app": "com.example.launcher",
-            "flavor": "sideload", "application_id": "com.example.client.sideload"
+            "name": "Pixel 7a",
+            "battery_percent": 64,
+            "screen_on": True,
+            "current_app": "com.example.launcher",
+            "flavor": "sideload",
+            "application_id": "com.example.client.sideload",
         },
         "bridge": {
-            "device_control_supported": True, "master_enabled": True, "accessibility_granted": True,
-            "screen_capture_granted": True, "overlay_granted": True, "notification_listener_granted": True
+            "device_control_supported": True,
+            "master_enabled": True,
+            "accessibility_granted": True,
+            "screen_capture_granted": True,
+            "overlay_granted": True,
+            "notification_listener_granted": True,
         },
         "safety": {
-            "blocklist_count": 0, "destructive_verbs_count": 0, "auto_disable_minutes": 0, "auto_disable_at_ms": None
+            "blocklist_count": 0,
+            "destructive_verbs_count": 0,
+            "auto_disable_minutes": 0,
+            "auto_disable_at_ms": None,
         },
         "capabilities": {
             "schema_version": 1,
             "permanent": [
-                "clipboard_read", "clipboard_write", "communications", "contacts_read", "device_info", "location_read",
-                "media_control", "outbound_sharing"
+                "clipboard_read",
+                "clipboard_write",
+                "communications",
+                "contacts_read",
+                "device_info",
+                "location_read",
+                "media_control",
+                "outbound_sharing",
             ],
             "timed": {},
             "unlimited": ["screen_control", "screen_inspection"],
@@ -146,7 +163,7 @@ def test_the_status_has_every_member() -> None:
         "current_app": "com.example.launcher",
         "accessibility_enabled": True,
         "ts": 1_795_310_560_000,
-    }  # fmt: skip
+    }
 
 
 def test_the_status_of_a_store_build_and_without_accessibility() -> None:

@@ -75,8 +75,12 @@ def test_the_lock_screen_is_in_the_way_until_woken() -> None:
 def test_tap_text_clicks_the_node_itself() -> None:
     driver = opened(MAIL)
     assert driver.post("/tap_text", text="compose") == {
-        "ok": True, "via": "direct click", "message": "Clicked 'compose'", "depth": 0, "needle": "compose"
-    }  # fmt: skip
+        "ok": True,
+        "via": "direct click",
+        "message": "Clicked 'compose'",
+        "depth": 0,
+        "needle": "compose",
+    }
     assert driver.get("/current_app") == {"package": MAIL}
     assert "To" in driver.texts()
 
@@ -109,8 +113,13 @@ def test_tap_text_matches_a_part_below_an_ancestor() -> None:
 def test_tap_text_falls_back_to_the_coordinates() -> None:
     driver = opened(MAIL)
     assert driver.post("/tap_text", text="inb") == {
-        "ok": True, "via": "coordinate fallback", "message": "Tapped at (560, 160)", "x": 560, "y": 160, "needle": "inb"
-    }  # fmt: skip
+        "ok": True,
+        "via": "coordinate fallback",
+        "message": "Tapped at (560, 160)",
+        "x": 560,
+        "y": 160,
+        "needle": "inb",
+    }
     driver.post("/tap_text", text="compose")
     assert driver.post("/tap_text", text="Send")["via"] == "coordinate fallback"  # disabled: nothing is filled in
     assert not driver.backend.outbox
@@ -179,8 +188,12 @@ def test_swipe_in_a_direction() -> None:
     assert driver.post("/swipe", direction="UP") == up
     assert "Lunch on Friday?" not in driver.texts()
     assert driver.post("/swipe", direction="left", distance="short", duration_ms=100) == {
-        "start_x": 621, "start_y": 1200, "end_x": 459, "end_y": 1200, "duration_ms": 100
-    }  # fmt: skip
+        "start_x": 621,
+        "start_y": 1200,
+        "end_x": 459,
+        "end_y": 1200,
+        "duration_ms": 100,
+    }
     assert driver.post("/swipe", direction="down", distance="long")["end_y"] == 1740
     assert driver.post("/swipe", direction="right", **STROKE) == {**STROKE, "duration_ms": 400}
 

@@ -14,9 +14,14 @@ SCHEMA = {"to": "string, required", "body": "string, required"}
 def test_location_is_the_most_accurate_fix() -> None:
     driver = EmulatorDriver()
     assert driver.get("/location") == {
-        "latitude": 52.0116, "longitude": 4.3571, "accuracy": 12.5, "provider": "gps",
-        "timestamp": int(driver.now.wall * 1000), "staleness_ms": 0, "altitude": 3.2
-    }  # fmt: skip
+        "latitude": 52.0116,
+        "longitude": 4.3571,
+        "accuracy": 12.5,
+        "provider": "gps",
+        "timestamp": int(driver.now.wall * 1000),
+        "staleness_ms": 0,
+        "altitude": 3.2,
+    }
 
 
 def test_an_old_location_has_a_warning() -> None:
@@ -186,8 +191,15 @@ def test_share_media_takes_every_form_of_reference() -> None:
     assert result["attachments"] == 8
     unknown = "application/octet-stream"
     assert result["content_types"] == [
-        "image/gif", unknown, unknown, "application/pdf", "image/jpeg", unknown, unknown, "text/plain"
-    ]  # fmt: skip
+        "image/gif",
+        unknown,
+        unknown,
+        "application/pdf",
+        "image/jpeg",
+        unknown,
+        unknown,
+        "text/plain",
+    ]
     assert driver.backend.outbox[-1].details["text"] == "text too"
 
 
@@ -226,9 +238,14 @@ def test_send_mms() -> None:
     result = driver.post("/send_mms", to="+15550100", text="Look", attachments=[{"media": "a"}, {"media": "b"}])
     assert isinstance(result.pop("summary"), str)
     assert result == {
-        "ok": True, "status": "compose_opened", "mode": "user_confirmed_mms_handoff", "attachments": 2,
-        "content_types": ["application/octet-stream"] * 2, "package": MESSAGES, "to": "+15550100"
-    }  # fmt: skip
+        "ok": True,
+        "status": "compose_opened",
+        "mode": "user_confirmed_mms_handoff",
+        "attachments": 2,
+        "content_types": ["application/octet-stream"] * 2,
+        "package": MESSAGES,
+        "to": "+15550100",
+    }
     assert {"+15550100", "Look"} <= set(driver.texts())
     (item,) = driver.backend.outbox
     assert (item.kind, item.details["to"], item.details["media"]) == ("mms", "+15550100", ["a", "b"])

@@ -132,8 +132,14 @@ def test_describe_node() -> None:
     assert driver.post("/describe_node", node_id=node_id) == {
         "nodeId": node_id,
         "bounds": {
-            "left": 840, "top": 240, "right": 1040, "bottom": 400, "centerX": 940, "centerY": 320, "width": 200,
-            "height": 160
+            "left": 840,
+            "top": 240,
+            "right": 1040,
+            "bottom": 400,
+            "centerX": 940,
+            "centerY": 320,
+            "width": 200,
+            "height": 160,
         },
         "className": "android.widget.Switch",
         "text": None,
@@ -152,7 +158,7 @@ def test_describe_node() -> None:
         "enabled": True,
         "selected": False,
         "password": False,
-    }  # fmt: skip
+    }
     title = driver.post("/describe_node", nodeId=driver.node_id(text="Network"))
     assert (title["checkable"], title["checked"]) == (False, None)
     driver.refused("/describe_node")
@@ -208,13 +214,23 @@ def test_events() -> None:
     entries = result["entries"]
     assert isinstance(entries, list)
     assert [entry["event_type"] for entry in entries] == [
-        "click", "window_state_changed", "scroll", "click", "window_state_changed", "text_changed", "click",
-        "window_content_changed"
-    ]  # fmt: skip
+        "click",
+        "window_state_changed",
+        "scroll",
+        "click",
+        "window_state_changed",
+        "text_changed",
+        "click",
+        "window_content_changed",
+    ]
     assert entries[0] == {
-        "timestamp": stamp, "event_type": "click", "package_name": "com.example.launcher",
-        "class_name": "android.widget.LinearLayout", "text": "Mail", "source": "TYPE_VIEW_CLICKED"
-    }  # fmt: skip
+        "timestamp": stamp,
+        "event_type": "click",
+        "package_name": "com.example.launcher",
+        "class_name": "android.widget.LinearLayout",
+        "text": "Mail",
+        "source": "TYPE_VIEW_CLICKED",
+    }
     assert entries[5]["text"] == "ada"
     assert result["count"] == 8
     assert driver.get("/events", limit="2")["entries"] == entries[-2:]

@@ -145,9 +145,14 @@ def test_the_event_buffer() -> None:
     events.record(EventKind.CLICK, "q", now.at(0.06))  # of another package
     first, *others = events.newest(50, 0)
     assert first == {
-        "timestamp": 1_000_000, "event_type": "click", "package_name": "p", "class_name": "c", "text": ("x " * 100),
-        "content_description": "d", "source": "TYPE_VIEW_CLICKED"
-    }  # fmt: skip
+        "timestamp": 1_000_000,
+        "event_type": "click",
+        "package_name": "p",
+        "class_name": "c",
+        "text": ("x " * 100),
+        "content_description": "d",
+        "source": "TYPE_VIEW_CLICKED",
+    }
     assert [entry["timestamp"] for entry in others] == [1_000_050, 1_000_060]
     assert "text" not in others[0]
     assert len(events.newest(50, 1_000_050)) == 1

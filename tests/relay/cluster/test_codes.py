@@ -21,9 +21,14 @@ FORGED = SIGNER.sign(AT_REDIS.decode() + "4", INVITE_TEXT)
 
 def test_code_metadata_is_stored_and_consumed(harness: CoordinatorHarness) -> None:
     meta = PairingMeta(
-        ttl_seconds=60.0, grants={"chat": None, "bridge": 5.0}, transport_hint="wss", endpoints=[{"role": "lan"}],
-        carries_key=True, own_key=True, key_hash="ab" * 32,
-    )  # fmt: skip
+        ttl_seconds=60.0,
+        grants={"chat": None, "bridge": 5.0},
+        transport_hint="wss",
+        endpoints=[{"role": "lan"}],
+        carries_key=True,
+        own_key=True,
+        key_hash="ab" * 32,
+    )
     done: list[Any] = []
     for given in (meta, PairingMeta()):
         harness.run(harness.coordinator.register_code("abc123", given), done)

@@ -379,10 +379,12 @@ def test_node_state_replaces_earlier_knowledge(harness: CoordinatorHarness) -> N
         "state",
         {
             "phones": [{"socket": 9, "device_id": "Z", "since": 9.0}, {"socket": 5, "device_id": "Y", "since": 3.0}],
-            "active": "Y", "active_since": 8.0, "ended": [record["token_hash"]],
+            "active": "Y",
+            "active_since": 8.0,
+            "ended": [record["token_hash"]],
         },
         to_me=True,
-    )  # fmt: skip
+    )
     assert not harness.knows(record)
     assert harness.devices()["active_device_id"] == "Y"
     assert harness.devices()["most_recent_device_id"] == "Z"

@@ -63,9 +63,11 @@ def test_roots_are_used_by_name_if_they_cannot_be_resolved() -> None:
 
 def test_protected_paths_stay_protected_and_their_roots_are_reported() -> None:
     config = RelayConfig(
-        home="/home/me/.svc", user_home="/home/me", media_allowed_roots=("/home/me", "/data"),
+        home="/home/me/.svc",
+        user_home="/home/me",
+        media_allowed_roots=("/home/me", "/data"),
         ssl_key="/home/me/tls.key",
-    )  # fmt: skip
+    )
     links = (("/home/me", "/data/me"), ("/data/me/.ssh", "/data/dotfiles/ssh"), ("/data/me/.svc", "/data/svc"))
     book = started(config, *links, folders=("/data/me", "/data/dotfiles/ssh", "/data/svc"))
     sandbox = book.relay.media.sandbox
@@ -96,18 +98,35 @@ def test_files_of_the_relay_are_protected_in_any_folder() -> None:
     assert book.relay.media.sandbox.allows("/srv/chats.dbx")
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    (None, None), ("", None), ("/", None), ("\r\n", None), ("a.txt", "a.txt"), ("/etc/passwd", "passwd"),
-    ("C:\\x\\a.txt", "a.txt"), ("a\r\nb", "ab"), ("\udcff", "?"), ("x" * 300, "x" * 255),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (None, None),
+        ("", None),
+        ("/", None),
+        ("\r\n", None),
+        ("a.txt", "a.txt"),
+        ("/etc/passwd", "passwd"),
+        ("C:\\x\\a.txt", "a.txt"),
+        ("a\r\nb", "ab"),
+        ("\udcff", "?"),
+        ("x" * 300, "x" * 255),
+    ],
+)
 def test_display_names(name: str | None, expected: str | None) -> None:
     assert display_name(name) == expected
 
 
-@pytest.mark.parametrize("value", [
-    "text/plain", " image/png ", "text/plain; charset=utf-8", "application/vnd.x+json",
-    "a/" + "b" * 127 + "; c=" + "d" * 67,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        "text/plain",
+        " image/png ",
+        "text/plain; charset=utf-8",
+        "application/vnd.x+json",
+        "a/" + "b" * 127 + "; c=" + "d" * 67,
+    ],
+)
 def test_content_types(value: str) -> None:
     assert content_type_field(value, "x") == value.strip()
 

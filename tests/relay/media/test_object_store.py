@@ -94,8 +94,11 @@ def test_quota_applies_to_the_sum_of_all_nodes() -> None:
     assert sum(map(len, s3.objects.values())) == 10 * MIB + 6
     for node in range(2):
         assert [got(scene, node, path, phone.token).status for path in (*paths[:2], paths[-1], theirs)] == [
-            404, 200, 200, 200,
-        ]  # fmt: skip
+            404,
+            200,
+            200,
+            200,
+        ]
         assert scene.relays[node].media.uploads._used == {
             upload.owner: sum(
                 each.size for each in scene.relays[node].media.uploads._owned.values() if each.owner == upload.owner
@@ -128,14 +131,18 @@ def test_unreachable_store_fails_only_its_requests() -> None:
     scene.check_invariants()
 
 
-@pytest.mark.parametrize("lie", [
-    lambda request, response: Response(500, Headers(), b"<Error/>"),
-    lambda request, response: Response(403, Headers(), b"<Error/>"),
-    lambda request, response: Response(200, Headers(), response.body + b"x"),
-    lambda request, response: Response(200, Headers(), response.body[:-1]),
-    lambda request, response: Response(206, response.headers, response.body),
-    lambda request, response: Response(206, Headers([(b"content-range", b"bytes 0-9/11")]), response.body),
-], ids=["500", "403", "longer", "shorter", "a part", "another part"])  # fmt: skip
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda request, response: Response(500, Headers(), b"<Error/>"),
+        lambda request, response: Response(403, Headers(), b"<Error/>"),
+        lambda request, response: Response(200, Headers(), response.body + b"x"),
+        lambda request, response: Response(200, Headers(), response.body[:-1]),
+        lambda request, response: Response(206, response.headers, response.body),
+        lambda request, response: Response(206, Headers([(b"content-range", b"bytes 0-9/11")]), response.body),
+    ],
+    ids=["500", "403", "longer", "shorter", "a part", "another part"],
+)
 @pytest.mark.parametrize("part", [False, True])
 def test_wrong_answers_of_the_store_are_refused(lie: Any, part: bool) -> None:
     scene, s3 = world(1)

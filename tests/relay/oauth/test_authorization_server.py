@@ -29,8 +29,10 @@ def test_whole_oauth_flow_without_a_secret_in_the_log(book: RelayHarness, app: O
     word = app.word(page)
     asked = app.question(word.lower()).json
     assert (asked["client_name"], asked["answer_goes_to"], asked["answer_stays_there"]) == (
-        "Claude Code", "agent.example", False,
-    )  # fmt: skip
+        "Claude Code",
+        "agent.example",
+        False,
+    )
     assert (asked["scope"], asked["address"], asked["expires_in"]) == ("bridge", REMOTE.host, 600)
     assert app.answer(word).json == {"ok": True, "allowed": True, "client_name": "Claude Code"}
     assert app.call("HEAD", page).status == 200  # a HEAD request does not use the page up
@@ -178,12 +180,15 @@ def test_reused_codes_revoke_the_session(book: RelayHarness, app: OAuthTestClien
     assert book.sessions() == []
 
 
-@pytest.mark.parametrize("field", [
-    {"code_verifier": "w" * 43},
-    {"code_verifier": None},
-    {"client_id": "other"},
-    {"redirect_uri": "https://agent.example/other"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"code_verifier": "w" * 43},
+        {"code_verifier": None},
+        {"client_id": "other"},
+        {"redirect_uri": "https://agent.example/other"},
+    ],
+)
 def test_failed_trades_consume_the_code(book: RelayHarness, app: OAuthTestClient, field: dict[str, str | None]) -> None:
     code = app.code()
     wrong(app.trade(code, **field), "invalid_grant")
@@ -267,15 +272,18 @@ def test_foreign_resource_is_refused(app: OAuthTestClient, resource: str) -> Non
     assert app.trade(app.code(resource=None)).status == 200
 
 
-@pytest.mark.parametrize(("fields", "error"), [
-    ({"response_type": "token"}, "unsupported_response_type"),
-    ({"code_challenge": None}, "invalid_request"),
-    ({"code_challenge_method": "plain"}, "invalid_request"),
-    ({"code_challenge_method": None}, "invalid_request"),
-    ({"code_challenge": "short"}, "invalid_request"),
-    ({"scope": "terminal"}, "invalid_scope"),
-    ({"resource": "https://other.example/"}, "invalid_target"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
+        ({"code_challenge": "short"}, "invalid_request"),
+        ({"scope": "terminal"}, "invalid_scope"),
+        ({"resource": "https://other.example/"}, "invalid_target"),
+    ],
+)
 def test_request_errors_redirect_to_loopback_only(
     book: RelayHarness, app: OAuthTestClient, fields: dict[str, str | None], error: str
 ) -> None:
@@ -287,14 +295,17 @@ def test_request_errors_redirect_to_loopback_only(
     assert (told["state"], told["iss"]) == ("st&te", PLACE)
 
 
-@pytest.mark.parametrize("fields", [
-    {"client_id": "unknown"},
-    {"client_id": None},
-    {"redirect_uri": "https://evil.example/back"},
-    {"redirect_uri": "https://agent.example/back/more"},
-    {"redirect_uri": None},
-    {"state": "s" * 513},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"client_id": "unknown"},
+        {"client_id": None},
+        {"redirect_uri": "https://evil.example/back"},
+        {"redirect_uri": "https://agent.example/back/more"},
+        {"redirect_uri": None},
+        {"state": "s" * 513},
+    ],
+)
 def test_unregistered_redirect_is_not_followed(app: OAuthTestClient, fields: dict[str, str | None]) -> None:
     answer = app.request_authorization(**fields)
     assert (answer.status, answer.headers.get(b"location")) == (400, None)
@@ -327,14 +338,17 @@ def test_bad_requests_at_the_oauth_routes(app: OAuthTestClient, book: RelayHarne
     assert (len(book.relay.oauth.consents), book.sessions()) == (0, [])
 
 
-@pytest.mark.parametrize(("body", "error"), [
-    (b"a=b", "invalid_request"),
-    (b"grant_type=password&username=a&password=b", "unsupported_grant_type"),
-    (b"grant_type=authorization_code", "invalid_grant"),
-    (b"grant_type=refresh_token", "invalid_grant"),
-    (b"grant_type=refresh_token&refresh_token=.", "invalid_grant"),
-    (b"\xff\xfe", "invalid_request"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"a=b", "invalid_request"),
+        (b"grant_type=password&username=a&password=b", "unsupported_grant_type"),
+        (b"grant_type=authorization_code", "invalid_grant"),
+        (b"grant_type=refresh_token", "invalid_grant"),
+        (b"grant_type=refresh_token&refresh_token=.", "invalid_grant"),
+        (b"\xff\xfe", "invalid_request"),
+    ],
+)
 def test_bad_input_at_the_token_endpoint(app: OAuthTestClient, body: bytes, error: str) -> None:
     wrong(app.call("POST", "/oauth/token", body, headers=FORM), error)
 

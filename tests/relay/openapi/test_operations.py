@@ -74,32 +74,35 @@ def test_get_with_any_query_matches_the_document(data: st.DataObject) -> None:
     assert DOCUMENTED.get_and_check(get, path, KNOWN, query).status < 500
 
 
-@pytest.mark.parametrize(("label", "path", "body", "status"), [
-    ("POST /pairing", "/pairing", None, 200),
-    ("POST /pairing/register", "/pairing/register", {"code": "ABC123", "endpoints": [], "own_key": True}, 200),
-    ("POST /pairing/register", "/pairing/register", {"code": "A"}, 400),
-    ("POST /pairing/approve", "/pairing/approve", {"code": "ABC124"}, 200),
-    ("POST /pairing/mint", "/pairing/mint", {"host": "192.168.1.5", "dashboard_url": "http://x"}, 200),
-    ("PATCH /relay/security", "/relay/security", {"allow_insecure_api_bearer": False}, 200),
-    ("POST /bridge/select-active", "/bridge/select-active", {"device": "pixel-9"}, 200),
-    ("POST /bridge/select-active", "/bridge/select-active", {"device": "absent"}, 404),
-    ("PATCH /sessions/{token_prefix}", f"/sessions/{PAIRED.prefix}", {"ttl_seconds": 86_400}, 200),
-    ("DELETE /sessions/{token_prefix}", "/sessions/unknown0", None, 404),
-    ("POST /tap", "/tap", {"x": 1, "y": 2}, 200),
-    ("POST /tap", "/tap", {}, 400),
-    ("POST /media/upload", "/media/upload", {"content_type": "image/png", "content": PNG}, 200),
-    ("POST /media/register", "/media/register", {"path": "x", "content_type": "image/png"}, 400),
-    ("POST /clipboard/inbox", "/clipboard/inbox", {"format": "png", "bytes_base64": PNG}, 200),
-    ("POST /mcp", "/mcp", {}, 415),
-    ("PATCH /voice/output/config", "/voice/output/config", {"enabled": True}, 200),
-    ("PATCH /voice/realtime-agent/config", "/voice/realtime-agent/config", {"promote_after_ms": 10}, 200),
-    ("POST /voice/output/providers/{provider_id}/validate", "/voice/output/providers/stub/validate", {}, 200),
-    ("POST /voice/output/session", "/voice/output/session", {"provider": "stub"}, 200),
-    ("POST /voice/realtime/session", "/voice/realtime/session", {"provider": "stub"}, 200),
-    ("POST /voice/realtime-agent/session", "/voice/realtime-agent/session", {"provider": "stub"}, 200),
-    ("POST /voice/output/session", "/voice/output/session", {"provider": "absent"}, 400),
-    ("POST /voice/synthesize", "/voice/synthesize", {}, 400),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("label", "path", "body", "status"),
+    [
+        ("POST /pairing", "/pairing", None, 200),
+        ("POST /pairing/register", "/pairing/register", {"code": "ABC123", "endpoints": [], "own_key": True}, 200),
+        ("POST /pairing/register", "/pairing/register", {"code": "A"}, 400),
+        ("POST /pairing/approve", "/pairing/approve", {"code": "ABC124"}, 200),
+        ("POST /pairing/mint", "/pairing/mint", {"host": "192.168.1.5", "dashboard_url": "http://x"}, 200),
+        ("PATCH /relay/security", "/relay/security", {"allow_insecure_api_bearer": False}, 200),
+        ("POST /bridge/select-active", "/bridge/select-active", {"device": "pixel-9"}, 200),
+        ("POST /bridge/select-active", "/bridge/select-active", {"device": "absent"}, 404),
+        ("PATCH /sessions/{token_prefix}", f"/sessions/{PAIRED.prefix}", {"ttl_seconds": 86_400}, 200),
+        ("DELETE /sessions/{token_prefix}", "/sessions/unknown0", None, 404),
+        ("POST /tap", "/tap", {"x": 1, "y": 2}, 200),
+        ("POST /tap", "/tap", {}, 400),
+        ("POST /media/upload", "/media/upload", {"content_type": "image/png", "content": PNG}, 200),
+        ("POST /media/register", "/media/register", {"path": "x", "content_type": "image/png"}, 400),
+        ("POST /clipboard/inbox", "/clipboard/inbox", {"format": "png", "bytes_base64": PNG}, 200),
+        ("POST /mcp", "/mcp", {}, 415),
+        ("PATCH /voice/output/config", "/voice/output/config", {"enabled": True}, 200),
+        ("PATCH /voice/realtime-agent/config", "/voice/realtime-agent/config", {"promote_after_ms": 10}, 200),
+        ("POST /voice/output/providers/{provider_id}/validate", "/voice/output/providers/stub/validate", {}, 200),
+        ("POST /voice/output/session", "/voice/output/session", {"provider": "stub"}, 200),
+        ("POST /voice/realtime/session", "/voice/realtime/session", {"provider": "stub"}, 200),
+        ("POST /voice/realtime-agent/session", "/voice/realtime-agent/session", {"provider": "stub"}, 200),
+        ("POST /voice/output/session", "/voice/output/session", {"provider": "absent"}, 400),
+        ("POST /voice/synthesize", "/voice/synthesize", {}, 400),
+    ],
+)
 def test_answers_to_changes_match_the_document(label: str, path: str, body: Any, status: int) -> None:
     PAIRED.phone.envelopes()
     answer = asked(BOOK, label.partition(" ")[0], path, body)

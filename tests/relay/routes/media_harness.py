@@ -22,9 +22,12 @@ HOME = "/home/me"
 def open_book(*, files: bool = True, **config: Any) -> RelayHarness:
     """Start a relay whose `/tmp` is a link; `files` adds files, links and a FIFO in and outside of its roots."""
     settings = RelayConfig(
-        home="/home/svc", config_path="/home/svc/config.yaml", workspace="/home/svc/workspace", user_home=HOME,
+        home="/home/svc",
+        config_path="/home/svc/config.yaml",
+        workspace="/home/svc/workspace",
+        user_home=HOME,
         **{"media_allowed_roots": ("/srv/shared",), **config},
-    )  # fmt: skip
+    )
     book = RelayHarness(settings, started=False)
     disk = book.disk
     disk.folder("/private/tmp")

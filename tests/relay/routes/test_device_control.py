@@ -58,9 +58,7 @@ def test_every_route_is_forwarded(book: RelayHarness, method: str, path: str) ->
     call = book.call(method, path, body if method == "POST" else None, token=paired.token, peer=REMOTE)
     command = paired.phone.command()
     sent = "/return_to_hermes" if path == "/return_to_svc" else path
-    assert command == {
-        "request_id": command["request_id"], "method": method, "path": sent, "params": {}, "body": body
-    }  # fmt: skip
+    assert command == {"request_id": command["request_id"], "method": method, "path": sent, "params": {}, "body": body}
     assert call.answer is None
     paired.phone.reply(command, 200, {"ok": True})
     assert (call.result.status, call.result.json) == (200, {"ok": True})
@@ -90,13 +88,16 @@ def test_non_object_body_counts_as_empty(book: RelayHarness, body: bytes) -> Non
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "text")
 
 
-@pytest.mark.parametrize(("body", "sent"), [
-    (b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }', '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }'),  # unchanged
-    (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # an escape may hide a name
-    (b'{"ms": 2, "a": null}', '{"ms":2}'),
-    (b'{"ms": 3, "device": ""}', '{"ms":3}'),
-    (b'{"ms": 4, "pad": "%b"}' % (b"x" * 1024), '{"ms":4,"pad":"%s"}' % ("x" * 1024)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        (b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }', '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }'),  # unchanged
+        (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # an escape may hide a name
+        (b'{"ms": 2, "a": null}', '{"ms":2}'),
+        (b'{"ms": 3, "device": ""}', '{"ms":3}'),
+        (b'{"ms": 4, "pad": "%b"}' % (b"x" * 1024), '{"ms":4,"pad":"%s"}' % ("x" * 1024)),
+    ],
+)
 def test_unchanged_body_is_forwarded_verbatim(book: RelayHarness, body: bytes, sent: str) -> None:
     paired = book.pair()
     command = drive(book, paired, "POST", "/wait", body)

@@ -37,9 +37,13 @@ def test_access_to_mcp(book: RelayHarness) -> None:
     assert (anonymous.status, anonymous.headers.get(b"www-authenticate")) == (401, b"Bearer")
     assert (page.status, page.json["code"]) == (403, "origin_not_allowed")
     rebound = book.request(
-        "POST", "/mcp", message("ping"), token=poor.token, headers=fields({"origin": "http://evil.example"}),
+        "POST",
+        "/mcp",
+        message("ping"),
+        token=poor.token,
+        headers=fields({"origin": "http://evil.example"}),
         host=b"evil.example",
-    )  # fmt: skip
+    )
     assert rebound.json["code"] == "origin_not_allowed"
     assert met(origin="http://127.0.0.1:8767").status == 401
     assert met(token=poor.token).json["code"] == "grant_required"

@@ -63,16 +63,19 @@ def test_registrable_paths(book: RelayHarness, path: str) -> None:
 BASE = {"path": "/tmp/a.txt", "content_type": "text/plain"}
 
 
-@pytest.mark.parametrize(("body", "code", "field"), [
-    ({**BASE, "content_type": "text/plain\r\nx: y"}, "invalid_field", "content_type"),
-    ({**BASE, "path": ["/tmp/a.txt"]}, "invalid_field", "path"),
-    ({**BASE, "path": "tmp/a.txt"}, "relative_path", "path"),
-    ({**BASE, "path": "/tmp/evil"}, "outside_roots", "path"),
-    ({**BASE, "path": "/tmp/a\0b"}, "not_found", "path"),
-    ({**BASE, "path": "/tmp/fifo"}, "not_found", "path"),
-    ({**BASE, "file_name": 5}, "invalid_field", "file_name"),
-    ({**BASE, "sensitive": 1.5}, "invalid_field", "sensitive"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({**BASE, "content_type": "text/plain\r\nx: y"}, "invalid_field", "content_type"),
+        ({**BASE, "path": ["/tmp/a.txt"]}, "invalid_field", "path"),
+        ({**BASE, "path": "tmp/a.txt"}, "relative_path", "path"),
+        ({**BASE, "path": "/tmp/evil"}, "outside_roots", "path"),
+        ({**BASE, "path": "/tmp/a\0b"}, "not_found", "path"),
+        ({**BASE, "path": "/tmp/fifo"}, "not_found", "path"),
+        ({**BASE, "file_name": 5}, "invalid_field", "file_name"),
+        ({**BASE, "sensitive": 1.5}, "invalid_field", "sensitive"),
+    ],
+)
 def test_every_refusal_of_register_is_a_400(book: RelayHarness, body: object, code: str, field: str) -> None:
     answer = book.request("POST", "/media/register", body)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, code)
@@ -114,13 +117,16 @@ def test_upload_as_json_leaves_room_on_the_disk(book: RelayHarness, paired: Pair
     assert [each.min_free_bytes for each in book.commands if isinstance(each, CreateBlob)] == [MIN_FREE_BYTES] * 2
 
 
-@pytest.mark.parametrize(("part", "content_type", "disposition", "suffix"), [
-    (Part(name="file", data=PNG, filename="s.png", content_type="image/png"), b"image/png", b"s.png", ".png"),
-    (Part(name="file", data=TEXT), b"application/octet-stream", b"upload.bin", ".bin"),
-    (Part(name="file", data=TEXT, filename="s.VCF"), b"text/vcard", b"s.VCF", ".vcf"),
-    (Part(name="file", data=TEXT, filename="x"), b"application/octet-stream", b"x", ""),
-    (Part(name="file", data=b"", filename="/a/b.t_t"), b"application/octet-stream", b"b.t_t", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("part", "content_type", "disposition", "suffix"),
+    [
+        (Part(name="file", data=PNG, filename="s.png", content_type="image/png"), b"image/png", b"s.png", ".png"),
+        (Part(name="file", data=TEXT), b"application/octet-stream", b"upload.bin", ".bin"),
+        (Part(name="file", data=TEXT, filename="s.VCF"), b"text/vcard", b"s.VCF", ".vcf"),
+        (Part(name="file", data=TEXT, filename="x"), b"application/octet-stream", b"x", ""),
+        (Part(name="file", data=b"", filename="/a/b.t_t"), b"application/octet-stream", b"b.t_t", ""),
+    ],
+)
 def test_upload_as_a_form(
     book: RelayHarness, paired: PairedPhone, part: Part, content_type: bytes, disposition: bytes, suffix: str
 ) -> None:
@@ -150,13 +156,16 @@ def test_bad_json_uploads(book: RelayHarness, paired: PairedPhone, members: dict
     clean(book)
 
 
-@pytest.mark.parametrize(("headers", "body", "code"), [
-    ([FORM], b"--xyz\r\nno", "invalid_multipart"),
-    ([(b"content-type", b"multipart/form-data")], b"x", "invalid_multipart"),
-    ([FORM], form(Part(name="other", data=b"x")), "invalid_field"),
-    ([FORM], form(Part(name="file", data=b"x", content_type="nonsense")), "invalid_field"),
-    ([FORM], form(Part(name="file", data=b"x"))[:-6], "invalid_multipart"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("headers", "body", "code"),
+    [
+        ([FORM], b"--xyz\r\nno", "invalid_multipart"),
+        ([(b"content-type", b"multipart/form-data")], b"x", "invalid_multipart"),
+        ([FORM], form(Part(name="other", data=b"x")), "invalid_field"),
+        ([FORM], form(Part(name="file", data=b"x", content_type="nonsense")), "invalid_field"),
+        ([FORM], form(Part(name="file", data=b"x"))[:-6], "invalid_multipart"),
+    ],
+)
 def test_bad_uploads(
     book: RelayHarness, paired: PairedPhone, headers: list[tuple[bytes, bytes]], body: bytes, code: str
 ) -> None:
@@ -248,9 +257,15 @@ def test_inspection_lists_entries_and_expired_ones_on_request(book: RelayHarness
     answer = book.request("GET", "/media/inspect")
     newer, older = answer.json["media"]
     assert newer == {
-        "token": two, "file_name": "named.png", "content_type": "image/png", "size": 32, "is_expired": False,
-        "created_at": START.wall + 10, "expires_at": START.wall + 86_410, "last_accessed": START.wall + 10,
-    }  # fmt: skip
+        "token": two,
+        "file_name": "named.png",
+        "content_type": "image/png",
+        "size": 32,
+        "is_expired": False,
+        "created_at": START.wall + 10,
+        "expires_at": START.wall + 86_410,
+        "last_accessed": START.wall + 10,
+    }
     assert (older["token"], older["file_name"], older["last_accessed"]) == (one, "a.txt", START.wall + 15)
     assert b"/tmp" not in answer.body
     assert book.request("GET", "/media/inspect", peer=REMOTE).status == 403

@@ -55,23 +55,26 @@ def test_removed_or_replaced_files_give_404(book: RelayHarness, paired: PairedPh
     clean(book)
 
 
-@pytest.mark.parametrize(("path", "status", "code"), [
-    ("", 400, "invalid_field"),
-    ("a.txt", 403, "relative_path"),
-    ("/etc/passwd", 403, "outside_roots"),
-    (f"{HOME}/nothing", 403, "outside_roots"),
-    ("/tmp/evil", 403, "outside_roots"),
-    ("/tmp/out/nothing", 403, "outside_roots"),
-    ("/tmp/nothing/../../etc/passwd", 403, "outside_roots"),
-    ("/tmp/" + "x/" * (MAX_DEPTH + 1), 403, "outside_roots"),
-    ("/tmp/folder", 404, "not_found"),
-    ("/tmp/fifo", 404, "not_found"),
-    ("/tmp/nothing", 404, "not_found"),
-    ("/tmp/a.txt/x", 404, "not_found"),
-    ("/tmp/loop", 404, "not_found"),
-    ("/home/svc/workspace/x", 404, "not_found"),
-    ("/tmp/a%00b", 404, "not_found"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("", 400, "invalid_field"),
+        ("a.txt", 403, "relative_path"),
+        ("/etc/passwd", 403, "outside_roots"),
+        (f"{HOME}/nothing", 403, "outside_roots"),
+        ("/tmp/evil", 403, "outside_roots"),
+        ("/tmp/out/nothing", 403, "outside_roots"),
+        ("/tmp/nothing/../../etc/passwd", 403, "outside_roots"),
+        ("/tmp/" + "x/" * (MAX_DEPTH + 1), 403, "outside_roots"),
+        ("/tmp/folder", 404, "not_found"),
+        ("/tmp/fifo", 404, "not_found"),
+        ("/tmp/nothing", 404, "not_found"),
+        ("/tmp/a.txt/x", 404, "not_found"),
+        ("/tmp/loop", 404, "not_found"),
+        ("/home/svc/workspace/x", 404, "not_found"),
+        ("/tmp/a%00b", 404, "not_found"),
+    ],
+)
 def test_refusals_by_path(book: RelayHarness, paired: PairedPhone, path: str, status: int, code: str) -> None:
     answer = by_path(book, paired.token, path)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (status, False, code)
@@ -102,19 +105,22 @@ def test_files_that_are_protected_or_cannot_be_read(book: RelayHarness, paired: 
     assert by_path(book, paired.token, "/tmp/a.txt").json["code"] == "outside_roots"
 
 
-@pytest.mark.parametrize(("query", "content_type"), [
-    ("/tmp/a.txt", b"text/plain"),
-    ("/tmp/shot.png", b"image/png"),
-    ("/srv/shared/b.bin", b"application/octet-stream"),
-    ("/tmp/photo", b"image/png"),  # a name without an extension: by the first bytes
-    ("/tmp/photo&content_type=application/octet-stream", b"image/png"),
-    ("/tmp/a.txt&content_type=", b"text/plain"),
-    ("/tmp/a.txt&content_type=text/markdown", b"text/markdown"),
-    ("/tmp/shot.png&content_type=image/jpeg", b"image/png"),
-    ("/tmp/shot.png&content_type=image/PNG;a=b", b"image/PNG;a=b"),
-    ("/tmp/a.txt&content_type=image/gif", b"image/gif"),
-    ("/tmp/shot.png&content_type=text/plain", b"text/plain"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("query", "content_type"),
+    [
+        ("/tmp/a.txt", b"text/plain"),
+        ("/tmp/shot.png", b"image/png"),
+        ("/srv/shared/b.bin", b"application/octet-stream"),
+        ("/tmp/photo", b"image/png"),  # a name without an extension: by the first bytes
+        ("/tmp/photo&content_type=application/octet-stream", b"image/png"),
+        ("/tmp/a.txt&content_type=", b"text/plain"),
+        ("/tmp/a.txt&content_type=text/markdown", b"text/markdown"),
+        ("/tmp/shot.png&content_type=image/jpeg", b"image/png"),
+        ("/tmp/shot.png&content_type=image/PNG;a=b", b"image/PNG;a=b"),
+        ("/tmp/a.txt&content_type=image/gif", b"image/gif"),
+        ("/tmp/shot.png&content_type=text/plain", b"text/plain"),
+    ],
+)
 def test_the_type_by_path(book: RelayHarness, paired: PairedPhone, query: str, content_type: bytes) -> None:
     book.disk.put("/private/tmp/photo", PNG)
     for method in ("GET", "HEAD"):
@@ -134,12 +140,15 @@ def test_the_query_and_an_unreadable_image(book: RelayHarness, paired: PairedPho
     assert answer.headers.get(b"content-type") == b"image/gif"
 
 
-@pytest.mark.parametrize(("field", "status", "body", "content_range"), [
-    (b"bytes=0-3", 206, b"0123", b"bytes 0-3/10"),
-    (b"bytes=5-100", 206, b"56789", b"bytes 5-9/10"),
-    (b"bytes=10-", 416, None, b"bytes */10"),
-    (b"bytes=3-1", 200, TEXT, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("field", "status", "body", "content_range"),
+    [
+        (b"bytes=0-3", 206, b"0123", b"bytes 0-3/10"),
+        (b"bytes=5-100", 206, b"56789", b"bytes 5-9/10"),
+        (b"bytes=10-", 416, None, b"bytes */10"),
+        (b"bytes=3-1", 200, TEXT, None),
+    ],
+)
 def test_ranges(
     book: RelayHarness, paired: PairedPhone, field: bytes, status: int, body: bytes | None, content_range: bytes | None
 ) -> None:

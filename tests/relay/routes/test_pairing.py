@@ -137,12 +137,15 @@ def test_new_codes_have_the_defaults_of_file_and_environment() -> None:
     assert {*book.websocket().auth(pairing_code="Q7M2ZK")["payload"]["grants"]} == {"chat"}
 
 
-@pytest.mark.parametrize(("dotenv", "problem"), [
-    (b"SVC_PAIR_SCOPE=all\n", "SVC_PAIR_SCOPE"),
-    (b"SVC_PAIR_TTL=a day\n", "SVC_PAIR_TTL"),
-    (b"SVC_PAIR_SCOPE=chat\nwhat is this\n", "line 2"),
-    (b"\xff", "UTF-8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dotenv", "problem"),
+    [
+        (b"SVC_PAIR_SCOPE=all\n", "SVC_PAIR_SCOPE"),
+        (b"SVC_PAIR_TTL=a day\n", "SVC_PAIR_TTL"),
+        (b"SVC_PAIR_SCOPE=chat\nwhat is this\n", "line 2"),
+        (b"\xff", "UTF-8"),
+    ],
+)
 def test_an_invalid_file_gives_no_code(dotenv: bytes, problem: str) -> None:
     book = RelayHarness(relay_with(pair_scope="chat"))
     write_env(book, dotenv)

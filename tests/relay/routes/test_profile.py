@@ -25,23 +25,28 @@ def ask(
     return book, book.call(method, path, body, token=book.pair().token, peer=REMOTE).result
 
 
-@pytest.mark.parametrize(("path", "forwarded"), [
-    (SOUL, SOUL),
-    ("/api/profiles/a%2Fb/memory", "/api/profiles/a%2Fb/memory"),
-    ("/context/injected", "/api/profiles/default/context"),
-    (
-        "/chat/image-activity?profile=my%20own&session_id=a%2Fb&since=17.5&x=y",
-        "/api/sessions/a%2Fb/image-activity?profile=my%20own&since=17.5",
-    ),
-    ("/chat/image-activity?session_id=x", "/api/sessions/x/image-activity"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "forwarded"),
+    [
+        (SOUL, SOUL),
+        ("/api/profiles/a%2Fb/memory", "/api/profiles/a%2Fb/memory"),
+        ("/context/injected", "/api/profiles/default/context"),
+        (
+            "/chat/image-activity?profile=my%20own&session_id=a%2Fb&since=17.5&x=y",
+            "/api/sessions/a%2Fb/image-activity?profile=my%20own&since=17.5",
+        ),
+        ("/chat/image-activity?session_id=x", "/api/sessions/x/image-activity"),
+    ],
+)
 def test_requests_are_forwarded_with_the_key_of_the_host(path: str, forwarded: str) -> None:
     book, answer = ask(as_json({"ok": True}), path=path)
     assert (answer.status, answer.json) == (200, {"ok": True})
     (asked,) = book.asked
     assert (asked.method, asked.path, asked.headers.get(b"authorization")) == (
-        "GET", forwarded, f"Bearer {KEY}".encode()
-    )  # fmt: skip
+        "GET",
+        forwarded,
+        f"Bearer {KEY}".encode(),
+    )
 
 
 def test_changes_are_recorded_and_need_the_right_manage(book: RelayHarness) -> None:
@@ -50,19 +55,24 @@ def test_changes_are_recorded_and_need_the_right_manage(book: RelayHarness) -> N
     assert b"Be kind." in book.asked[0].body
     event = recorded(book)[-1]
     assert (event.event, event.principal[9:], dict(event.about)) == (
-        "profile changed", "Unknown device", {"path": SOUL},
-    )  # fmt: skip
+        "profile changed",
+        "Unknown device",
+        {"path": SOUL},
+    )
     assert event.event in EVENT_NAMES
     token = book.pair(operator={"grants": {"terminal": False}}).token
     assert book.request("GET", SOUL, token=token, peer=REMOTE).status == 403
 
 
-@pytest.mark.parametrize(("reply", "status", "error"), [
-    (as_json({"error": "it is too long"}, 400), 400, "it is too long"),
-    ((404, b""), 404, "the API server answered 404"),
-    (as_json({"error": "wrong key"}, 401), 502, "wrong key"),
-    (Failure(FailureKind.UNREACHABLE), 502, "the API server is unreachable"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "status", "error"),
+    [
+        (as_json({"error": "it is too long"}, 400), 400, "it is too long"),
+        ((404, b""), 404, "the API server answered 404"),
+        (as_json({"error": "wrong key"}, 401), 502, "wrong key"),
+        (Failure(FailureKind.UNREACHABLE), 502, "the API server is unreachable"),
+    ],
+)
 def test_an_api_server_that_refuses(reply: Reply, status: int, error: str) -> None:
     _, answer = ask(reply)
     assert (answer.status, answer.json["error"]) == (status, error)

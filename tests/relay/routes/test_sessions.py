@@ -103,13 +103,16 @@ def test_revoke(book: RelayHarness, own: bool) -> None:
     assert book.request("GET", "/sessions", token=target.token, peer=REMOTE).status == 401
 
 
-@pytest.mark.parametrize(("way", "body", "known"), [
-    ("register", {"carries_key": True}, True),
-    ("register", {}, False),
-    ("mint", {"api_key": "sk-1"}, True),
-    ("mint", {"api_key": ""}, False),
-    ("mint", {"api_key": "sk-1", "grants": {"chat": False}}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("way", "body", "known"),
+    [
+        ("register", {"carries_key": True}, True),
+        ("register", {}, False),
+        ("mint", {"api_key": "sk-1"}, True),
+        ("mint", {"api_key": ""}, False),
+        ("mint", {"api_key": "sk-1", "grants": {"chat": False}}, False),
+    ],
+)
 @pytest.mark.parametrize("restart", [False, True])
 def test_revocation_reports_whether_the_main_key_is_known(
     book: RelayHarness, way: str, body: dict[str, object], known: bool, restart: bool
@@ -155,8 +158,9 @@ def test_several_match(method: str) -> None:
     error = answer.json["error"]
     assert error.startswith("2 ")
     assert (answer.status, answer.json) == (
-        409, {"ok": False, "error": error, "code": "ambiguous_prefix", "matches": 2}
-    )  # fmt: skip
+        409,
+        {"ok": False, "error": error, "code": "ambiguous_prefix", "matches": 2},
+    )
     assert len(book.sessions()) == 2
 
 
@@ -270,9 +274,11 @@ def test_patched_lifetimes_start_now_within_the_policy(book: RelayHarness) -> No
     answer = patch(book, paired.token, {"ttl_seconds": 2 * DAY})
     expiry = book.now.wall + 2 * DAY
     assert answer.json == {
-        "ok": True, "token_prefix": paired.prefix, "expires_at": expiry,
+        "ok": True,
+        "token_prefix": paired.prefix,
+        "expires_at": expiry,
         "grants": dict.fromkeys(paired.ok["grants"], expiry),
-    }  # fmt: skip
+    }
     (record,) = book.store.values()
     assert record["expires_at"] == expiry
     paired.phone.vanish()

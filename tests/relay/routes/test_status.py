@@ -53,11 +53,19 @@ def test_info_and_the_security_settings(book: RelayHarness) -> None:
     paired = book.pair()
     book.call("GET", "/ping", token=paired.token)
     assert book.request("GET", "/relay/info").json == {
-        "version": VERSION, "plugin_version": VERSION, "protocol_version": 1,
+        "version": VERSION,
+        "plugin_version": VERSION,
+        "protocol_version": 1,
         "capabilities": ["bridge", "media", "notifications", "profiles", "proactive", "relay_voice", "terminal"],
-        "profiles": [{"name": "default", "relay_state": "enabled"}], "uptime_seconds": 90, "session_count": 1,
-        "paired_device_count": 1, "pending_commands": 1, "media_entry_count": 0, "health": "ok", "public_route": False,
-    }  # fmt: skip
+        "profiles": [{"name": "default", "relay_state": "enabled"}],
+        "uptime_seconds": 90,
+        "session_count": 1,
+        "paired_device_count": 1,
+        "pending_commands": 1,
+        "media_entry_count": 0,
+        "health": "ok",
+        "public_route": False,
+    }
     book = RelayHarness(
         RelayConfig(
             allow_insecure_api_bearer=True, trusted_proxies=("192.0.2.9",), local_trust=LocalTrustPolicy.ADDRESS
@@ -78,9 +86,12 @@ def test_bridge_status_is_the_last_report(book: RelayHarness) -> None:
     answer = book.request("GET", "/bridge/status")
     assert answer.status == 503
     assert answer.json == {
-        "ok": False, "error": "no phone connected", "code": "phone_not_connected", "phone_connected": False,
+        "ok": False,
+        "error": "no phone connected",
+        "code": "phone_not_connected",
+        "phone_connected": False,
         "last_seen_seconds_ago": None,
-    }  # fmt: skip
+    }
     paired = book.pair(device_id="d-1", device_name="Kitchen")
     paired.phone.send("bridge", "bridge.status", STATUS)
     book.after(12.5)
@@ -128,9 +139,13 @@ def test_devices_and_select_active(book: RelayHarness) -> None:
     assert (report["active_device_id"], report["most_recent_device_id"], report["count"]) == ("d-1", "d-2", 2)
     answer = book.request("POST", "/bridge/select-active", {"device": "hall"})
     assert answer.json == {
-        "ok": True, "active_device_id": "d-2", "device_id": "d-2", "device_name": "Hall", "alias_used": "hall",
+        "ok": True,
+        "active_device_id": "d-2",
+        "device_id": "d-2",
+        "device_name": "Hall",
+        "alias_used": "hall",
         "aliases": ["d-2", "d2", "Hall", "hall", "phone"],
-    }  # fmt: skip
+    }
     assert book.request("GET", "/bridge/devices").json["active_device_id"] == "d-2"
     assert book.request("POST", "/bridge/select-active", {"device": "absent"}).status == 404
     for query, status in (("device=d-1", 200), ("deviceId=hall", 200), ("device=absent", 404), ("device=phone", 409)):
@@ -145,13 +160,22 @@ def test_activity_is_a_ring_of_records(book: RelayHarness) -> None:
     assert book.request("GET", "/bridge/activity").json == {
         "activity": [
             {
-                "request_id": command["request_id"], "method": "POST", "path": "/open_app",
-                "params": {"package": "com.example.mail"}, "sent_at": book.now.wall * 1000, "response_status": 200,
-                "result_summary": '{"ok":true,"token":"[redacted]"}', "error": None, "decision": "executed",
-                "device_id": "d-1", "device_name": "Kitchen", "alias_used": None, "asked_by": "Kitchen",
+                "request_id": command["request_id"],
+                "method": "POST",
+                "path": "/open_app",
+                "params": {"package": "com.example.mail"},
+                "sent_at": book.now.wall * 1000,
+                "response_status": 200,
+                "result_summary": '{"ok":true,"token":"[redacted]"}',
+                "error": None,
+                "decision": "executed",
+                "device_id": "d-1",
+                "device_name": "Kitchen",
+                "alias_used": None,
+                "asked_by": "Kitchen",
             }
         ]
-    }  # fmt: skip
+    }
     book = RelayHarness()
     paired = book.pair()
     for n in range(102):

@@ -186,11 +186,14 @@ def listening(takes: float = 0.0) -> VoiceRoutesHarness:
 
 
 @pytest.mark.parametrize("size", [SNIFFED - 1, SNIFFED, 200])
-@pytest.mark.parametrize(("start", "kind", "suffix"), [
-    (b"RIFF\0\0\0\0WAVE", "audio/wav", ".wav"),
-    (b"\0\0\0\x18ftypisom", "audio/mp4", ".m4a"),
-    (b"%PDF-1.7", "audio/mp4", ".m4a"),  # no recording: as declared
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("start", "kind", "suffix"),
+    [
+        (b"RIFF\0\0\0\0WAVE", "audio/wav", ".wav"),
+        (b"\0\0\0\x18ftypisom", "audio/mp4", ".m4a"),
+        (b"%PDF-1.7", "audio/mp4", ".m4a"),  # no recording: as declared
+    ],
+)
 def test_the_type_of_a_recording_is_that_of_its_bytes(start: bytes, kind: str, suffix: str, size: int) -> None:
     book = listening()
     data = start + bytes(size - len(start))
@@ -200,11 +203,14 @@ def test_the_type_of_a_recording_is_that_of_its_bytes(start: bytes, kind: str, s
     assert clean(book)
 
 
-@pytest.mark.parametrize(("part", "kind", "suffix"), [
-    (Part(name="audio", data=WAV, content_type="audio/mp4", filename="voice.mp4"), "audio/mp4", ".m4a"),
-    (Part(name="audio", data=WAV, content_type="Audio/webm; codecs=opus"), "audio/webm", ".webm"),
-    (Part(name="file", data=WAV), "", ".wav"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("part", "kind", "suffix"),
+    [
+        (Part(name="audio", data=WAV, content_type="audio/mp4", filename="voice.mp4"), "audio/mp4", ".m4a"),
+        (Part(name="audio", data=WAV, content_type="Audio/webm; codecs=opus"), "audio/webm", ".webm"),
+        (Part(name="file", data=WAV), "", ".wav"),
+    ],
+)
 def test_the_type_of_a_recording_is_the_declared_one_if_bytes_are_unknown(part: Part, kind: str, suffix: str) -> None:
     book = listening()
     answer = send(book, form(Part(name="note", data=b"skipped"), part, Part(name="audio", data=b"skipped too")))
@@ -233,14 +239,17 @@ def test_a_recording_may_come_in_any_pieces(size: int) -> None:
     assert clean(book)
 
 
-@pytest.mark.parametrize(("body", "kind", "word"), [
-    (b"{}", b"application/json", "multipart/form-data"),
-    (b"x", b"multipart/form-data", "boundary"),
-    (RECORDING[:-20], FORM[1], ""),
-    (form(Part(name="note", data=b"no audio")), FORM[1], "no audio file"),
-    (form(Part(name="audio", data=b"")), FORM[1], "empty"),
-    (b"--xyz--\r\n", FORM[1], "no audio file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "kind", "word"),
+    [
+        (b"{}", b"application/json", "multipart/form-data"),
+        (b"x", b"multipart/form-data", "boundary"),
+        (RECORDING[:-20], FORM[1], ""),
+        (form(Part(name="note", data=b"no audio")), FORM[1], "no audio file"),
+        (form(Part(name="audio", data=b"")), FORM[1], "empty"),
+        (b"--xyz--\r\n", FORM[1], "no audio file"),
+    ],
+)
 def test_a_body_without_a_recording(body: bytes, kind: bytes, word: str) -> None:
     book = listening()
     assert word in failed(send(book, body, kind=kind), 400)

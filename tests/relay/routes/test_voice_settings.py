@@ -48,9 +48,13 @@ STUB = f"""
  {DEFAULTS}, {SCOPE}, dynamic: {{attempted: false, status: static, source: provider_info}}}}
 """
 FOUND = DiscoveryResult(
-    source="xai_api", voices=(ProviderVoice("eve", "Eve!"), ProviderVoice("mine", "My voice", custom=True)),
-    models=("xai-tts-2",), model_labels={"xai-tts-2": "Second"}, languages=("de",), language_labels={"de": "German"},
-)  # fmt: skip
+    source="xai_api",
+    voices=(ProviderVoice("eve", "Eve!"), ProviderVoice("mine", "My voice", custom=True)),
+    models=("xai-tts-2",),
+    model_labels={"xai-tts-2": "Second"},
+    languages=("de",),
+    language_labels={"de": "German"},
+)
 DIALOGUES = f"""
 the lab by default
     GET realtime/config -> 200 protocol = "svc.voice.realtime.v0"; auth.xai_oauth_paths = []

@@ -104,9 +104,12 @@ class VoiceRoutesHarness(RelayHarness):
     ) -> None:
         self.variables = dict(variables or {})  # environment variables
         voice = VoiceConfig(
-            home="/home/svc-relay", service_home="/home/svc", config_path=AGENT_FILE, options_cache=options_cache,
+            home="/home/svc-relay",
+            service_home="/home/svc",
+            config_path=AGENT_FILE,
+            options_cache=options_cache,
             variables=self.variables,
-        )  # fmt: skip
+        )
         super().__init__(RelayConfig(home="/home/svc", config_path=AGENT_FILE, voice=voice, brand=brand), keys=keys)
         for path, value in (files or {}).items():
             self.disk.put(path, yaml.safe_dump(value).encode())

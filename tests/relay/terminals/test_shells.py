@@ -27,13 +27,16 @@ SOCKET = "svc-relay-" + sha256_hex("/home/svc")[:12]
 NO_TMUX = {"tmux_available": False}
 
 
-@pytest.mark.parametrize(("requested", "usable", "chosen"), [
-    ("/bin/fish", ("/bin/fish", "/bin/zsh"), "/bin/fish"),
-    ("/bin/fish", ("/bin/zsh", "/bin/sh"), "/bin/zsh"),
-    ("fish", ("fish", "/opt/sh"), "/opt/sh"),
-    (None, ("/bin/bash", "/bin/sh"), "/bin/bash"),
-    (5, ("/bin/sh",), "/bin/sh"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("requested", "usable", "chosen"),
+    [
+        ("/bin/fish", ("/bin/fish", "/bin/zsh"), "/bin/fish"),
+        ("/bin/fish", ("/bin/zsh", "/bin/sh"), "/bin/zsh"),
+        ("fish", ("fish", "/opt/sh"), "/opt/sh"),
+        (None, ("/bin/bash", "/bin/sh"), "/bin/bash"),
+        (5, ("/bin/sh",), "/bin/sh"),
+    ],
+)
 def test_the_first_usable_shell(requested: object, usable: tuple[str, ...], chosen: str) -> None:
     config = RelayConfig(terminal_shell="/opt/sh", user_shell="/bin/zsh")
     book = ChildProcessHarness(config=config)
@@ -64,9 +67,14 @@ def test_a_fresh_tmux_session() -> None:
     book = ChildProcessHarness(tmux=Tmux())
     answer = attach(book.client(), "my work.1")
     assert answer["payload"] | NO_TMUX == {
-        "session_name": "my work.1", "pid": book.children[0].pid, "shell": "/bin/zsh", "cols": 80, "rows": 24,
-        "tmux_available": False, "reattach": False,
-    }  # fmt: skip
+        "session_name": "my work.1",
+        "pid": book.children[0].pid,
+        "shell": "/bin/zsh",
+        "cols": 80,
+        "rows": 24,
+        "tmux_available": False,
+        "reattach": False,
+    }
     assert answer["payload"]["tmux_available"] is True
     (made,) = book.tmux_commands
     assert made[:7] == ("-f", "/home/svc/tmux.conf", "-u", "new-session", "-d", "-s", "svc-my_work_1")
@@ -216,15 +224,23 @@ def test_the_list_with_tmux_is_of_all() -> None:
     assert answer["payload"]["sessions"] == [
         {"name": "a.b", "tmux_name": "svc-a_b", "pid": shell.pid, **common, **live, "owned_by_client": True},
         {
-            "name": "theirs", "tmux_name": "svc-theirs", "pid": book.children[1].pid, **common, **live,
+            "name": "theirs",
+            "tmux_name": "svc-theirs",
+            "pid": book.children[1].pid,
+            **common,
+            **live,
             "owned_by_client": False,
         },
         {
-            "name": "work", "tmux_name": "svc-work", **common, "shell": "/bin/zsh", "live": False,
+            "name": "work",
+            "tmux_name": "svc-work",
+            **common,
+            "shell": "/bin/zsh",
+            "live": False,
             "owned_by_client": False,
         },
         {"name": "fresh", "pid": book.children[2].pid, **live, "owned_by_client": True},
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("tmux", [False, True])

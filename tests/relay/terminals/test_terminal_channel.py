@@ -34,10 +34,15 @@ def test_a_bare_shell() -> None:
         "type": "terminal.attached",
         "id": "a-1",
         "payload": {
-            "session_name": "default", "pid": 4001, "shell": "/bin/zsh", "cols": 100, "rows": 32,
-            "tmux_available": False, "reattach": False,
+            "session_name": "default",
+            "pid": 4001,
+            "shell": "/bin/zsh",
+            "cols": 100,
+            "rows": 32,
+            "tmux_available": False,
+            "reattach": False,
         },
-    }  # fmt: skip
+    }
     (log,) = [log for log in book.logs if log.event == "shell opened"]
     assert (log.level, log.fields["terminal"], log.fields["reattach"]) == (Level.INFO, "default", False)
     order = book.children[0].order

@@ -81,9 +81,11 @@ def test_the_gateway_finds_its_server_and_the_rights_of_its_device() -> None:
     found = dict(book.children[0].order.env)
     assert found.pop("SVC_AGENT_PRINCIPAL").endswith(" Unknown device")
     assert found == {
-        "RELAY_WEBAPI_URL": "https://api.example", "API_SERVER_KEY": "s3cret", "HERMES_PROFILE": "work",
+        "RELAY_WEBAPI_URL": "https://api.example",
+        "API_SERVER_KEY": "s3cret",
+        "HERMES_PROFILE": "work",
         "HERMES_TUI_RESUME": "s-1",
-    }  # fmt: skip
+    }
     book.secrets.add("s3cret")
     assert book.leaks() == []
     pin = f"sha256/{'A' * 43}="
@@ -119,8 +121,10 @@ def test_requests_lines_and_resizes_pass_up_to_the_longest_line() -> None:
     line = json.loads(gateway.heard)
     assert line.pop("id").startswith("resize-")
     assert line == {
-        "jsonrpc": "2.0", "method": "terminal.resize", "params": {"session_id": "s-1", "cols": 97, "rows": 31},
-    }  # fmt: skip
+        "jsonrpc": "2.0",
+        "method": "terminal.resize",
+        "params": {"session_id": "s-1", "cols": 97, "rows": 31},
+    }
     _, phone, gateway = attached()
     gateway.write_output(b"x" * MAX_LINE)
     assert phone.envelopes() == []
@@ -132,17 +136,20 @@ def test_requests_lines_and_resizes_pass_up_to_the_longest_line() -> None:
     assert phone.envelopes() == []
 
 
-@pytest.mark.parametrize(("line", "kind"), [
-    (b'{"id":null,"error":{}}', "tui.rpc.response"),
-    (b'{"method":"event","id":"e"}', "tui.rpc.event"),
-    (b"{}", "tui.rpc.event"),
-    (b"", None),
-    (b"  ", None),
-    (b"\xff", None),
-    (b"[1]", None),
-    (b"starting...", None),
-    (b'{"a":NaN}', None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (b'{"id":null,"error":{}}', "tui.rpc.response"),
+        (b'{"method":"event","id":"e"}', "tui.rpc.event"),
+        (b"{}", "tui.rpc.event"),
+        (b"", None),
+        (b"  ", None),
+        (b"\xff", None),
+        (b"[1]", None),
+        (b"starting...", None),
+        (b'{"a":NaN}', None),
+    ],
+)
 def test_gateway_lines_become_messages(line: bytes, kind: str | None) -> None:
     _, phone, gateway = attached()
     gateway.write_output(line + b"\r\n")
@@ -164,8 +171,10 @@ def test_detaching_and_attaching_again_end_the_gateway() -> None:
     (answer,) = request(phone)
     assert answer["type"] == "tui.rpc.response"
     assert answer["payload"] == {
-        "jsonrpc": "2.0", "id": "r1", "error": {"code": -32000, "message": "the agent gateway is not running"},
-    }  # fmt: skip
+        "jsonrpc": "2.0",
+        "id": "r1",
+        "error": {"code": -32000, "message": "the agent gateway is not running"},
+    }
     book, phone, first = attached()
     phone.send("tui", "tui.attach", {"cols": 80})
     assert first.signals == [SignalName.TERMINATE]

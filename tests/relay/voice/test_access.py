@@ -61,11 +61,14 @@ def refused(answer: Response, status: int, *words: str) -> None:
         assert word in answer.body.decode()
 
 
-@pytest.mark.parametrize(("header", "word"), [
-    *((header, "Authorization") for header in (None, b"", b"Bearer", b"bearer x", b"BEARER x", b"Basic eDp5")),
-    (b"Bearer " + b"x" * 4_097, "too long"),
-    (b"Bearer " + b"x" * 4_096, "neither"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("header", "word"),
+    [
+        *((header, "Authorization") for header in (None, b"", b"Bearer", b"bearer x", b"BEARER x", b"Basic eDp5")),
+        (b"Bearer " + b"x" * 4_097, "too long"),
+        (b"Bearer " + b"x" * 4_096, "neither"),
+    ],
+)
 def test_invalid_authorization_headers_are_refused(book: RelayHarness, header: bytes | None, word: str) -> None:
     refused(ask(book, None, headers=() if header is None else ((b"authorization", header),)), 401, word)
     assert len(book.asked) == (word == "neither")
@@ -99,19 +102,22 @@ def test_sessions_need_their_grant_alone_until_they_are_revoked(book: RelayHarne
 PROXIED = {"trusted_proxies": (REMOTE.host,)}
 
 
-@pytest.mark.parametrize(("host", "safe", "config", "how"), [
-    ("127.3.2.1", True, {}, {}),  # the caller is on this host
-    ("::1", True, {}, {}),
-    ("::ffff:127.0.0.9", True, {}, {}),
-    ("192.168.1.5", False, {}, {}),
-    ("?", False, {}, {}),
-    (REMOTE.host, True, {}, {"tls": True}),
-    (REMOTE.host, True, {"allow_insecure_api_bearer": True}, {}),  # its network is trusted
-    (REMOTE.host, True, PROXIED, {"headers": HTTPS}),
-    (REMOTE.host, False, PROXIED, {}),
-    (REMOTE.host, False, {"trusted_proxies": (PEER.host,)}, {"headers": HTTPS}),  # the trusted proxy is another one
-    (PEER.host, False, {}, {"headers": ((b"x-forwarded-for", b"203.0.113.9"),)}),  # a proxy here passes it on
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("host", "safe", "config", "how"),
+    [
+        ("127.3.2.1", True, {}, {}),  # the caller is on this host
+        ("::1", True, {}, {}),
+        ("::ffff:127.0.0.9", True, {}, {}),
+        ("192.168.1.5", False, {}, {}),
+        ("?", False, {}, {}),
+        (REMOTE.host, True, {}, {"tls": True}),
+        (REMOTE.host, True, {"allow_insecure_api_bearer": True}, {}),  # its network is trusted
+        (REMOTE.host, True, PROXIED, {"headers": HTTPS}),
+        (REMOTE.host, False, PROXIED, {}),
+        (REMOTE.host, False, {"trusted_proxies": (PEER.host,)}, {"headers": HTTPS}),  # the trusted proxy is another one
+        (PEER.host, False, {}, {"headers": ((b"x-forwarded-for", b"203.0.113.9"),)}),  # a proxy here passes it on
+    ],
+)
 def test_transports_of_the_api_bearer(host: str, safe: bool, config: dict[str, Any], how: dict[str, Any]) -> None:
     book = voice_book(**config)
     answer = ask(book, peer=Address(host, 5), **how)

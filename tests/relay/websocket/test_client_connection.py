@@ -38,8 +38,13 @@ def test_a_code_gives_a_session(book: RelayHarness, path: str) -> None:
             "server_version": VERSION,
             "expires_at": now + 30 * DAY,
             "grants": {
-                "chat": now + 30 * DAY, "terminal": now + 30 * DAY, "bridge": now + 7 * DAY, "tui": now + 30 * DAY,
-                "voice:config": now + 30 * DAY, "voice:stt": now + 30 * DAY, "voice:tts": now + 30 * DAY,
+                "chat": now + 30 * DAY,
+                "terminal": now + 30 * DAY,
+                "bridge": now + 7 * DAY,
+                "tui": now + 30 * DAY,
+                "voice:config": now + 30 * DAY,
+                "voice:stt": now + 30 * DAY,
+                "voice:tts": now + 30 * DAY,
                 "voice:realtime": now + 30 * DAY,
             },
             "transport_hint": "ws",
@@ -47,7 +52,7 @@ def test_a_code_gives_a_session(book: RelayHarness, path: str) -> None:
             "device_form_factor": "unknown",
             "profiles": book.relay.profiles,
         },
-    }  # fmt: skip
+    }
     assert phone.is_open
 
 
@@ -91,15 +96,18 @@ def test_the_token_is_tried_first_then_the_code(book: RelayHarness, paired: Pair
     assert "authentication failed" not in book.events()
 
 
-@pytest.mark.parametrize(("payload", "needs", "avoids"), [
-    ({"pairing_code": "AAAAAA"}, ("pairing code", "invalid"), ("rate",)),
-    ({"pairing_code": "A"}, ("pairing code", "invalid"), ()),
-    ({"pairing_code": "AAAAAA", "session_token": "x"}, ("pairing code", "invalid"), ()),
-    ({"session_token": "gone"}, ("session token",), ("pairing", "expired")),
-    ({"session_token": "gone", "pairing_code": ""}, ("session token",), ("pairing", "expired")),
-    ({}, ("session token",), ("pairing", "expired")),
-    ({"pairing_code": 123456, "session_token": ["x"]}, ("session token",), ("pairing", "expired")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("payload", "needs", "avoids"),
+    [
+        ({"pairing_code": "AAAAAA"}, ("pairing code", "invalid"), ("rate",)),
+        ({"pairing_code": "A"}, ("pairing code", "invalid"), ()),
+        ({"pairing_code": "AAAAAA", "session_token": "x"}, ("pairing code", "invalid"), ()),
+        ({"session_token": "gone"}, ("session token",), ("pairing", "expired")),
+        ({"session_token": "gone", "pairing_code": ""}, ("session token",), ("pairing", "expired")),
+        ({}, ("session token",), ("pairing", "expired")),
+        ({"pairing_code": 123456, "session_token": ["x"]}, ("session token",), ("pairing", "expired")),
+    ],
+)
 def test_refused_credentials(
     book: RelayHarness, payload: dict[str, object], needs: tuple[str, ...], avoids: tuple[str, ...]
 ) -> None:
@@ -121,16 +129,19 @@ def test_non_object_payload_counts_as_empty(payload: object) -> None:
     assert phone.only()["type"] == "auth.fail"
 
 
-@pytest.mark.parametrize("text", [
-    "",
-    "no JSON",
-    "[]",
-    "null",
-    json.dumps({"channel": "system", "type": "ping"}),
-    json.dumps({"channel": "chat", "type": "auth", "payload": {}}),
-    json.dumps({"type": "auth"}),
-    json.dumps({"channel": ["system"], "type": "auth"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no JSON",
+        "[]",
+        "null",
+        json.dumps({"channel": "system", "type": "ping"}),
+        json.dumps({"channel": "chat", "type": "auth", "payload": {}}),
+        json.dumps({"type": "auth"}),
+        json.dumps({"channel": ["system"], "type": "auth"}),
+    ],
+)
 def test_first_message_other_than_auth_is_refused_and_not_counted(book: RelayHarness, text: str) -> None:
     phone = book.websocket()
     phone.text(text)

@@ -81,15 +81,18 @@ def test_bridge_without_a_live_grant_is_refused_under_the_same_id(book: RelayHar
     assert paired.phone.is_open
 
 
-@pytest.mark.parametrize(("kind", "payload"), [
-    ("bridge.command", {"request_id": "x", "method": "GET", "path": "/ping"}),
-    ("other", {"a": 1}),
-    ("", {"a": 1}),
-    ("bridge.status", []),
-    ("bridge.status", {}),
-    ("bridge.status", None),
-    ("bridge.response", "text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("bridge.command", {"request_id": "x", "method": "GET", "path": "/ping"}),
+        ("other", {"a": 1}),
+        ("", {"a": 1}),
+        ("bridge.status", []),
+        ("bridge.status", {}),
+        ("bridge.status", None),
+        ("bridge.response", "text"),
+    ],
+)
 def test_other_bridge_messages_are_ignored_and_logged(book: RelayHarness, kind: str, payload: object) -> None:
     phone = book.pair(client_surface="desktop").phone
     phone.send("bridge", kind, payload)
@@ -118,8 +121,11 @@ def test_owner_messages_reach_a_subscribed_phone_or_wait(book: RelayHarness, pai
     phone = paired.phone
     phone.send("proactive", "proactive.subscribe", {}, "p-1")
     assert phone.only() == {
-        "channel": "proactive", "type": "proactive.subscribed", "id": "p-1", "payload": {"ts": book.now.wall}
-    }  # fmt: skip
+        "channel": "proactive",
+        "type": "proactive.subscribed",
+        "id": "p-1",
+        "payload": {"ts": book.now.wall},
+    }
     sent = post(book)
     message = phone.only()
     assert (message["channel"], message["type"]) == ("proactive", "phone.message")
@@ -129,16 +135,18 @@ def test_owner_messages_reach_a_subscribed_phone_or_wait(book: RelayHarness, pai
     paired = book.pair()
     first = post(book, "one")
     assert {**first, "message_id": ""} == {
-        "ok": True, "delivered": False, "queued": True, "buffered": 1, "message_id": ""
-    }  # fmt: skip
+        "ok": True,
+        "delivered": False,
+        "queued": True,
+        "buffered": 1,
+        "message_id": "",
+    }
     assert post(book, "two")["buffered"] == 2
     assert book.request("GET", "/phone/outbound").json["count"] == 2
     paired.phone.send("proactive", "proactive.cancel", {"message_id": first["message_id"]}, "p")
     paired.phone.send("proactive", "proactive.subscribe", {}, "p")
     kinds = [(each["type"], each["payload"].get("text")) for each in paired.phone.envelopes()]
-    assert kinds == [
-        ("proactive.subscribed", None), ("phone.message", "two"), ("proactive.backlog.complete", None)
-    ]  # fmt: skip
+    assert kinds == [("proactive.subscribed", None), ("phone.message", "two"), ("proactive.backlog.complete", None)]
     assert book.request("GET", "/phone/outbound").json["messages"] == []
     book = RelayHarness()
     paired = book.pair()
@@ -172,12 +180,15 @@ def respond(phone: PhoneClient, result: str) -> None:
     phone.text(f'{{"channel":"bridge","type":"bridge.response","id":"r","payload":{payload}}}')
 
 
-@pytest.mark.parametrize(("text", "result"), [
-    (r'{"text":"cut \ud83d"}', {"text": "cut \ufffd"}),
-    ('{"x":NaN,"y":-Infinity,"z":1e999}', {"x": None, "y": None, "z": None}),
-    ('{"a":1,"a":2}', {"a": 2}),
-    ('{"a":"x\ny"}', {"a": "x\ny"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        (r'{"text":"cut \ud83d"}', {"text": "cut \ufffd"}),
+        ('{"x":NaN,"y":-Infinity,"z":1e999}', {"x": None, "y": None, "z": None}),
+        ('{"a":1,"a":2}', {"a": 2}),
+        ('{"a":"x\ny"}', {"a": "x\ny"}),
+    ],
+)
 def test_phone_results_are_read_leniently(book: RelayHarness, paired: PairedPhone, text: str, result: object) -> None:
     call = book.call("GET", "/ping", token=paired.token)
     respond(paired.phone, text)
