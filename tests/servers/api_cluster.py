@@ -6,31 +6,103 @@ import json
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from tests.servers.program_process import ProgramResponse, call, running
+from svc_proto.wire.sse import EventStreamDecoder
+from tests.servers.program_process import TIMEOUT, ProgramResponse, call, running
 from tests.servers.relay_cluster import RelayCluster
 
 KEY = "sk-nodes-4f0b81-77aa"
 
 
 class _Model(BaseHTTPRequestHandler):
-    """Model server that repeats the last message."""
+    """Model server that repeats the last message, or answers `done` to a tool's result.
+
+    The message `slow` gets text until the connection or server ends; `ask` gets a call of a tool that needs approval.
+    """
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        last = asked["messages"][-1]
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        choice = {"index": 0, "delta": {"content": asked["messages"][-1]["content"]}, "finish_reason": "stop"}
         with suppress(OSError):
-            self.wfile.write(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\ndata: [DONE]\n\n")
+            if last["content"] == "slow":
+                while not self.server.over.wait(0.05):  # type: ignore[attr-defined]  # it is a `_Models`
+                    self._send_delta({"content": "and "})
+            elif last["content"] == "ask":
+                function = {"name": "phone_broadcast", "arguments": json.dumps({"action": "x.y.Z"})}
+                self._send_delta(
+                    {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
+                )
+            else:
+                self._send_delta({"content": "done" if last["role"] == "tool" else last["content"]})
+            self._send_delta({}, "tool_calls" if last["content"] == "ask" else "stop")
+            self.wfile.write(b"data: [DONE]\n\n")
+
+    def _send_delta(self, delta: object, finish: str | None = None) -> None:
+        chunk = {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+        self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
 
     def log_message(self, *about: object) -> None:
         pass
+
+
+class _Models(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        super().__init__(("127.0.0.1", 0), _Model)
+
+
+class Stream:
+    """Client of an event stream, which is read in pieces until it ends or breaks off."""
+
+    def __init__(self, port: int, method: str, path: str, body: object = None) -> None:
+        self._connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+        fields = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        self._connection.request(method, path, None if body is None else json.dumps(body), fields)
+        self._answer = self._connection.getresponse()
+        self.status = self._answer.status
+        self.run = self._answer.getheader("X-Svc-Run-Id") or ""
+        self.broken = False
+        self._decoder = EventStreamDecoder()
+        self.told: list[tuple[str, dict[str, Any]]] = []
+
+    def until(self, name: str) -> dict[str, Any]:
+        """Return the data of the next event of this name; events before it are discarded."""
+        while True:
+            for n, (told, data) in enumerate(self.told):
+                if told == name:
+                    del self.told[: n + 1]
+                    return data
+            assert self._more(), f"no {name}: {self.told}"
+
+    def rest(self) -> list[str]:
+        """Read to the end of the stream, regular or not; return the names of the events that are not consumed."""
+        while self._more():
+            pass
+        self._answer.close()
+        self._connection.close()
+        return [name for name, _ in self.told]
+
+    def _more(self) -> bool:
+        try:
+            data = self._answer.read1()
+        except (OSError, HTTPException):
+            data = b""
+        if not data:
+            self.broken = not self._answer.isclosed()
+            return False
+        for event in self._decoder.receive_data(data):
+            found = json.loads(event.data)
+            self.told.append((event.event if event.event != "message" else str(found.get("event")), found))
+        return True
 
 
 class ApiCluster(RelayCluster):
@@ -38,13 +110,14 @@ class ApiCluster(RelayCluster):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._models = ThreadingHTTPServer(("127.0.0.1", 0), _Model)
+        self._models = _Models()
         threading.Thread(target=self._models.serve_forever, daemon=True).start()
 
     def __enter__(self) -> Self:
         super().__enter__()
         self._stack.callback(self._models.server_close)
         self._stack.callback(self._models.shutdown)
+        self._stack.callback(self._models.over.set)
         return self
 
     def start_node(self, n: int) -> None:

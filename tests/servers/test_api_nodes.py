@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -9,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.servers.api_cluster import ApiCluster
+from tests.servers.api_cluster import ApiCluster, Stream
 from tests.servers.relay_cluster import BackgroundLoad, needs_nodes, until
 
 pytestmark = needs_nodes
@@ -53,6 +54,68 @@ def check(cluster: ApiCluster, load: BackgroundLoad[Told]) -> None:
                 assert (("user", said), ("assistant", said)) in pairs, said
 
 
+def test_a_run_is_followed_answered_and_stopped_from_any_node(cluster: ApiCluster) -> None:
+    begun = cluster.request(0, "POST", "/v1/runs", {"input": "ask"})
+    assert begun.status == 202
+    run = f"/v1/runs/{begun.body['run_id']}"
+    following = Stream(cluster.ports[1], "GET", f"{run}/events")
+    question = following.until("approval.request")
+    answer = {"choice": "deny", "call_id": question["call_id"]}
+    assert cluster.request(2, "POST", f"{run}/approval", answer).body["resolved"] == 1
+    assert following.until("run.completed")["output"] == "done"
+    assert following.rest() == []
+    assert cluster.request(1, "GET", run).body["status"] == "completed"
+    session = cluster.session()
+    slow = Stream(cluster.ports[2], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
+    slow.until("assistant.delta")
+    assert cluster.request(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
+    assert slow.rest()[-1] == "done"
+    assert [role for role, _ in cluster.rows(1, session)] == ["user", "assistant"]
+
+
+def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
+    session = cluster.session()
+    path = f"/api/sessions/{session}/chat/stream"
+    slow = Stream(cluster.ports[0], "POST", path, {"message": "slow"})
+    slow.until("assistant.delta")
+    behind = Stream(cluster.ports[1], "POST", path, {"message": "behind"})  # queued at the first node
+    assert cluster.request(2, "GET", f"/v1/runs/{slow.run}").body["status"] == "running"
+    cluster.kill(0)
+    assert slow.rest()[-1:] != ["done"]
+    assert behind.rest() == []
+    until(lambda: cluster.chat(cluster.ports[2], session, "again") == (200, "again"), "another turn")
+    for n in (1, 2):
+        answer = cluster.request(n, "GET", f"/v1/runs/{slow.run}")
+        assert (answer.status, answer.body["error"]["code"]) == (404, "run_not_found")
+        assert cluster.rows(n, session) == [("user", "slow"), ("user", "again"), ("assistant", "again")]
+    cluster.start_node(0)
+    assert cluster.rows(0, session)[-1] == ("assistant", "again")
+
+
+def test_a_resumed_node_stores_nothing_of_lost_turns(cluster: ApiCluster) -> None:
+    session = cluster.session()
+    slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
+    slow.until("assistant.delta")
+    node = cluster.nodes[0]
+    assert node is not None
+    node.process.send_signal(signal.SIGSTOP)
+    try:
+        until(lambda: cluster.chat(cluster.ports[1], session, "meanwhile") == (200, "meanwhile"), "another turn")
+    finally:
+        node.process.send_signal(signal.SIGCONT)
+    slow.until("error")
+    assert slow.rest()[-1] == "done"
+    until(lambda: cluster.chat(cluster.ports[0], session, "again") == (200, "again"), "it is one of them again")
+    said = [
+        ("user", "slow"),
+        ("user", "meanwhile"),
+        ("assistant", "meanwhile"),
+        ("user", "again"),
+        ("assistant", "again"),
+    ]
+    assert cluster.rows(2, session) == said
+
+
 def test_each_node_is_killed_in_turn_under_load(cluster: ApiCluster) -> None:
     load = chatting(cluster, [cluster.session() for _ in range(3)])
     load.more(20)
@@ -84,3 +147,19 @@ def test_redis_and_the_store_fail_under_load(cluster: ApiCluster) -> None:
     load.more(10)
     load.end()
     check(cluster, load)
+
+
+def test_without_redis_a_turn_continues_at_its_node(cluster: ApiCluster) -> None:
+    session = cluster.session()
+    slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
+    slow.until("assistant.delta")
+    cluster.redis.kill()
+    for n in range(3):
+        until(lambda n=n: cluster.chat(cluster.ports[n], session, "x")[0] == 503, "it may be elsewhere")  # type: ignore[misc]
+    slow.told.clear()
+    slow.until("assistant.delta")
+    assert cluster.request(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
+    assert slow.rest()[-1] == "done"
+    cluster.redis.start()
+    until(lambda: cluster.chat(cluster.ports[1], session, "y") == (200, "y"), "the nodes meet again")
+    assert cluster.rows(2, session)[-1] == ("assistant", "y")
