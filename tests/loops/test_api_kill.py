@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
 
 import pytest
 
 from runtimes.sim.simulation import Simulation as Simulation
 from svc_proto.commands import Send
+from tests.loops.conftest import open_world
 from tests.loops.environment import ApiHandle, Environment
 from tests.loops.raw_event_stream import StreamEvent, UnreadStream, chat, open_stream
 from tests.loops.session_events import check_turn
@@ -17,6 +21,9 @@ from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls
 
 KEY = "sk-kill-a6d3"
 REMEMBER = ("memory", {"action": "add", "target": "memory", "content": "likes tea"})
+KILLS = 10  # of a real process
+EVENTS = 18  # of the turn of `script`, at least
+LIVE = "asyncio"  # the loop of the real process
 
 
 def script() -> list[ModelAnswer]:
@@ -59,6 +66,9 @@ def check_life_goes_on(
     (listed,) = [one for one in api.request("GET", "/api/sessions").json["sessions"] if one["id"] == session]
     assert listed["message_count"] == len(after)
     assert users in ([asked, "Are you there?"], ["Are you there?"])
+
+
+# --- in the simulator -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["sim"])
@@ -126,3 +136,34 @@ def test_a_kill_during_an_approval_request(traced: SimulatedEnvironment) -> None
     check_life_goes_on(traced, scene.api, scene.model, session, told, asked="Do it")
     results = [message for message in scene.model.seen[0]["messages"] if message["role"] == "tool"]
     assert [message["content"].partition(":")[0] for message in results] == ["interrupted"]
+
+
+# --- a real process -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.full
+def test_kills_of_a_real_process(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """A real process is killed at random moments behind some events of a turn; the session goes on."""
+    rng = Random(4)
+    with open_world(LIVE, tmp_path, request) as world:
+        api, model = start(world)
+        seen: list[int] = []
+        for number in range(KILLS):
+            model.answers[:] = [answer.slow(0.008) for answer in script()]
+            session = api.session()
+            path = f"/api/sessions/{session}/chat/stream"
+            stream = open_stream(world, api, "POST", path, {"message": "I like tea"})
+            if number:
+                stream.open()
+                for _ in range(number * EVENTS // KILLS):
+                    assert stream.event() is not None
+            late = b""
+            with suppress(TimeoutError):
+                late = stream.wire.read_some(rng.uniform(0.0005, 0.02))
+            api.server.kill()
+            told = events_in(stream.body + late + stream.wire.read_all())
+            seen.append(len(told))
+            stream.close()
+            api.server.restart()
+            check_life_goes_on(world, api, model, session, told, asked="I like tea")
+        assert len(set(seen)) > 3, seen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,12 @@ def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path, hermetic:
         yield opened
 
 
+@pytest.fixture
+def plain(loop: Environment) -> Environment:
+    loop.start_relay(terminal_tmux=False, user_shell="/bin/sh")
+    return loop
+
+
 @pytest.fixture(params=KINDS)
 def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
     """Return an environment with a relay: one parameter without tmux and, where tmux is installed, one with it."""
@@ -35,6 +42,9 @@ def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
 
 def terminal_client(world: Environment, name: str = "Desk") -> TerminalClient:
     return TerminalClient(world.pair(name))
+
+
+# --- with tmux and without ---
 
 
 def test_a_shell(either: Environment) -> None:
@@ -65,6 +75,26 @@ def test_the_shell_gets_the_terminal_size(either: Environment) -> None:
     client.until("seen")
 
 
+def test_control_c_interrupts_a_command(either: Environment) -> None:
+    client = terminal_client(either)
+    client.attach()
+    client.type("sh -c 'echo star''\"\"ted; exec sleep 1000'; echo \"r\"c=$?\r")
+    client.until("started")
+    client.type("\x03")
+    client.type("echo aft''er\r")
+    client.until("after")
+
+
+def test_input_right_after_an_attach(either: Environment) -> None:
+    client = terminal_client(either)
+    client.screens["main"] = ""
+    client.send("attach", session_name="main", shell="/bin/sh")
+    for letter in "echo ear''ly\r":
+        client.send("input", data=letter)
+    client.until("early")
+    assert client.receive("attached")["payload"]["session_name"] == "main"
+
+
 def test_the_relay_stops(either: Environment) -> None:
     client = terminal_client(either)
     pid = client.attach()["pid"]
@@ -75,6 +105,62 @@ def test_the_relay_stops(either: Environment) -> None:
     client.ws.wire.close()
     assert either.relay.exit_code() == 0
     assert not runs(pid)
+
+
+# --- bare shells: every byte as it was written ---
+
+
+def test_20000_lines_arrive_complete_and_in_order(plain: Environment) -> None:
+    client = terminal_client(plain)
+    client.attach()
+    client.run("stty -echo")
+    shown = client.run("seq 1 20000")
+    assert shown[shown.index("1\r\n") :].split("\r\n")[:20_000] == [str(number) for number in range(1, 20_001)]
+
+
+def test_500_kilobytes_without_a_broken_character(either: Environment) -> None:
+    """A bare shell's output arrives unchanged; through tmux it has no broken character."""
+    client = terminal_client(either)
+    tmux = client.attach()["tmux_available"]
+    client.run("stty -echo")
+    text = "aé€😀" * 50_000
+    script = "import sys; sys.stdout.buffer.write('aé€😀'.encode() * 50000)"
+    shown = client.run(f'{sys.executable} -c "{script}"', timeout=30.0)
+    assert "\ufffd" not in shown
+    assert "aé€😀" in shown if tmux else text in shown
+
+
+COUNT = """
+import os
+print("ready", flush=True)
+n = 0
+while n < 1 << 20:
+    n += len(os.read(0, 65536))
+print("all there")
+"""
+
+
+def test_a_megabyte_pasted(plain: Environment) -> None:
+    client = terminal_client(plain)
+    client.attach()
+    Path(os.environ["HOME"], "count.py").write_text(COUNT)
+    client.type(f"stty raw -echo; {sys.executable} ~/count.py; stty sane\r")
+    client.until("ready")
+    client.type("x" * MIB)
+    client.until("all there", timeout=30.0)
+
+
+def test_a_shell_that_does_not_read_its_input(plain: Environment) -> None:
+    client = terminal_client(plain)
+    client.attach()
+    client.type("stty raw -echo; echo sle''eping; exec sleep 1000\r")
+    client.until("sleeping")
+    for _ in range(40):
+        client.type("x" * 65_536)
+    refused = client.receive("error")
+    assert refused["payload"]["session_name"] == "main"
+    client.send("kill", session_name="main")
+    assert client.receive("detached")["payload"]["reason"] == "client kill"
 
 
 def test_abrupt_disconnects_leave_no_process(either: Environment, full: bool) -> None:
@@ -181,6 +267,14 @@ if TMUX is not None:
         assert other.attach()["reattach"] is True
         other.type('echo "it is $KEPT"\r')
         other.until("it is value")
+
+    def test_one_session_with_two_clients(tmux: Environment) -> None:
+        first, second = terminal_client(tmux, "First"), terminal_client(tmux, "Second")
+        first.attach()
+        second.attach()
+        first.type("echo mir''ror\r")
+        first.until("mirror")
+        second.until("mirror")
 
     def test_the_list_and_kill_by_exact_name(tmux: Environment) -> None:
         client = terminal_client(tmux)

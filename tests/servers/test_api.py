@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from servers.options import ProgramCommand
 from servers.relay import main as relay_main
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.program_process import ProgramProcess, call, running
+from tests.servers.program_process import TIMEOUT, ProgramProcess, call, running
 
 KEY = "sk-api-0b7e61-94c2"
 LOCAL = ("--port", "0")
@@ -45,6 +46,32 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
         assert found.body["session"] == created.body["session"]
         assert api.stop(signal.SIGINT) == 0
     assert (tmp_path / "svc" / "svc.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
+    with running(tmp_path, "servers.api", *LOCAL) as api:
+        port = port_of(api)
+        identity = call(port, "POST", "/api/sessions", {}).body["id"]
+        with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as sock:
+            body = b'{"message":"/count 1000"}'
+            head = (
+                f"POST /api/sessions/{identity}/chat/stream HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            sock.sendall(head.encode() + body)
+            data = b""
+            while b"assistant.delta" not in data:
+                data += sock.recv(65_536)
+            api.process.send_signal(signal.SIGTERM)
+            while chunk := sock.recv(65_536):
+                data += chunk
+        assert api.wait() == 0
+        assert data.endswith(b"0\r\n\r\n")
+        assert data.rindex(b"event: done") > data.rindex(b"event: run.completed")
+        assert b'"interrupted":true' in data
+    with running(tmp_path, "servers.api", *LOCAL) as api:
+        rows = call(port_of(api), "GET", f"/api/sessions/{identity}/messages").body["messages"]
+        assert [row["role"] for row in rows] == ["user", "assistant"]
+        assert rows[1]["content"]
 
 
 def test_listening_beyond_loopback_gives_warnings(tmp_path: Path) -> None:

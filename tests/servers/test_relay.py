@@ -15,7 +15,9 @@ from servers.relay_program import read_relay_config
 from svc_proto.wire.events import WebSocketClosed
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
-from tests.servers.program_process import TIMEOUT, call, running_relay, shown_pin, sign_in, websocket
+from tests.servers.program_process import TIMEOUT, call, running, running_relay, shown_pin, sign_in, websocket
+
+TOKEN = r"[0-9a-f]{64}"
 
 
 def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
@@ -31,6 +33,29 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
             assert isinstance(event, WebSocketClosed)
             assert event.code == 1001
         assert relay.wait() == 0
+
+
+def test_state_after_a_restart_and_a_kill(tmp_path: Path) -> None:
+    with running_relay(tmp_path) as (relay, port):
+        code = call(port, "POST", "/pairing").body["code"]
+        spare = call(port, "POST", "/pairing").body["code"]
+        options = ("--remote", f"ws://127.0.0.1:{port}", "--print-token")
+        with running(tmp_path, "clients.phone", *options, "--code", code) as phone:
+            token = phone.line(f"^paired: session ({TOKEN})$")[1]
+            assert call(port, "GET", "/ping", token=token).body["pong"] is True
+            phone.line("^GET /ping -> 200$")
+            for _ in range(5):
+                assert "invalid" in sign_in(port, pairing_code="WRONG0")["reason"]
+            assert sign_in(port, pairing_code="WRONG0") == {"status": 429}
+            relay.process.kill()
+            phone.line("^offline: next try in ")
+            with running_relay(tmp_path, port=port):
+                assert phone.line(f"^online: session ({TOKEN})$")[1] == token
+                assert call(port, "GET", "/current_app", token=token).body["package"]
+                # The limiter and the codes are lost, the session is stored.
+                assert "invalid" in sign_in(port, pairing_code=spare)["reason"]
+                assert sign_in(port, session_token=token)["session_token"] == token
+            assert phone.stop() == 0
 
 
 def payload_of(invite: dict[str, Any]) -> dict[str, Any]:
