@@ -176,7 +176,7 @@ def test_a_step_of_the_wall_clock_moves_its_end(name: str) -> None:
 # may use the wall clock: a module that is added to the first group needs a row in `WALL`.
 READERS = {
     "ends by it": """
-        cli/wait_for_device.py machines/pairing_api_keys.py machines/paired_session_registry.py relay/access.py
+        cli/host_devices.py machines/pairing_api_keys.py machines/paired_session_registry.py relay/access.py
         relay/websocket/message_dispatch.py relay/websocket/client_connection.py relay/mcp_phone_control.py
         relay/oauth/authorization_server.py relay/service.py relay/session_records.py relay/voice/access.py
         voice/connection.py""",
