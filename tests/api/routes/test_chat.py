@@ -91,7 +91,7 @@ def test_one_tool() -> None:
     assert [row["role"] for row in rows] == ["user", "assistant", "tool", "assistant"]
     assert [row["content"] for row in rows] == ["Hi", "I look. ", "42", "It is 42."]
     called = {"id": "call_7", "type": "function", "function": {"name": "terminal", "arguments": "{}"}}
-    assert (rows[1]["tool_calls"], rows[1]["finish_reason"]) == ([called], "tool_calls")
+    assert rows[1]["tool_calls"] == [called]
     assert (rows[1]["reasoning"], rows[2]["tool_call_id"], rows[2]["tool_name"]) == ("hm", "call_7", "terminal")
     assert rows[3]["id"] == data_of(call, "message.started")["message"]["id"]
     assert "reasoning" not in rows[3]

@@ -1,13 +1,116 @@
-"""Requests for one turn by the OpenAI protocols of the API (wire api 5, 7), and the readers of their answers."""
+"""Random turn of a scripted model, and the report of it in each protocol of the API (wire api 3 to 7)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from random import Random
 from typing import Any, TypeAlias
+
+from attrs import evolve, frozen
+
+from fuzz.simulation.servers.model_script import ModelRound, question_with_script
 
 Members: TypeAlias = dict[str, Any]
 Events: TypeAlias = Sequence[tuple[str, Members]]
 GAP = "\n\n"  # between the texts of two model answers of one turn
+NO_SKILLS = '{"skills":[],"count":0}'
+TOOLS: tuple[tuple[str, Members, str], ...] = (  # name, arguments, result
+    ("skills_list", {}, NO_SKILLS),
+    ("skills_list", {"category": "c"}, NO_SKILLS),
+    ("skill_view", {}, "error: the argument name is missing"),
+    ("no_such_tool", {"a": 5}, "error: there is no tool 'no_such_tool'"),
+)
+
+
+@frozen
+class TurnScript:
+    """Model answers of one turn, in order; `end` is `stop`, `length` or `error`."""
+
+    word: str
+    rounds: tuple[ModelRound, ...]
+    results: tuple[str, ...]  # of the tool call of each answer but the last
+    end: str
+
+    @property
+    def question(self) -> str:
+        """Return the message that makes the scripted model send the answers `rounds`."""
+        return question_with_script(self.word, *self.rounds)
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the text of each answer as it is streamed."""
+        return ["".join(str(delta.get("content", "")) for delta in each.deltas) for each in self.rounds]
+
+    @property
+    def usage(self) -> Members:
+        """Return the numbers of input, output and all tokens, each summed over the answers that report them."""
+        used = [each.usage for each in self.rounds if each.usage is not None]
+        given, made = sum(pair[0] for pair in used), sum(pair[1] for pair in used)
+        return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
+
+    def report(self) -> Members:
+        """Return all contents of the turn, of which each protocol reports a part."""
+        thoughts = (str(delta.get("reasoning_content", "")) for each in self.rounds for delta in each.deltas)
+        names = [each.calls[0][0] for each in self.rounds[:-1]]
+        return {
+            "text": GAP.join(filter(None, self.texts)),
+            "reasoning": "".join(thoughts),
+            "tools": [(name, result.startswith("error: ")) for name, result in zip(names, self.results, strict=True)],
+            "usage": self.usage,
+            "end": self.end,
+        }
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """Return the rows that must be stored, in order: role, content, finish reason, tool."""
+        rows: list[tuple[object, ...]] = [("user", self.question, None, None)]
+        for said, each, result in zip(self.texts, self.rounds, self.results, strict=False):
+            rows += [("assistant", said, "tool_calls", None), ("tool", result, None, each.calls[0][0])]
+        if self.texts[-1] or self.end != "error":
+            rows.append(("assistant", self.texts[-1], self.end, None))
+        return rows
+
+
+def draw_turn(rng: Random, word: str) -> TurnScript:
+    """Draw a turn: up to two tool calls, then a text, an empty or shortened one, or an error of the model."""
+    rounds, results = list[ModelRound](), list[str]()
+
+    def usage() -> list[int] | None:
+        return rng.choice((None, [rng.randint(1, 99), rng.randint(1, 9)]))
+
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        name, arguments, result = rng.choice(TOOLS)
+        text, thought = rng.choice(("", f"look {word}")), rng.choice(("", "hm"))
+        rounds.append(ModelRound(text=text, think=thought, calls=[[name, arguments]], usage=usage()))
+        results.append(result)
+    text, thought = rng.choice((word, f"{word}ä\u2028 <b> {word}", "")), rng.choice(("", "so then"))
+    last, end = rng.choice(
+        (
+            *[(ModelRound(text=text, think=thought, usage=usage()), "stop")] * 4,
+            (ModelRound(text=text, usage=usage(), finish="length"), "length"),
+            (ModelRound(status=400), "error"),
+        )
+    )
+    script = TurnScript(word, (*rounds, last), tuple(results), end)
+    return script if any(script.texts) else evolve(script, end="error")  # a turn without a word is a failure
+
+
+# --- protocols: path, body and a reader of the answer -----------------------------------------------------------------
+
+
+def _read_chat(body: Members, events: Events) -> Members:
+    end = "stop" if body["completed"] else "error" if "error" in body else "length"
+    return {"text": body["message"]["content"], "usage": body["usage"], "end": end}
+
+
+def _read_chat_stream(body: Members, events: Events) -> Members:
+    last = dict(events)
+    report = _read_events(events, "assistant.delta", "tool.progress", "delta", "tool_name")
+    if "error" in last:
+        return {**report, "end": "error"}
+    done = last["assistant.completed"]
+    assert done["content"] == report["text"]
+    return {**report, "usage": done["usage"], "end": "stop" if done["completed"] else "length"}
 
 
 def _read_completion(body: Members, events: Events) -> Members:
@@ -45,14 +148,35 @@ def _read_response_events(body: Members, events: Events) -> Members:
     return report
 
 
+def _read_run(body: Members, events: Events) -> Members:
+    named = [(str(data["event"]), data) for _, data in events]
+    report = _read_events(named, "message.delta", "reasoning.available", "text", "tool")
+    name, last = named[-1]
+    if name == "run.failed":
+        return {**report, "end": "error"}
+    assert last["output"] == report["text"]
+    return {**report, "usage": last["usage"]}  # a run does not report that its answer was cut
+
+
+def _read_events(events: Events, text: str, thought: str, member: str, tool: str) -> Members:
+    ends = [(name, data) for name, data in events if name in ("tool.completed", "tool.failed")]
+    return {
+        "text": "".join(data["delta"] for name, data in events if name == text),
+        "reasoning": "".join(data[member] for name, data in events if name == thought),
+        "tools": [(data[tool], name == "tool.failed" or data.get("error") is True) for name, data in ends],
+    }
+
+
 def _renamed(usage: Members) -> Members:
     names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}
     return {name: usage[theirs] for theirs, name in names.items()}
 
 
 Reader: TypeAlias = Callable[[Members, Events], Members]
-COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/responses"
+CHAT, COMPLETIONS, RESPONSES = "/api/sessions/{chat}/chat", "/v1/chat/completions", "/v1/responses"
 PROTOCOLS: Mapping[str, tuple[str, Callable[[str], Members], Reader]] = {
+    "chat": (CHAT, lambda text: {"message": text}, _read_chat),
+    "chat stream": (f"{CHAT}/stream", lambda text: {"message": text}, _read_chat_stream),
     "completion": (COMPLETIONS, lambda text: {"messages": [{"role": "user", "content": text}]}, _read_completion),
     "completion chunks": (
         COMPLETIONS,
@@ -65,4 +189,23 @@ PROTOCOLS: Mapping[str, tuple[str, Callable[[str], Members], Reader]] = {
     ),
     "response": (RESPONSES, lambda text: {"input": text}, _read_response),
     "response events": (RESPONSES, lambda text: {"input": text, "stream": True}, _read_response_events),
+    "run": ("/v1/runs", lambda text: {"input": text, "stream": True}, _read_run),
 }
+
+
+def request_of(protocol: str, chat: str, turn: TurnScript) -> tuple[str, Members, bool]:
+    """Return path and body of the request that sends a turn by a protocol, and whether the response is a stream."""
+    path, body, _ = PROTOCOLS[protocol]
+    members = body(turn.question) | ({"session_id": chat} if protocol == "run" else {})
+    return path.replace("{chat}", chat), members, path.endswith("/stream") or bool(members.get("stream"))
+
+
+def find_differences(turn: TurnScript, protocol: str, status: int, body: bytes, events: Events) -> Members:
+    """Return the wrong members of a report: by name, the reported and the expected value; or a wrong status."""
+    expected = turn.report()
+    if turn.end != "stop" and not expected["text"] and not events:  # no content for an answer (wire api 2.1)
+        return {} if status == 502 else {"status": (status, 502)}
+    if status != 200:
+        return {"status": (status, 200)}
+    reported = PROTOCOLS[protocol][2]({} if events else json.loads(body), events)
+    return {name: (value, expected[name]) for name, value in reported.items() if value != expected[name]}
