@@ -122,6 +122,14 @@ def test_the_reference_continues_a_chunked_body(more: bytes, last: Event) -> Non
     assert both.fast_path._reference is not None
 
 
+def test_the_reference_reads_trailers() -> None:
+    both = asked()
+    both.feed(HEAD + b"3\r\nabc\r\n")
+    rest(both)
+    both.feed(b"0\r\nx: y\r\n\r\n")
+    assert rest(both) == [ResponseEnd(ONE, Headers(((b"x", b"y"),)))]
+
+
 def test_a_malformed_body_is_the_same_error() -> None:
     both = asked()
     both.feed(HEAD + b"x\r\n")
