@@ -76,10 +76,16 @@ def test_messages_both_ways(book: ToyPlaybook, socket: WebSocketConnection) -> N
 
 
 def test_messages_after_a_close_are_not_delivered() -> None:
+    class Closing(RecordingWebSocketHandler):
+        def on_text(self, text: str) -> None:
+            super().on_text(text)
+            self.open_socket.close()
+
     book = open_book()
-    book.toy.handler = Speaker()
+    handler = book.toy.handler = Closing()
     book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED]
-    book >> Received(CH, text(b"close").data + text(b"two").data) << [Send(CH, b"\x88\x02\x03\xe8")]
+    book >> Received(CH, text(b"one").data + text(b"two").data) << [Send(CH, b"\x88\x02\x03\xe8")]
+    assert handler.told[1:] == [("text", "one")]
 
 
 def test_a_long_message_in_parts() -> None:
