@@ -13,6 +13,7 @@ export function followed(thread) {
   let following = true;
   let top = 0; // scrollTop after the last scroll event
   let most = Infinity; // the least scrollTop at the end since then: a log that has become shorter is moved there
+  let own = -1; // scrollTop after a scroll of our own whose event has not come yet: the reader may have scrolled since
 
   const left = () => log.scrollHeight - log.scrollTop - log.clientHeight;
   const set = (on) => {
@@ -20,8 +21,10 @@ export function followed(thread) {
     jump.hidden = on || left() < NEAR;
   };
   const toEnd = () => {
-    if (following) log.scrollTop = log.scrollHeight;
-    else set(false);
+    if (!following) return set(false);
+    const before = log.scrollTop;
+    log.scrollTop = log.scrollHeight;
+    if (log.scrollTop !== before) own = log.scrollTop;
   };
   const follow = () => {
     following = true;
@@ -37,10 +40,11 @@ export function followed(thread) {
   sized.observe(log);
   sized.observe(thread);
   log.addEventListener("scroll", () => {
-    const [before, up] = [top, log.scrollTop < Math.min(top, most) - 1];
-    [top, most] = [log.scrollTop, Infinity];
+    const up = log.scrollTop < Math.min(top, most) - 1;
+    const down = log.scrollTop > top && log.scrollTop !== own;
+    [top, most, own] = [log.scrollTop, Infinity, -1];
     if (up && left() > 1) set(false);
-    else if (top > before && left() < NEAR) set(true);
+    else if (down && left() < NEAR) set(true);
     else if (!following) set(false);
   });
   // The first step of a smooth scroll can be smaller than the text that arrives meanwhile.

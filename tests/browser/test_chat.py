@@ -315,6 +315,39 @@ Some *words* with `code`, a [link](https://a.example/) and a list:
 """
 
 
+# The text grows, the page scrolls to its end, the reader's wheel turns, and only then the event of that scroll comes.
+WHEEL_BEFORE_SCROLL_EVENT = """() => new Promise((done) => {
+  const [log, prose] = [document.querySelector(".log"), document.querySelector(".prose")];
+  const frames = (count, next) => (count ? requestAnimationFrame(() => frames(count - 1, next)) : next());
+  const grow = () => {
+    const space = document.createElement("div");
+    space.style.height = "200px";
+    prose.append(space);
+  };
+  let calls = 0;
+  new ResizeObserver((_, observer) => {
+    calls += 1;
+    if (calls === 1) return grow();
+    observer.disconnect();
+    log.dispatchEvent(new WheelEvent("wheel", { deltaY: -300 }));
+    frames(2, () => {
+      grow();
+      frames(2, () => done(log.scrollHeight - log.scrollTop - log.clientHeight));
+    });
+  }).observe(prose);
+})"""
+
+
+@pytest.mark.firefox
+def test_a_wheel_is_not_lost_to_the_scroll_before_it(site: Site, visit: PageOpener) -> None:
+    page = start(site, visit)
+    say(page, "/echo " + SECTION * 5 + "The end.")
+    expect(page.locator(".prose")).to_contain_text("The end.")
+    expect(page.get_by_role("button", name="Regenerate")).to_be_in_viewport()
+    assert page.evaluate(WHEEL_BEFORE_SCROLL_EVENT) >= 200
+    expect(page.get_by_role("button", name="Jump to the end")).to_be_visible()
+
+
 @pytest.mark.firefox
 def test_the_reader_scrolls_while_text_streams(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
