@@ -149,20 +149,26 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_pa
 # --- a stop under load ----------------------------------------------------------------------------------------------
 
 
-def call_until_close(port: int, answered: list[int]) -> None:
-    """Repeat a request on one connection until an answer has `Connection: close`, and count the answers.
+def connected(port: int) -> HTTPConnection:
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection.connect()
+    return connection
+
+
+def call_until_close(client: HTTPConnection, answered: list[int]) -> None:
+    """Repeat a request on an open connection until an answer has `Connection: close`; add the status of each answer.
 
     The relay may also close an idle connection, before the last request.
     """
-    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
+    with closing(client):
         while True:
             try:
-                connection.request("GET", "/health")
-                answer = connection.getresponse()
+                client.request("GET", "/health")
+                answer = client.getresponse()
             except (BrokenPipeError, RemoteDisconnected):  # a reset is a lost answer and fails the test
                 return
             assert (answer.status, json.loads(answer.read())["status"]) == (200, "ok")
-            answered.append(port)
+            answered.append(answer.status)
             if answer.getheader("Connection") == "close":
                 return
 
@@ -191,7 +197,8 @@ def test_a_stop_under_load_loses_no_answer(runtime: str, request: pytest.Fixture
         slow = [fetching(world, large, token) for _ in range(3)]
         answered: list[int] = []
         with ThreadPoolExecutor(30) as threads:
-            callers = [threads.submit(call_until_close, relay.port, answered) for _ in range(30)]
+            clients = [connected(relay.port) for _ in range(30)]  # a stop refuses new connections
+            callers = [threads.submit(call_until_close, client, answered) for client in clients]
             world.eventually(lambda: len(answered) >= 150)
             relay.begin_stop()
             for caller in callers:
