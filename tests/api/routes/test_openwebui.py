@@ -14,10 +14,17 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ModelCallFinished, ReasoningDelta, TextDelta, ToolCallFinished, ToolCallStarted
+from svc_proto.agent.interface import (
+    ModelCallFinished,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from svc_proto.api.config import ApiConfig
 from tests.api.harness import KEY, ApiCall
-from tests.api.openapi.test_run_types import DOCUMENTED, told
+from tests.api.openai_schema import check_chunk, check_completion
 from tests.api.scripted_agent import TurnHarness, call_of
 
 PATH = "/v1/chat/completions"
@@ -36,8 +43,12 @@ HEADERS = [
 ]
 HELLO = [{"role": "user", "content": "Hello"}]
 LONG = [*HELLO, {"role": "assistant", "content": "Hi!"}, *HELLO]
-PICTURE = {"type": "image_url", "image_url": {"url": PNG}}
-SEEN = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, PICTURE]}]
+SEEN = [
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": PNG}}],
+    }
+]
 TASK = "### Task:\nGenerate a concise title summarizing the chat history.\n### Guidelines:\n### Output:\nJSON"
 CHAT: dict[str, Any] = {"stream": True, "model": "svc-agent", "messages": HELLO}
 USAGE: dict[str, Any] = {"stream_options": {"include_usage": True}}
@@ -64,12 +75,25 @@ def a_tool(name: str, *required: str, **properties: Any) -> dict[str, Any]:
 
 
 TEXT = {"type": "string"}
-QUESTIONS = {"items": {"additionalProperties": True, "type": "object"}, "type": "array"}
-FILE = {"additionalProperties": False, "properties": {"path": TEXT}, "required": ["path"], "type": "object"}
+FILE = {"path": TEXT, "content": TEXT, "encoding": {"const": "base64", "type": "string"}}
 TOOLS = [
     a_tool("get_current_timestamp"),
-    a_tool("ask_user", "questions", questions=QUESTIONS, timeout_ms={"default": 120000, "type": "integer"}),
-    a_tool("create_skill", "id", id=TEXT, files={"items": FILE, "type": "array"}),
+    a_tool(
+        "ask_user",
+        "questions",
+        questions={"items": {"additionalProperties": True, "type": "object"}, "type": "array"},
+        allow_other={"default": True, "type": "boolean"},
+        timeout_ms={"default": 120000, "type": "integer"},
+    ),
+    a_tool(
+        "create_skill",
+        "id",
+        id=TEXT,
+        files={
+            "items": {"additionalProperties": False, "properties": FILE, "required": ["path"], "type": "object"},
+            "type": "array",
+        },
+    ),
 ]
 CALLED = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Köln"}'}}
 ROUND = [
@@ -83,7 +107,6 @@ STREAMS: dict[str, dict[str, Any]] = {
     "a chat that goes on": {**CHAT, **USAGE, "messages": LONG},
     "a picture": {**CHAT, "messages": SEEN},
     "sliders": {**CHAT, **SLIDERS},
-    "tools of the page without a model": {**CHAT, **USAGE, "tools": TOOLS},
 }
 TASKS: dict[str, dict[str, Any]] = {"title": {"max_tokens": 1000}, "tags": {}, "emoji": {"max_tokens": 4}}
 
@@ -92,24 +115,40 @@ def post(book: TurnHarness, body: object) -> ApiCall:
     return book.call("POST", PATH, body, headers=HEADERS)
 
 
-def content_of(call: ApiCall) -> str:
-    """Return the text of a stream, whose chunks match the document."""
-    assert told(call, f"POST {PATH}") == {"message"}
+def lines(call: ApiCall, *, usage: bool = False) -> list[dict[str, Any]]:
     events = call.stream()
     assert events.pop().data == "[DONE]"
+    assert {event.event for event in events} == {"message"}
     chunks = [json.loads(event.data) for event in events]
+    for chunk in chunks:
+        check_chunk(chunk, usage=usage)
+    return chunks
+
+
+def content_of(chunks: list[dict[str, Any]]) -> str:
     return "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks if chunk["choices"])
 
 
+def test_models_are_listed() -> None:
+    listed = TurnHarness().request("GET", "/v1/models", headers=HEADERS[1:])
+    assert listed.status == 200
+    assert [(model["id"], model["object"]) for model in listed.json["data"]] == [("svc-agent", "model")]
+
+
 @pytest.mark.parametrize("name", STREAMS)
-def test_chats_are_streamed(name: str) -> None:
-    book, tool = TurnHarness(), call_of()
-    call = post(book, STREAMS[name])
-    assert book.hand.turn.tools is None
-    book.hand.emit(ReasoningDelta("Hm."), TextDelta("Hel"), ToolCallStarted(tool))
-    book.hand.emit(ToolCallFinished(call=tool, output="x"), TextDelta("lo"), ModelCallFinished(3, 2))
+def test_a_chat_is_a_stream_of_openais_objects(name: str) -> None:
+    book, body = TurnHarness(), STREAMS[name]
+    call = post(book, body)
+    tool = call_of()
+    book.hand.emit(
+        ReasoningDelta("Hm."), TextDelta("Hel"), ToolCallStarted(tool), ToolCallFinished(call=tool, output="x")
+    )
+    book.hand.emit(TextDelta("lo"), ModelCallFinished(3, 2))
     book.hand.finish()
-    assert content_of(call) == "Hello"
+    chunks = lines(call, usage="stream_options" in body)
+    assert content_of(chunks) == "Hello"
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks if chunk["choices"]][-1] == "stop"
+    assert dict(call.head.headers)[b"content-type"] == b"text/event-stream"
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -118,14 +157,68 @@ def test_task_is_a_single_completion(task: str) -> None:
     body = {"model": "svc-agent", "messages": [{"role": "user", "content": TASK}], "stream": False, **TASKS[task]}
     call = post(book, body)
     assert book.hand.turn.prompt == TASK
-    book.hand.respond('{"title": "Hello"}')
-    DOCUMENTED.check(f"POST {PATH}", call.result)
+    book.hand.emit(TextDelta('{"title": "Hello"}'), ModelCallFinished(3, 2))
+    book.hand.finish()
+    check_completion(call.result.json)
     assert call.result.json["choices"][0]["message"]["content"] == '{"title": "Hello"}'
 
 
-def test_a_model_gets_the_tools_of_the_page_and_their_results() -> None:
+def test_chat_with_the_tools_of_the_page() -> None:
+    """Check that a turn gets the page's tools if a model is configured, and that it runs without them otherwise."""
+    body = {**CHAT, **USAGE, "tools": TOOLS}
+    for config in (ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"), ApiConfig(key=KEY)):
+        book = TurnHarness(config)
+        call = post(book, body)
+        assert book.hand.turn.tools == (tuple(TOOLS) if config.model_base_url else None)
+        book.hand.emit(TextDelta("Hello"), ModelCallFinished(3, 2))
+        book.hand.finish()
+        assert content_of(lines(call, usage=True)) == "Hello"
+
+
+def test_chat_after_a_tool_of_the_page() -> None:
     book = TurnHarness(ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"))
     call = post(book, {**CHAT, **USAGE, "messages": ROUND, "tools": TOOLS})
-    assert (book.hand.turn.tools, book.hand.turn.history[-1]) == (tuple(TOOLS), ROUND[-1])
-    book.hand.respond("It rains.")
-    assert content_of(call) == "It rains."
+    assert book.hand.turn.history[-1] == ROUND[-1]
+    book.hand.emit(TextDelta("It rains."), ModelCallFinished(3, 2))
+    book.hand.finish()
+    assert lines(call, usage=True)[-1]["usage"]["total_tokens"] == 5
+
+
+@pytest.mark.parametrize("finish", ["stop", "length", "tool_calls", "error"])
+def test_every_end_of_a_stream(finish: str) -> None:
+    book = TurnHarness(ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"))
+    tool = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
+    call = post(book, {**CHAT, **USAGE, **({"tools": [tool]} if finish == "tool_calls" else {})})
+    more: dict[str, Any] = {}
+    if finish == "tool_calls":
+        more["calls"] = (ToolCall(id="call_1", name="get_weather", args={"city": "Köln"}, arguments='{"city":"Köln"}'),)
+    if finish == "error":
+        more |= {"error": "the model is away", "code": "upstream_error"}
+    book.hand.emit(TextDelta("So"), ModelCallFinished(3, 2))
+    book.hand.finish(finish, **more)
+    chunks = lines(call, usage=True)
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks if chunk.get("choices")][-1] == finish
+    assert chunks[-1]["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+
+
+BAD: list[dict[str, Any]] = [
+    {"choices": []},
+    {"system": 1},
+    {"created": 1.5},
+    {"object": "chat.completion"},
+    {"usage": None},
+    {"choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]},
+    {"choices": [{"index": 0, "delta": {"role": "user"}, "finish_reason": None}]},
+    {"choices": [{"index": 0, "delta": {"content": 1}, "finish_reason": None}]},
+    {"choices": [{"index": 0, "delta": {}}]},
+    {"choices": [{"index": True, "delta": {}, "finish_reason": None}]},
+]
+
+
+@pytest.mark.parametrize("change", BAD)
+def test_schema_refuses_invalid_chunks(change: dict[str, Any]) -> None:
+    choice = {"index": 0, "delta": {"content": "x"}, "finish_reason": None}
+    good = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    check_chunk(good)
+    with pytest.raises(AssertionError):
+        check_chunk({**good, **change})
