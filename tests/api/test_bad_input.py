@@ -13,7 +13,7 @@ from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.router import Route
 from tests.api.harness import CONFIG, KEY, ApiHarness
 from tests.support.core_harness import REFUSED
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.http_harness import Reply, UpstreamRequest, as_json
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")

@@ -18,7 +18,7 @@ from svc_proto.facts import Address
 from tests.api.gateway_client import open_gateway
 from tests.api.harness import ApiCall
 from tests.api.scripted_agent import TurnHarness
-from tests.support.http_client import Http2Client
+from tests.support.http2_client import Http2Client
 from tests.support.http_harness import Fields, PeerT
 
 NOTICED_WITHIN = 2.0  # s

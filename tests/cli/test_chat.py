@@ -16,7 +16,7 @@ from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.wire.events import Headers
 from tests.cli.harness import SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.core_harness import HOME
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.http_harness import HarnessResponse
 
 API = ApiClient("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")

@@ -26,7 +26,7 @@ from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.events import Headers
 from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 RELAY = RelayClient("the relay", "http://h:8767", token="t")
 SESSION = StoredSession(url="ws://h:8767", token="t")

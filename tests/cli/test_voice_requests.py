@@ -21,7 +21,7 @@ from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin
 from tests.cli.harness import OneShotHarness, as_json
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
 UPLOAD = RecordingFile("memo.M4A", b"sound")

@@ -15,7 +15,7 @@ from tests.conformance.app_requests import AppRequest
 from tests.conformance.result import Result
 from tests.loops.clients import HttpClient, WebSocketTestClient
 from tests.loops.live_environment import LiveConnection
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 __all__ = ["REFUSED", "check_answer", "check_api", "check_relay"]
 

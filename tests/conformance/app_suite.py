@@ -23,7 +23,7 @@ from tests.conformance.result import Result
 from tests.loops.clients import HttpClient, WebSocketTestClient
 from tests.loops.live_environment import LiveConnection
 from tests.servers.program_process import running
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.ports import free_port
 
 __all__ = ["app"]

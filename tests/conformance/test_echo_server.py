@@ -13,7 +13,7 @@ from svc_proto.wire.events import BinaryMessage, TextMessage
 from tests.conformance.external_tools import echo_server
 from tests.loops.clients import PATIENCE, HttpClient, WebSocketTestClient
 from tests.loops.live_environment import LiveConnection
-from tests.support.http_client import Http2Client
+from tests.support.http2_client import Http2Client
 
 AUTHORITY = "localhost"
 

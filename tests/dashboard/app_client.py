@@ -25,7 +25,7 @@ from svc_proto.facts import Address, Started
 from svc_proto.wire.events import Headers, RequestHead
 from tests.api.gateway_client import GatewayClient
 from tests.api.harness import CONFIG, HOME, KEY
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.http_harness import FIRST, HttpHarness
 from tests.support.playbook import PATIENT, REMOTE
 

@@ -12,7 +12,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
 from tests.loops.dashboard_client import DashboardServer
 from tests.loops.simulated_environment import SimulatedEnvironment
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.servers.api_server import ScriptedApi, hello
 from tests.support.servers.canned_server import CannedServer, http
 

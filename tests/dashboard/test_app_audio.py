@@ -9,7 +9,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.wire.events import Headers
 from tests.api.harness import KEY
 from tests.dashboard.app_client import AppHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.http_harness import Reply, as_json
 
 SOUND = "data:audio/mp4;base64," + b64encode(b"RIFF....").decode()

@@ -13,7 +13,7 @@ import pytest
 from svc_proto.engine.page_language import LANGUAGES, PageTexts
 from tests.loops.dashboard_client import DashboardServer
 from tests.loops.simulated_environment import SimulatedEnvironment
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.servers.canned_server import CannedServer, http
 
 QUESTION = {

@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.engine.page_language import LANGUAGES, PageTexts
 from tests.dashboard.app_client import PASSWORD, AppClient, AppHarness, token_of
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.playbook import REMOTE
 
 BROWSER = [(b"accept", b"text/html,application/xhtml+xml")]

@@ -21,7 +21,9 @@ from svc_proto.wire.events import (
     WebSocketAccepted,
     WebSocketClosed,
 )
-from tests.support.http_client import Response, ResponseReader, new_client, request_events
+from tests.support.http1_codec import Http1Client
+from tests.support.http2_client import Http2Client
+from tests.support.http_codec import Response, ResponseReader, request_events
 
 PATIENCE = 30.0  # s; for anything that should happen at once, also on a busy machine
 PairsIn = Mapping[str, str] | None
@@ -139,7 +141,7 @@ class HttpClient:
         deflate: bool = True,
     ) -> None:
         self.wire = wire
-        self.conn = new_client(entropy, http2=http2, deflate=deflate)
+        self.conn = (Http2Client if http2 else Http1Client)(entropy, deflate=deflate)
         self._authority = authority
         self._asked: dict[StreamId, PendingResponse] = {}
 

@@ -11,7 +11,7 @@ from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.limits import Limits
 from tests.loops.environment import ApiHandle, Environment, ServedProgram
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 PORT = 9119
 RELAY = PREFIXES[0]

@@ -26,7 +26,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.clients import PATIENCE, ByteConnection, Declined, HttpClient, PairsIn, WebSocketTestClient
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 LOOPBACK = "127.0.0.1"
 REMOTE = "remote"  # a peer that is not loopback: another host, or a source address that the relay treats as one

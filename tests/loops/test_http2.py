@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.loops.clients import HttpClient
 from tests.loops.environment import Environment, bearer
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 PER_CONNECTION = (b"date", b"connection")
 

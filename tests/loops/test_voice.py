@@ -12,7 +12,7 @@ from svc_proto.wire.multipart import Part, encode_multipart
 from tests.loops.conftest import open_world
 from tests.loops.environment import Environment, bearer
 from tests.loops.voice_client import seconds
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.voice.recordings import CLEAR_VOICE, SENTENCE, needs_decoder, needs_engines, understood
 
 FORM = "multipart/form-data; boundary=xyz"

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.loops.clients import WebSocketTestClient
 from tests.loops.environment import Environment, bearer
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 
 class VoiceClient:

@@ -12,7 +12,7 @@ from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.mcp.stdio_harness import ToyMcpServer, modern
 from tests.relay.harness import REMOTE, HttpCall, RelayHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.http_harness import HttpHarness
 
 HANDSHAKE = "2025-11-25"

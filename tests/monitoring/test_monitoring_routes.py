@@ -14,7 +14,7 @@ from svc_proto.monitoring.monitoring_routes import OPENMETRICS
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import CheckStore
 from tests.relay.harness import REMOTE, RelayHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 TOKEN = "metrics-0123456789abcdef"
 

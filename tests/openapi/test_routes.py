@@ -7,7 +7,7 @@ import sys
 
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import REMOTE, RelayHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 LATE = "svc_proto.openapi.document", "svc_proto.openapi.viewer_page", "svc_proto.schema.json_schema"
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.mcp.http_harness import McpHttpSession, fields
 from tests.relay.harness import REMOTE, RelayHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.http_harness import Fields
 
 HOST = b"home.example"

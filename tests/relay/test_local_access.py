@@ -13,7 +13,7 @@ from svc_proto.relay.local_access import RETRY_INTERVAL
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.relay.harness import PEER, REMOTE, RelayHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 CONFIG = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml")
 PUBLIC = {"role": "public", "relay": {"url": "wss://home.example/relay"}}

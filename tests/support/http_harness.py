@@ -28,7 +28,8 @@ from svc_proto.wire.events import (
     TextMessage,
 )
 from tests.support.core_harness import CoreHarness, FarEnd
-from tests.support.http_client import FIRST, Http1Client, Http1Server, HttpCodec, Response, ResponseReader
+from tests.support.http1_codec import Http1Client, Http1Server
+from tests.support.http_codec import FIRST, HttpCodec, Response, ResponseReader
 from tests.support.playbook import PEER, REMOTE, counting_entropy
 
 __all__ = [

@@ -29,14 +29,13 @@ from svc_proto.wire.events import (
     WebSocketAccepted,
     WebSocketClosed,
 )
-from tests.support.http_client import (
+from tests.support.http1_codec import Http1Client, Http1Server
+from tests.support.http2_client import Http2Client
+from tests.support.http_codec import (
     CONNECTION_CUT,
     PEER_RESET,
     UNREAD_REQUEST,
     Entropy,
-    Http1Client,
-    Http1Server,
-    Http2Client,
     Response,
     ResponseReader,
     request_events,

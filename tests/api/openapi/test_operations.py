@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.openapi.operations import API_DOC
 from tests.api.harness import KEY, ApiHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.openapi_validation import OpenApiValidator, answer_differences, queries
 from tests.support.routes_page import API, assert_shown
 

@@ -5,7 +5,7 @@ import pytest
 from svc_proto.agent.avatar import Avatar
 from svc_proto.commands import ReadConfig
 from tests.api.harness import CONFIG, HOME, ApiHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 FILE = """\
 agent: {personalities: {brief: Answer in one line.}}

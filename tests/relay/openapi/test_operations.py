@@ -13,7 +13,7 @@ from svc_proto.openapi.profile_operations import PROFILE_OPERATIONS
 from svc_proto.relay.openapi.operations import API_DOC
 from tests.relay.harness import RelayHarness
 from tests.relay.routes.voice_harness import VoiceRoutesHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.http_harness import as_json
 from tests.support.openapi_validation import OpenApiValidator, answer_differences, queries
 from tests.support.routes_page import RELAY, assert_shown

@@ -11,7 +11,7 @@ from svc_proto.facts import Started
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.harness import REMOTE, RelayHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(24))
 TEXT = b"0123456789"

@@ -15,7 +15,7 @@ from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.wire.events import TextMessage
 from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 from tests.schema.test_device_control_arguments import BAD, GOOD
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 USABLE = {(method, path): arguments for method, path, arguments in GOOD}
 

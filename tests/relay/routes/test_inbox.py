@@ -12,7 +12,7 @@ from svc_proto.machines.inbox import IMAGE_LIMIT
 from svc_proto.relay.routes.inbox import INBOX_BODY_LIMIT
 from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 from tests.support.core_harness import HOME as STATE
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 FOLDER = f"{STATE}/images/inbox"

@@ -9,7 +9,7 @@ from tests.mcp.http_harness import fields, message
 from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 from tests.relay.mcp_client import RelayMcpClient
 from tests.relay.routes.media_harness import open_book
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 
 @pytest.fixture

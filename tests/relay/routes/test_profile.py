@@ -9,7 +9,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import HOME, REMOTE, RelayHarness
 from tests.relay.test_audit import recorded
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.http_harness import Reply, as_json
 
 KEY = "the-api-key"

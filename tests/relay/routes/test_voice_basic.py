@@ -18,7 +18,7 @@ from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.harness import HOST, REMOTE, RelayHarness
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
 from tests.relay.routes.voice_harness import VoiceRoutesHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 FORM = (b"content-type", b"multipart/form-data; boundary=xyz")
 WAV = b"RIFF" + bytes(100)

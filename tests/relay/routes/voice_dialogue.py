@@ -23,7 +23,7 @@ from svc_proto.commands import Compute, WriteConfig
 from svc_proto.relay.access import BASIC_PATHS
 from svc_proto.voice.provider_interface import ProviderError, SpeechRequest
 from tests.relay.routes.voice_harness import AGENT_FILE, RELAY_FILE, WORK, VoiceRoutesHarness, strict, text_of
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.voice.realtime.dialogue import dialogues
 
 __all__ = ["Routes", "dialogues", "play"]

@@ -17,7 +17,7 @@ from svc_proto.voice.providers.local import LocalSpeechPrograms
 from svc_proto.voice.providers.provider_factory import ProviderFactory
 from svc_proto.voice_config import VoiceConfig
 from tests.relay.harness import RelayHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 
 __all__ = ["AGENT_FILE", "BASES", "FIRST_15", "OUTPUT", "RELAY_FILE", "SECTIONS", "WORK", "VoiceRoutesHarness"]
 __all__ += ["get", "strict", "text_of"]

@@ -13,7 +13,7 @@ from svc_proto.relay.access import GRANTS, RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import PEER, REMOTE, RelayHarness
-from tests.support.http_client import Response
+from tests.support.http_codec import Response
 from tests.support.http_harness import UpstreamRequest
 
 KEY = "the-api-key"
