@@ -64,28 +64,35 @@ class OwnerMessage:
         return {**payload, "queued_delivery": True} if queued else payload
 
 
+@frozen
+class _Posted:
+    at: float  # monotonic s
+    message_id: str
+    replies_before: int
+
+
 class OwnerMessages:
     """Messages to the owner's phones: the queue, the subscribers, the threads, and the owner's replies."""
 
     def __init__(self) -> None:
         self.subscribers: set[int] = set()  # socket numbers of clients
         self._queue: deque[tuple[str, int, OwnerMessage]] = deque(maxlen=MAX_QUEUED)
-        self._replies: deque[tuple[int, dict[str, object]]] = deque(maxlen=MAX_REPLIES)  # with their numbers
-        self._received = 0  # replies so far
+        self._replies: deque[tuple[int, dict[str, object]]] = deque(maxlen=MAX_REPLIES)  # each with its number
+        self._received = 0  # number of the next reply
         self._threads: dict[str, OwnerThreadJson] = {}  # by chat id, the latest last
-        self._posted: deque[tuple[float, str, int]] = deque(maxlen=MAX_RATE)  # monotonic s, id, replies before
+        self._posted: deque[_Posted] = deque(maxlen=MAX_RATE)
 
     def post(self, message: OwnerMessage, message_id: str, now: Moment) -> dict[str, object] | None:
         """Return the payload of a message for all subscribers; without any, queue the message and return None.
 
         Raise `Refused` 429 above `MAX_RATE` messages an hour.
         """
-        if len(self._posted) == MAX_RATE and (age := now.mono - self._posted[0][0]) < RATE_PERIOD:
+        if len(self._posted) == MAX_RATE and (age := now.mono - self._posted[0].at) < RATE_PERIOD:
             wait = ceil(RATE_PERIOD - age)
             text_ = f"the owner gets at most {MAX_RATE} messages an hour; try again in {wait} seconds"
             fields = ((b"retry-after", b"%d" % wait),)
             raise Refused(429, "rate_limited", text_, extra={"retry_after": wait}, headers=fields)
-        self._posted.append((now.mono, message_id, self._received))
+        self._posted.append(_Posted(now.mono, message_id, self._received))
         self._remember_thread(message)
         sent_at = int(now.wall * 1000)
         if self.subscribers:
@@ -127,27 +134,17 @@ class OwnerMessages:
             return False
         names = {name: members.text(name)[:MAX_ID] or None for name in ("reply_to", "message_id", "client_msg_id")}
         chat_id = members.text("chat_id")[:MAX_ID] or DEFAULT_THREAD
-        reply: dict[str, object] = {"text": said[:MAX_TEXT], "chat_id": chat_id, **names}
-        reply |= {"device_name": device, "received_at": now.wall}
-        self._replies.append((self._received, reply))
+        source: dict[str, object] = {"device_name": device, "received_at": now.wall}
+        self._replies.append((self._received, {"text": said[:MAX_TEXT], "chat_id": chat_id, **names, **source}))
         self._received += 1
         return True
 
     def take_replies(self, message_id: str | None = None) -> list[dict[str, object]]:
         """Remove and return the stored replies, oldest first: all, or those to one message.
 
-        A reply that names none of the last `MAX_RATE` messages is one to each of them that was posted before it.
+        A reply that names none of the last `MAX_RATE` messages answers any of them that was posted before it.
         """
-        if message_id is None:
-            found = list(self._replies)
-        else:
-            posted = {identity: before for _, identity, before in self._posted}
-            first = posted.get(message_id, self._received)
-            found = []
-            for number, reply in self._replies:
-                named = next((name for name in (reply["reply_to"], reply["message_id"]) if name in posted), None)
-                if message_id == named or (named is None and number >= first):
-                    found.append((number, reply))
+        found = [entry for entry in self._replies if message_id is None or self._answers(*entry, message_id)]
         for entry in found:
             self._replies.remove(entry)
         return [reply for _, reply in found]
@@ -155,6 +152,13 @@ class OwnerMessages:
     def threads(self) -> list[OwnerThreadJson]:
         """Return the threads, the latest first."""
         return list(reversed(self._threads.values()))
+
+    def _answers(self, number: int, reply: Mapping[str, object], message_id: str) -> bool:
+        posted = {each.message_id: each.replies_before for each in self._posted}
+        for named in (reply["reply_to"], reply["message_id"]):
+            if named in posted:
+                return named == message_id
+        return number >= posted.get(message_id, self._received)
 
     def _remember_thread(self, message: OwnerMessage) -> None:
         earlier = self._threads.pop(message.chat_id, None)

@@ -217,7 +217,7 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
                     str, schema_keywords(minLength=1, maxLength=200), "only replies to this message"
                 ],
             },
-            details="A reply that names no known message counts as one to each message from before it.",
+            details="A reply that names no known message answers any message that was posted before it.",
         ),
         "GET /phone/outbound": OperationDoc("List queued messages to the owner", types.OwnerOutboundJson),
         "DELETE /phone/outbound": OperationDoc("Drop queued messages to the owner", types.OwnerOutboundDroppedJson),
