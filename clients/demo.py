@@ -1,7 +1,5 @@
 """Demonstration of the main functions in one command: `python -m clients.demo`, which `make demo` runs."""
 
-from __future__ import annotations
-
 import click
 
 from runtimes.cli.runtime_option import runtime_option

@@ -1,7 +1,5 @@
 """Demonstration of the main functions: a relay, a pairing, a phone, commands, and a chat that uses the phone."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

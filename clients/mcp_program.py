@@ -1,7 +1,5 @@
 """Set-up of the MCP server on standard input and output: builds its program for a relay's address and token."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 

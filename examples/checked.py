@@ -4,8 +4,6 @@ For tests of your own runtime, give it `Checked(core)` in place of the core. A v
 the rule's text, at the place of the violation.
 """
 
-from __future__ import annotations
-
 from runtimes.sim.contract import Contract
 from svc_proto import Command, Core, Fact, Moment
 

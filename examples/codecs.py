@@ -6,8 +6,6 @@
 there are none, send events, and write the result of `data_to_send`. `Http2Connection` has the same methods and events.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

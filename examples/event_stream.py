@@ -6,8 +6,6 @@ The decoder takes bytes in pieces of any size, from any source. It loads neither
 project.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Iterator

@@ -6,8 +6,6 @@ Bytes pass between two cores, and timers are called when they are due, on a virt
 examples/browser runs it in a page, and under Node.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import deque

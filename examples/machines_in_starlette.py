@@ -11,8 +11,6 @@ No machine has a clock or a timer of its own: calls that depend on the time take
 ignored. The tables have limits, but for that of the phones, which has an entry for each socket at most.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

@@ -5,8 +5,6 @@
 It performs a part of the commands and answers `UNSUPPORTED` to others: store, files, children, outgoing connections.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -6,8 +6,6 @@
 Under FastAPI, pass the same lifespan: `FastAPI(lifespan=lifespan)`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator

@@ -3,8 +3,6 @@
 python -m examples.relay_in_task_group anyio            # or: trio
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -3,8 +3,6 @@
 Atheris guides the search by coverage. Without it, or with `--plain` or `--seed`, the mutations are random.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

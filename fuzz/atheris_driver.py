@@ -4,8 +4,6 @@
 `fuzz/found/NAME`, where the next run starts.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

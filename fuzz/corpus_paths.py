@@ -1,7 +1,5 @@
 """Paths of the fuzzers' corpora and findings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 HERE = Path(__file__).parent

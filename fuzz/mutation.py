@@ -1,7 +1,5 @@
 """Mutations of a seed, as a broken or hostile peer might send them; and dictionaries, in libFuzzer's format."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random driver of the fuzz targets: mutations of their corpora, reproducible by seed."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import time

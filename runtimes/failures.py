@@ -4,8 +4,6 @@ The `detail` made here names the kind of trouble without paths and secrets, so t
 `HostError` brings the detail of the code that raised it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -6,8 +6,6 @@
 The rules are in `language.toml`. The exit code is 1 if there are findings.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -9,8 +9,6 @@ usage: python scripts/release.py [--check] [PYTHON ...]
 Exit codes: 0; 1 when something is wrong with the release, and when no Python was found to test it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

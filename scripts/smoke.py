@@ -5,8 +5,6 @@ The programs print their version and help, each module that needs no extra can b
 stop, and meanwhile `svc status` and `svc top` end without an error. Standard output gets one line with the results.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pkgutil

@@ -1,7 +1,5 @@
 """Command line for all servers in one process, with pairing on the terminal: `svc up`, `python -m servers`."""
 
-from __future__ import annotations
-
 import click
 
 from servers.options import HELP, ProgramCommand, relay_options

@@ -4,8 +4,6 @@ They share the loop, the service home and the store. The API's agent reaches the
 name the local API, and the dashboard shows both, unless the operator configures other addresses.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """Command line of the API server: `python -m servers.api`."""
 
-from __future__ import annotations
-
 import click
 
 from servers.options import HELP, ProgramCommand, api_options

@@ -1,7 +1,5 @@
 """Set-up of the API server: reads its settings, opens its resources and builds its program."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -1,7 +1,5 @@
 """Command line of the dashboard: `python -m servers.dashboard`."""
 
-from __future__ import annotations
-
 import click
 
 from servers.options import HELP, ProgramCommand, dashboard_options

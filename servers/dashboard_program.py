@@ -1,7 +1,5 @@
 """Set-up of the dashboard: reads its settings, opens its resources and builds its program."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """Creation and change of variables in `.env` of the service home, such as API key and dashboard password."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from pathlib import Path

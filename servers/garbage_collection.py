@@ -5,8 +5,6 @@ from the start are frozen: no later collection visits them. For some minutes aft
 and freeze the objects that they find alive.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Mapping

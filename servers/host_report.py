@@ -1,7 +1,5 @@
 """Observations of this host for the health checks that need files, the disk, the database or the environment."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """Command-line options of the servers, and one-line usage errors."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Callable, Sequence

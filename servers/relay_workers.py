@@ -4,8 +4,6 @@ They share a home, a port and a Redis: see docs/howto/cluster.md. The supervisor
 address, runs the workers, and accepts no connections.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -4,8 +4,6 @@
 when to notify.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence

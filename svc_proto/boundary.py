@@ -11,8 +11,6 @@ The contract of a runtime, in six steps:
 6. Add no deadline, no retry and no protocol rule.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from svc_proto.basics.moment import Moment

@@ -8,8 +8,6 @@ Per channel the order is: `Accepted` (or the `Done` of the operation that opened
 most one `ReadClosed`, and `Closed` last, exactly once.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NewType, TypeAlias
 

@@ -3,8 +3,6 @@
 An option overrides its variable. An empty variable counts as unset.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum

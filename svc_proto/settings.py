@@ -3,8 +3,6 @@
 An empty variable counts as unset.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence

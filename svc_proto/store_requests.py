@@ -3,8 +3,6 @@
 A runtime carries them out in the order given. With a durable store, `Done` means that the change survives a crash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.basics.audit_event import AuditEvent

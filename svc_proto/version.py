@@ -1,7 +1,5 @@
 """Versions: that of the software, which servers report and clients store, and that of the relay's protocol."""
 
-from __future__ import annotations
-
 __all__ = ["PROTOCOL_VERSION", "VERSION"]
 
 VERSION = "1.0.0"

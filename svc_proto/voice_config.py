@@ -4,8 +4,6 @@ Provider keys are variables too. They come from the environment and from `.env` 
 request, and appear in no `repr`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

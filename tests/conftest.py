@@ -10,8 +10,6 @@ test process (`fuzz.reference_parsers`).
 HYPOTHESIS_PROFILE is `default` for people, `full` with `--full`, `ci` for runs that must repeat exactly.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """The table of authority, compared with the services: its rows, and requests with several kinds of credential."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

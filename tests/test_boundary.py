@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.boundary import Core
 from svc_proto.engine.core import Engine
 from tests.engine.toy_service import ToyService

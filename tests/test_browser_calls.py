@@ -1,7 +1,5 @@
 """Calls of Playwright that the page's Content-Security-Policy forbids, which the tests in browsers must not use."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Citations in comments: sections of docs/spec/wire, headings of docs/spec/requirements.md, decisions of docs/adr."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

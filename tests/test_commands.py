@@ -1,7 +1,5 @@
 """Commands: values; an operation has the type of its answer and the command that undoes a late answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.commands import (

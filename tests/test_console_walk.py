@@ -1,7 +1,5 @@
 """The fresh clone of a console walk has the uncommitted changes of the working tree."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

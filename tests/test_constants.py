@@ -1,7 +1,5 @@
 """The constants of the core equal the stored snapshot, so that a changed value is noticed."""
 
-from __future__ import annotations
-
 import json
 
 from tests.snapshots.constants import SNAPSHOT, collect, render

@@ -1,7 +1,5 @@
 """Rows of docs/reference/limits.md for each limit, and of docs/spec/differences.md for limits of routes' inputs."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """The documents match the code: code blocks, steps of the contract, links, the picture of access."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

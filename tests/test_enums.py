@@ -1,7 +1,5 @@
 """Values of enumerations equal their names, with the exceptions listed here."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 import re

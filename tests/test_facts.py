@@ -1,7 +1,5 @@
 """Facts are values: immutable, comparable, and each is in the union that runtimes send."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 from svc_proto import facts

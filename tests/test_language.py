@@ -1,7 +1,5 @@
 """The language checker: texts and subjects of commits that break a rule, and permitted ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 And the completeness of the lock files, the versions that are excluded, and what the container file installs.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

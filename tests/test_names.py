@@ -3,8 +3,6 @@
 `names.toml` lists the retired words, and the exceptions from both rules.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Public names: docs/reference/public-names.md lists them, the packages have them, and the examples use no others."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -1,7 +1,5 @@
 """Purity of the core; and samples that its checker must flag or let pass."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The relay's settings: names, defaults and messages (SPEC.md "Relay environment variables", "Relay start options")."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of `scripts/release.py`: its checks of versions and of equal builds, and its search for Python interpreters."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

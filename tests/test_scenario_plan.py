@@ -1,7 +1,5 @@
 """The plan names the loops of each test in tests/loops; the short suite and the rest make up the full suite."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import subprocess

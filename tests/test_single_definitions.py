@@ -1,7 +1,5 @@
 """Members that a peer wrote are read by the readers of `svc_proto.schema` alone: one rule in one place."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

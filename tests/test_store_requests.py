@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.commands import Query
 from svc_proto.facts import OperationId
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession

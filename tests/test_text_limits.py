@@ -1,7 +1,5 @@
 """Limits on texts, which count characters or bytes, with texts of several scripts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Rules for error texts, log events and metrics: samples that must be flagged, and samples that must pass."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError, ToolError

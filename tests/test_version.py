@@ -1,7 +1,5 @@
 """The version of the package and of the protocol."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lifetimes on the monotonic and on the wall clock, when an operator or NTP sets the wall clock."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@
 environment of the tests. pip checks that it needs no more. The servers run with all packages of that environment.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Reports of a worker to the main process, tested on a small suite beside a copy of the conftest."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

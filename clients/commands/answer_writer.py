@@ -1,7 +1,5 @@
 """Output of an agent's answer: its text to standard output as it arrives, notes to standard error."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress

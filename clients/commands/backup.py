@@ -1,7 +1,5 @@
 """`svc backup` and `svc restore`: write the home's durable files and an SQLite database into one file; restore them."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

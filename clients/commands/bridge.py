@@ -1,7 +1,5 @@
 """`svc-relay bridge`: call a Device Control route of a phone."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -1,7 +1,5 @@
 """`svc-relay devices`: list, revoke and extend the devices of a relay (wire core 10.7)."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Settings of this host for the commands: relay configuration, service home, trusted certificates."""
 
-from __future__ import annotations
-
 import os
 import ssl
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`svc relay insecure-api-key`: show or set whether API keys are accepted over plain HTTP (wire core 10.2)."""
 
-from __future__ import annotations
-
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines

@@ -1,7 +1,5 @@
 """`svc key rotate`: replace the key of the API server of this host."""
 
-from __future__ import annotations
-
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup, json_option, print_json, print_lines

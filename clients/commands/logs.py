@@ -1,7 +1,5 @@
 """`svc logs`: show the logs of this host's servers, from the files in the service home."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

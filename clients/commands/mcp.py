@@ -1,7 +1,5 @@
 """`svc mcp`: serve the phone to MCP clients on standard input and output, and register it with them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """`svc mcp allow`: give or refuse the owner's consent to a remote agent at the terminal."""
 
-from __future__ import annotations
-
 import click
 
 from clients.commands.cli import SETTINGS, print_lines

@@ -1,7 +1,5 @@
 """`svc-relay media get`: fetch a file from the relay."""
 
-from __future__ import annotations
-
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json

@@ -1,7 +1,5 @@
 """`svc message`: send a message to the owner's phone, and with `--wait` print the replies."""
 
-from __future__ import annotations
-
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json

@@ -1,7 +1,5 @@
 """`svc-relay notifications`: list the latest notifications of the paired phones."""
 
-from __future__ import annotations
-
 import time
 
 import click

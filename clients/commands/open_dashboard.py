@@ -1,7 +1,5 @@
 """`svc open`: open the dashboard in a browser, or print how to reach it."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """`svc relay public-route`: show which local programs the relay trusts, or end what a public route has changed."""
 
-from __future__ import annotations
-
 import click
 
 from clients.commands.cli import SETTINGS, json_option, print_json, print_lines

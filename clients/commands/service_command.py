@@ -1,7 +1,5 @@
 """`svc service`: run the servers from the start of this host on, under systemd or launchd."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import click

@@ -1,7 +1,5 @@
 """Installation and removal of the service: writes files for systemd or launchd, and calls systemctl or launchctl."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import re

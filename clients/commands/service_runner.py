@@ -1,7 +1,5 @@
 """Runner of a command's service on an event loop, with this host's functions and a progress line on a terminal."""
 
-from __future__ import annotations
-
 import os
 import ssl
 import sys

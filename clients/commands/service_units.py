@@ -1,7 +1,5 @@
 """Texts of the service files: units of systemd, an agent of launchd."""
 
-from __future__ import annotations
-
 import plistlib
 import re
 from collections.abc import Mapping, Sequence

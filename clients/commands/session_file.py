@@ -4,8 +4,6 @@ The lock serializes the changes of two programs, so that no change is lost. A pr
 leaves the old file, and the system releases its lock.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

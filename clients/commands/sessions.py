@@ -1,7 +1,5 @@
 """`svc-relay sessions`: list or end the terminal sessions on the relay's host."""
 
-from __future__ import annotations
-
 import time
 
 import click

@@ -1,7 +1,5 @@
 """`svc-relay shell`: open a terminal on the relay's host, or run one command there."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """`svc-relay status`: show the stored sessions of this desktop, without a connection (wire core 10.6)."""
 
-from __future__ import annotations
-
 import time
 
 import click

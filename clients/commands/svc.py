@@ -1,7 +1,5 @@
 """The program `svc`: runs and inspects the servers, pairs phones, and changes settings of the relay."""
 
-from __future__ import annotations
-
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup

@@ -1,7 +1,5 @@
 """The program `svc-relay`: client of a relay for a desktop, with one command for the relay's operator."""
 
-from __future__ import annotations
-
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup

@@ -1,7 +1,5 @@
 """Guard of this program's terminal: size, raw mode, and restoring at the end and at the signals in `FATAL`."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`svc undo`: list and undo what a device changed at the agent."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -1,7 +1,5 @@
 """Command line of the gateway: JSON-RPC lines on standard input and output, requests to the API server."""
 
-from __future__ import annotations
-
 import click
 
 from runtimes.cli.runtime_option import runtime_option

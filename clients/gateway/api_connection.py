@@ -1,7 +1,5 @@
 """API client of the gateway, and its failures as JSON-RPC errors (wire terminal 2.4)."""
 
-from __future__ import annotations
-
 from attrs import field, frozen
 
 from svc_proto.engine.core import Engine

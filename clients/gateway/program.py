@@ -1,7 +1,5 @@
 """Set-up of the gateway: reads its settings from the environment, and builds its program."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 

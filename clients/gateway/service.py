@@ -5,8 +5,6 @@ call, and at the first call after it was lost. After the end of its input the pr
 progress, and ends; it ends at once when its output is closed.
 """
 
-from __future__ import annotations
-
 from clients.gateway.api_connection import GatewayApiSettings, new_api_client, rpc_error
 from svc_proto.cli.line_service import LineService
 from svc_proto.commands import Level

@@ -1,7 +1,5 @@
 """Command line of the reference phone: `python -m clients.phone --remote ws://127.0.0.1:8767 --code ABC123`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """Set-up of the reference phone: builds its program from the options of the command line."""
 
-from __future__ import annotations
-
 import os
 import sys
 import wave

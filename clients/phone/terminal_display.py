@@ -4,8 +4,6 @@ It makes no decisions. Text from the network is shown without control characters
 in the output of terminals.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -5,8 +5,6 @@ deployment.at(1)                             # from now on requests go to that r
 deployment.at_api(0)                         # or to that API server
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from runtimes.sim.host import SimHost

@@ -1,7 +1,5 @@
 """Model of what each principal may reach. It is written from the documents and shares no code with the product."""
 
-from __future__ import annotations
-
 from math import inf
 from random import Random
 

@@ -1,7 +1,5 @@
 """Relay routes, API routes and channel messages that the worlds try."""
 
-from __future__ import annotations
-
 # A route for each policy of the relay, and the power that it needs; empty: a session alone.
 DEVICE_ROUTES = (
     ("GET", "/ping?device=none", "bridge"), ("POST", "/tap?device=none", "bridge"), ("POST", "/media/upload", "files"),

@@ -1,7 +1,5 @@
 """`python -m fuzz.authority.run`: random worlds of authority; exit code 1 if a result differs from the model."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 import time

@@ -1,7 +1,5 @@
 """Random world: principals pair, act, answer and are revoked at two nodes; each result is compared with a model."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from random import Random

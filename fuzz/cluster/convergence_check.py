@@ -1,7 +1,5 @@
 """Convergence check of a cluster after a run: all nodes must agree."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any, cast
 

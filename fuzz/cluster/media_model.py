@@ -1,7 +1,5 @@
 """Expected media of a cluster: files uploaded at one node and fetched from any."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Callable
 from math import inf

@@ -4,8 +4,6 @@ Clients pair, send commands, transfer files, reconnect, are revoked and guess co
 fail. `fuzz.cluster.invariants` checks the events. At the end, without faults, the nodes must agree.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The bytes that a client sends wait in `outgoing`; the driver decides when, and in which pieces, the core gets them.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

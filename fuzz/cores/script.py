@@ -3,8 +3,6 @@
 The first byte selects the service. Then each three bytes are an action: its kind, its peer, and a variant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import Enum
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """`python -m fuzz.mutants --count 120 --seed 1`: make small wrong changes to the core, and report which checks fail."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 import time

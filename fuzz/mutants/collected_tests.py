@@ -3,8 +3,6 @@
 Only tests that call a changed function run. Some changes, such as those of a class body, need a fresh process.
 """
 
-from __future__ import annotations
-
 import gc
 import inspect
 import multiprocessing

@@ -1,7 +1,5 @@
 """Judgement of a mutant by tests, mypy and simulations."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ The list is in `rules/*.toml`: for each module the bugs, one at a time, as chang
 that must fail, or the seed of a simulation or cluster run and its report.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 import sys

@@ -1,7 +1,5 @@
 """Mutants in the simulation: single deployments, or clusters under faults, in a process that starts with the mutant."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial

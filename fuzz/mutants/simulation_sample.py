@@ -1,7 +1,5 @@
 """Simulations as tests of a mutant: the first seeds of those in `make test`, in the process with the mutant."""
 
-from __future__ import annotations
-
 import pytest
 
 from fuzz.simulation.scenario_runner import ScenarioFailure, run_seed

@@ -1,7 +1,5 @@
 """Modules of a package by subpackage, the tests of each, and a sample of all mutants."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from hashlib import sha256

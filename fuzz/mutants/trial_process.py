@@ -4,8 +4,6 @@ An import hook replaces the source of the module; programs that a test starts us
 written into the tree: compiled files of Python and pytest are stored elsewhere.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import resource

@@ -5,8 +5,6 @@ or the status of the refusal. In rows of message channels, `auth` accepts `syste
 missing grant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL

@@ -3,8 +3,6 @@
 Examples are agent gateways, expiring media and disk faults.
 """
 
-from __future__ import annotations
-
 from random import Random
 
 from fuzz.simulation.script import PAIRED

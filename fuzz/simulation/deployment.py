@@ -1,7 +1,5 @@
 """Simulated deployment: a host with relay and API, a phone, a model, hosts of clients, and injected faults."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Program of a simulation whose `Notify` commands the actors receive."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from svc_proto.basics.moment import Moment

@@ -1,7 +1,5 @@
 """Faults of a simulation: the handlers of the steps that inject one."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from attrs import evolve

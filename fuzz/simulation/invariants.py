@@ -1,7 +1,5 @@
 """Invariants of every simulation, each with a text that states it."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 

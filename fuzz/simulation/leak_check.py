@@ -3,8 +3,6 @@
 A table of a core that keeps entries without clients must be listed in `KEPT`, with the reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from attrs import fields

@@ -1,7 +1,5 @@
 """Rules of a simulation: when the relay requires the local secret, and what must end with a session."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import cast
 

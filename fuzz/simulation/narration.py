@@ -3,8 +3,6 @@
 Payloads are shortened, and secrets are replaced by their description.
 """
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Optional scenarios, each in a share of the scripts: a few related steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from random import Random
 

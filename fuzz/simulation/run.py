@@ -1,7 +1,5 @@
 """`python -m fuzz.simulation.run --seeds 10000`: run simulations, and report how to reproduce a failure, minimized."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 import time

@@ -1,7 +1,5 @@
 """Run of a script in a simulated deployment, from start to end."""
 
-from __future__ import annotations
-
 import traceback
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Script of a seed: its steps and faults, by its swarm configuration."""
 
-from __future__ import annotations
-
 from random import Random
 
 from fuzz.simulation.background_scenarios import background_scenarios

@@ -1,7 +1,5 @@
 """Minimization of a failing script: fewer steps, shorter times, smaller numbers, with the same failure."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf

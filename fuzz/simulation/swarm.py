@@ -3,8 +3,6 @@
 After "Swarm testing" (Groce et al., ISSTA 2012).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Generic, TypeVar

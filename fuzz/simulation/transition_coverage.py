@@ -3,8 +3,6 @@
 `start_counting` replaces each table of the core by a counting dict, in every module that has it.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import sys

@@ -1,7 +1,5 @@
 """Fuzz targets and their oracles: each target takes bytes, and raises when an oracle fails."""
 
-from __future__ import annotations
-
 from fuzz.targets.common import Target
 from fuzz.targets.cores import core, relay
 from fuzz.targets.formats import envelope, multipart, qr, resp, sse

@@ -1,7 +1,5 @@
 """Common parts of fuzz targets: splitting of the input, chunking invariance, and a second round trip of requests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeAlias, TypeVar

@@ -1,7 +1,5 @@
 """Fuzz targets of whole cores: a relay that receives bytes, and scripts of any facts for a relay or an API."""
 
-from __future__ import annotations
-
 from fuzz.cores.script import run_core_script
 from fuzz.targets.common import check_chunking_invariance
 from svc_proto.basics.moment import Moment

@@ -4,8 +4,6 @@ Both get the same pieces, the same number of calls for events, and the same even
 are compared: events, errors with texts, properties, and bytes to send.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 

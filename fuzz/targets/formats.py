@@ -1,7 +1,5 @@
 """Fuzz targets of formats: forms, event streams, envelopes and JSON, pairing invites, and the Redis protocol."""
 
-from __future__ import annotations
-
 from fuzz.targets.common import check_chunking_invariance, split_input
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC

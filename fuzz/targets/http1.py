@@ -1,7 +1,5 @@
 """Fuzz targets of HTTP/1.1: a server, a client after its request, and the strict chunked parser against h11."""
 
-from __future__ import annotations
-
 import h11
 
 from fuzz.targets.common import Replies, check_chunking_invariance, round_trip_request

@@ -1,7 +1,5 @@
 """Fuzz targets of HTTP/2: a server's input after the preface, and the responses to a client."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fuzz.targets.common import Replies, check_chunking_invariance, round_trip_request

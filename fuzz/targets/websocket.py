@@ -1,7 +1,5 @@
 """Fuzz target of WebSocket frames after the handshake; the first byte selects the reading side and the options."""
 
-from __future__ import annotations
-
 from fuzz.targets.common import check_chunking_invariance
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import BinaryMessage, Event, Ping, Pong, StreamId, TextMessage

@@ -3,8 +3,6 @@
 The first byte selects the reading side and the negotiated options (`fuzz.targets.websocket`).
 """
 
-from __future__ import annotations
-
 from random import Random
 from zlib import crc32
 

@@ -3,8 +3,6 @@
 The comment of an example that does not fit the help's width is moved. The version includes the commit if it is known.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar

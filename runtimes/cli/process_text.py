@@ -4,8 +4,6 @@ A process whose encoding of paths is not UTF-8 is started again in UTF-8 mode (P
 otherwise depend on the locale. Output keeps its encoding; a character that the encoding lacks is replaced.
 """
 
-from __future__ import annotations
-
 import codecs
 import os
 import sys

@@ -1,7 +1,5 @@
 """The option `--runtime` of the programs. Its completion, and a check of the default loop, load no loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

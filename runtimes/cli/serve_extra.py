@@ -1,7 +1,5 @@
 """Check for the extra `serve`, which the programs need beside the core."""
 
-from __future__ import annotations
-
 __all__ = ["require_serve_extra"]
 
 

@@ -1,7 +1,5 @@
 """QR codes on a terminal, only if they fit: a camera cannot read a code that has wrapped or scrolled."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

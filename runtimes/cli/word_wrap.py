@@ -1,7 +1,5 @@
 """Wrapping of lines between words, as a terminal itself breaks within words."""
 
-from __future__ import annotations
-
 import os
 import sys
 import textwrap

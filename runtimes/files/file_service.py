@@ -4,8 +4,6 @@ The answer to `OpenFile` has the real path of the file that was opened, so a lat
 core. A file is closed once its handle is released and no thread or transfer uses it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -5,8 +5,6 @@ A wheel and an archive of the source have the commit in the file `commit.txt` be
 PEP 440. Loading this module imports nothing of the project, because the build hook loads it alone.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text of PDF files, read by a child process that is killed when it takes too long."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.util import find_spec

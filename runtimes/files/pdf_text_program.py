@@ -5,8 +5,6 @@
 A malicious file can make the parser use much time and memory, so it runs in a process of its own, with limits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """Private folders and files, and the steps of an atomic replacement: temporary name, sync, publication."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Folder for temporary files of this host."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 

@@ -3,8 +3,6 @@
 A function receives the arguments of the command and returns plain values. An exception becomes a `Failure`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import io
 import os

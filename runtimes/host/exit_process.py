@@ -1,7 +1,5 @@
 """Exit of a process after its loop has ended."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

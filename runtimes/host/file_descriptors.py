@@ -1,7 +1,5 @@
 """Limits on the file descriptors of this process."""
 
-from __future__ import annotations
-
 import resource
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Host of one process's cores on one loop: pumps, listeners, threads, signals and the single timer."""
 
-from __future__ import annotations
-
 import logging
 import math
 import ssl

@@ -4,8 +4,6 @@ Text: `2026-01-31T12:00:00.000Z INFO svc.relay pairing.registered ttl=600 name="
 JSON: the same as one object.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -4,8 +4,6 @@ A loop that is interrupted while it begins or ends raises an unrelated error or 
 which would interrupt it, are restored only after its end.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

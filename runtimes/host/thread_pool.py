@@ -4,8 +4,6 @@ The standard executor joins its threads at interpreter exit, so a name look-up t
 queue itself has no limit: a core limits how many operations it has in progress.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

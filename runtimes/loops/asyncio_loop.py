@@ -1,7 +1,5 @@
 """Loop adapter for asyncio and uvloop, which call it when the poller is ready or its time has come (decision 172)."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

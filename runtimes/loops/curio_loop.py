@@ -1,7 +1,5 @@
 """Loop adapter for curio: a task waits until the poller is ready (decision 172)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext

@@ -3,8 +3,6 @@
 An adapter of a loop has no deadline, protocol rule or retry of its own.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any, Protocol

@@ -3,8 +3,6 @@
 All sockets are in the poller of a `ThreadsLoop`, whose descriptor is readable whenever one of them is ready.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Polling of descriptors: `select.epoll`, or the standard library's selector on systems without epoll."""
 
-from __future__ import annotations
-
 import select
 import sys
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector

@@ -3,8 +3,6 @@
 It is also the pattern for other event loops (docs/howto/run-on-your-own-loop.md); it needs only the core's packages.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

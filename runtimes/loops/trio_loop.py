@@ -1,7 +1,5 @@
 """Loop adapter for trio: a task waits until the poller is ready (decision 172)."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Calls into the loop from threads and signal handlers: a queue of calls and a socket pair that wakes the loop."""
 
-from __future__ import annotations
-
 import signal
 import socket
 from collections import deque

@@ -1,7 +1,5 @@
 """A range of an open file that is sent on a connection; a worker reads it, so a slow disk does not block the loop."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable

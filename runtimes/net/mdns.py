@@ -3,8 +3,6 @@
 The announcement has a thread of its own, since zeroconf brings an asyncio loop and the servers run on any loop.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec

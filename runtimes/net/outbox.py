@@ -1,7 +1,5 @@
 """Bytes that a descriptor has not taken yet: in order, limited, written as soon as the kernel takes them."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 The kernel answers for the socket itself, so no header and no address can imitate another user.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

@@ -5,8 +5,6 @@ classic BPF program in the kernel computes the listener's index, in the order in
 listener has that index, because a process has died, the kernel chooses by address and port.
 """
 
-from __future__ import annotations
-
 import ctypes
 import socket
 import struct

@@ -4,8 +4,6 @@ Pipes and terminals are polled like sockets. Descriptors that the kernel cannot 
 block: they are read piece by piece between other work.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A `Send` is written at once if the outbox is empty, and the rest waits in the ou
 a small `Send` right after another waits a moment, so that several leave in one write.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 from collections import deque

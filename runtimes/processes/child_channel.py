@@ -5,8 +5,6 @@ output. Its error output, if ordered, is a separate channel that closes before. 
 not end the channel.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

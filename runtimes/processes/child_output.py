@@ -4,8 +4,6 @@ After the child's exit, the output that was written before is delivered, up to a
 then ends even if a background process still has it open.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -10,8 +10,6 @@ fails, it writes the error number to the descriptor STATUS_FD. It imports only t
 milliseconds.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

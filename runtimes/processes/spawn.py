@@ -4,8 +4,6 @@ A child leads a session and process group of its own, so a signal reaches its wh
 code runs between fork and exec. If the system cannot run the child's program, `OSError` is raised.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

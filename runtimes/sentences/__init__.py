@@ -1,7 +1,5 @@
 """Parser of plain sentences in five languages, by hassil, the sentence parser of Home Assistant's Assist."""
 
-from __future__ import annotations
-
 from runtimes.sentences.parser import HassilParser
 
 __all__ = ["HassilParser"]

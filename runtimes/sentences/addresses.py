@@ -1,7 +1,5 @@
 """Web addresses and package names in the slots and the texts of sentences."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

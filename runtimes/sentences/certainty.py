@@ -5,8 +5,6 @@ ends, an app's name consists of no words of another intent, and a way of sending
 nor message. A name with a dot inside counts as an address, and is plausible.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -3,8 +3,6 @@
 Every form has the length of its source, so that places in the folded text are places in the original.
 """
 
-from __future__ import annotations
-
 import re
 
 __all__ = ["simplify"]

@@ -5,8 +5,6 @@ unless that is certain: a conjunction that begins a message ("that", "q" in a Sp
 text whose edge may belong to the request, as in "inform Ada to come", is not certain, and the request is not performed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

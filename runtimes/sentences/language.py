@@ -7,8 +7,6 @@ Templates without free text are also compared with the content words of a senten
 articles, and without a clause that gives a reason. Free text is cut from the original by its place.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property

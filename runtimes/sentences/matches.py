@@ -1,7 +1,5 @@
 """Rank, places and values of hassil's matches of a sentence with templates."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from hassil.models import MatchEntity

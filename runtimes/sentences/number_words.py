@@ -1,7 +1,5 @@
 """Words of numbers in the language of a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from unicode_rbnf import RbnfEngine

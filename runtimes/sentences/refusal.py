@@ -1,7 +1,5 @@
 """Sentences that are no plain requests: negations, questions, quotations, conditions, and several acts at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -3,8 +3,6 @@
 The fewer intents have a word in their templates, the more it counts: "brighter" decides, "make" does not.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

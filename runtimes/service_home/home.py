@@ -1,7 +1,5 @@
 """The service home of this host, and settings from its `.env`, which the environment overrides."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

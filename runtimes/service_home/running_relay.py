@@ -1,7 +1,5 @@
 """Settings of the servers that run on a service home, which take precedence over configured settings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from attrs import evolve

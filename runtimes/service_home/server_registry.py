@@ -4,8 +4,6 @@ The lock ends with its process, even after a crash: an unlocked file is stale, w
 names the server's address and the place of its API key, never the key itself.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

@@ -14,8 +14,6 @@ A command that crosses with a fact that the core has not received yet is permitt
 Aborting, pausing or resuming a channel after its `Closed` is permitted too, and has no effect.
 """
 
-from __future__ import annotations
-
 from typing import Any, NoReturn, assert_never
 
 from attrs import define

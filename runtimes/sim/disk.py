@@ -4,8 +4,6 @@ Paths are absolute POSIX paths. An error is a `HostError` with the failure that 
 file keeps its contents when its name is removed or replaced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

@@ -6,8 +6,6 @@ Requests are authenticated by a signature (AWS Signature Version 4), which this 
 its own, independent of the library that signs on real hosts. Simulated hosts sign with `sign_s3_request_at`.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -7,8 +7,6 @@ The test determines the master: it changes the mapping, and makes one Redis a re
 Sentinel does not connect to them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from runtimes.sim.redis_server import RedisService

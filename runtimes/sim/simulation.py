@@ -1,7 +1,5 @@
 """The simulation: an agenda of events on a virtual clock, one random generator, hosts and the network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from heapq import heappop, heappush
 from random import Random

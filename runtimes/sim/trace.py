@@ -1,7 +1,5 @@
 """Events of a simulation: a digest, and the last ones as text."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict, deque
 from functools import partial

@@ -4,8 +4,6 @@ Synthesis and recognition run in child processes. A synthesizer can then be stop
 interpreter's lock for seconds, and a crash of a decoder on an untrusted file affects nothing else.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

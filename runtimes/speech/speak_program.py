@@ -6,8 +6,6 @@ Its output has the form of that of `espeak-ng --stdin --stdout`: a WAV head of u
 made.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """The requests of `svc_proto.api.chat.store_requests` in SQL. Each handler runs within a transaction."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """The tables of chats for queries, with portable types; `runtimes.store.migrations` creates them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import (

@@ -1,7 +1,5 @@
 """Differences between kinds of databases: opening of connections, and the begin of transactions."""
 
-from __future__ import annotations
-
 from sqlalchemy import Column, Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import StaticPool

@@ -4,8 +4,6 @@ Loading SQLAlchemy takes 17 MiB and an eighth of a second, which a relay that st
 records are stored as compressed JSON.
 """
 
-from __future__ import annotations
-
 import json
 import weakref
 import zlib

@@ -4,8 +4,6 @@ A schema change is one more function at the end of `MIGRATIONS`. Existing functi
 change.
 """
 
-from __future__ import annotations
-
 import secrets
 import sqlite3
 import string

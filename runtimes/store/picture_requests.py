@@ -1,7 +1,5 @@
 """Requests for the pictures of chats in SQL, and the copying and deletion of pictures with sessions and messages."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ That execution costs several times as much as a short statement. A text is compi
 `:named` values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 

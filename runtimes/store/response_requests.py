@@ -1,7 +1,5 @@
 """Requests for stored `/v1/responses` entries in SQL, see `svc_proto.api.cluster.response_store`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

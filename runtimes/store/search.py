@@ -4,8 +4,6 @@ A database with a full-text index has a `ChatSearch` of its own, in `runtimes.st
 `runtimes.store.search_postgresql`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

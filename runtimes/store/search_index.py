@@ -1,7 +1,5 @@
 """Selection of the search for a database, by its full-text index."""
 
-from __future__ import annotations
-
 from sqlalchemy import Connection, inspect
 
 from runtimes.store.search import ChatSearch, PortableSearch

@@ -4,8 +4,6 @@ A term matches the words that begin with it. Words do not depend on the database
 blanks before PostgreSQL parses, and `runtimes.store.search_text` has folded the rest.
 """
 
-from __future__ import annotations
-
 import string
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ index repaired, and is repeated. A search on a damaged index may find nothing wi
 process compares the index with the messages.
 """
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 A term matches the words that begin with it. The index holds no text of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, column, select, table

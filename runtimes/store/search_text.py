@@ -3,8 +3,6 @@
 Stored text and queries are folded alike, so that the search does not depend on the database's Unicode support.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The relay's store requests in portable SQL. Each handler runs within a transaction."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 Nothing here needs SQLAlchemy: a relay with an SQLite file does not load it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """SQL store on SQLAlchemy: frequent requests run as prepared text, other chat requests through SQLAlchemy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby

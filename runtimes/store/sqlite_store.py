@@ -3,8 +3,6 @@
 Loading SQLAlchemy takes 17 MiB and almost half of the start-up time.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Copy of sessions, chats and audit events into another database, which may be of another kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

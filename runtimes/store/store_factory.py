@@ -4,8 +4,6 @@ SQLAlchemy is loaded for a store that is named by a database URL other than `sql
 first request for chats.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Interface of a store, and the service that performs a core's store requests in order on one thread."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 

@@ -4,8 +4,6 @@ A context is never changed, only replaced. Open connections keep their context, 
 key has no effect. Session tickets of the earlier context are refused, so no client resumes past the new certificate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runtimes.failures import HostError

@@ -3,8 +3,6 @@
 An approval is stored as a pattern (`pattern_of`, `pattern_of_effect`), such as `phone_call +15550100`.
 """
 
-from __future__ import annotations
-
 import json
 
 from svc_proto.agent.interface import AgentHost, ApprovalRequested, ToolCall

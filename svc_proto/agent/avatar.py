@@ -1,7 +1,5 @@
 """The agent's picture: a small image that the owner chose, kept in the state folder as a data URL."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 
 from attrs import frozen

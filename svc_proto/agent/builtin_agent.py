@@ -4,8 +4,6 @@ The agent emits its words one by one as a model would. So streaming, tool events
 Words and calls count as tokens.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial

@@ -3,8 +3,6 @@
 A plan is text to emit, reasoning to show, tool calls whose results are shown after them, or an order to show the notes.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ Reasoning, tool calls, usage and finish reasons are read in the forms of several
 streamed is one chunk with a `message`. Unknown members are collected, up to a limit, to be sent back to the server.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias

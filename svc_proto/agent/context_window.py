@@ -1,7 +1,5 @@
 """Fitting of a conversation into a model's context: estimates, turns and steps left out, and shortened results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import ceil
 

@@ -1,7 +1,5 @@
 """Changes to text of others before a model reads it: hidden characters, marks of chat templates, and a fence."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping

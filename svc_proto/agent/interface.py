@@ -5,8 +5,6 @@
 An agent is a flow that emits events to the host in order. It is stopped by cancelling its task, at any wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 

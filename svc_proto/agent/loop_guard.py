@@ -8,8 +8,6 @@ Two calls are equal if tool, arguments and result are equal, apart from numbers 
 latest screens.
 """
 
-from __future__ import annotations
-
 import re
 
 from attrs import define, field, frozen

@@ -7,8 +7,6 @@
 Invalid entries are reported by name, and the others are used. Reports contain no value of `env` or `headers`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -13,8 +13,6 @@ A call waits for a server that is starting, at most for its timeout. If the serv
 call fails at once, with a text for the model, and the turn goes on.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import cast
 

@@ -4,8 +4,6 @@ Texts are concatenated unless their name is in `CONSTANT`, objects are merged. I
 and an equal `type` if the later one has any, are merged; others are appended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 

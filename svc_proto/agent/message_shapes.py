@@ -1,7 +1,5 @@
 """Forms of messages for servers that do not take all of OpenAI's: pure functions over chat-completions messages."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 

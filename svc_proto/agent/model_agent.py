@@ -3,8 +3,6 @@
 For a turn with tools of the client it makes one model call and returns the requested tool calls to the client.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import cast

@@ -1,7 +1,5 @@
 """Client for one model call: `POST {base_url}/chat/completions`, with retries before the answer begins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil
 

@@ -3,8 +3,6 @@
 The profiles are in a state file. A profile older than `PROFILE_TTL` is replaced by an empty one.
 """
 
-from __future__ import annotations
-
 from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.core import Engine

@@ -3,8 +3,6 @@
 A report is JSON, a text, or HTML. Its text is searched for known words in several languages, so a finding may be wrong.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum

@@ -3,8 +3,6 @@
 The code is not stored with the chat, which every device with a key can read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import cast

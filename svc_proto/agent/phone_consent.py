@@ -5,8 +5,6 @@ approval of the tool's call comes before it, or if the owner has granted the eff
 on which phones always request a confirmation, as long as the turn has read no private data.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Protocol

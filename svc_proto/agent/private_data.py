@@ -1,7 +1,5 @@
 """Private data that a turn has read on the phone, and whether a text contains it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cached_property

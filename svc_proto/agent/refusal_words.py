@@ -1,7 +1,5 @@
 """Patterns for the error texts of model servers: the words for refused parts of a request, and the named limits."""
 
-from __future__ import annotations
-
 import re
 
 __all__ = [

@@ -3,8 +3,6 @@
 With a phone the tools are most of a request, and they are mostly the same for each call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import cast
 

@@ -6,8 +6,6 @@
 A lesson is kept if the call succeeds in the end. The messages of the request are never changed in place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 

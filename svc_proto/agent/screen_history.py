@@ -1,7 +1,5 @@
 """Screens in a conversation: older ones become one line, so that steps do not fill the model's context."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

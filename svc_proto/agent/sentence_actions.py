@@ -3,8 +3,6 @@
 Acts go through the toolbox, as a model's calls do: with its approvals, events and stored rows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Actions of plain sentences on the phone's settings: switches and bars are read, set, and read again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import chain
 

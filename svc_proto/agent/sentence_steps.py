@@ -1,7 +1,5 @@
 """Steps of the actions of plain sentences: tool calls, reads of the phone, and replies in the sentence's language."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 

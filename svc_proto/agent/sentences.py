@@ -3,8 +3,6 @@
 The parser is a library at the edge (`runtimes.sentences`); the actions are here (`svc_proto.agent.sentence_actions`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import Protocol

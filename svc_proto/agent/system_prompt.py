@@ -1,7 +1,5 @@
 """System prompt for a model: the caller's prompt and further parts, such as notes and skills."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache

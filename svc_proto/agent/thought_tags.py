@@ -6,8 +6,6 @@ is reasoning. In code, behind a quotation mark or after reasoning that has ended
 is taken as it comes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Tool results are text for every model's server, so images have a message of thei
 a stored result names them. For a server that refuses images `RequestShaper` replaces them by text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ A JSON object loses items of its longest array, and their number is added. Other
 number of lines that are left out, or, if the first line is too long, within it and without a number.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from itertools import accumulate
 

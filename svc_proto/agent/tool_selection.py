@@ -3,8 +3,6 @@
 A call of `more_tools` that names a tool and its arguments is replaced by a call of that tool (`unwrap_call`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from operator import is_
 from typing import TypeAlias, cast

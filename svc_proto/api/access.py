@@ -1,7 +1,5 @@
 """Access to the API: access policies of routes, API keys, web origins, and CORS header fields (wire api 2.2, 2.4)."""
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ A change of the file, or `PATCH /api/config`, takes effect without a restart (wi
 precedence over the file, except that a file's endpoint gets the file's key if there is one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 

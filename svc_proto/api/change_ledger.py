@@ -1,7 +1,5 @@
 """Ledger of changes of the agent's approvals, settings and notes, and their undoing."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from attrs import frozen

@@ -1,7 +1,5 @@
 """Configuration of the API server as one parsed value (wire api 9)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit

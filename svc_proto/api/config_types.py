@@ -4,8 +4,6 @@ A member of another type counts as absent where it is read. A check at the start
 as right to its writer as `voice: "12"`. Members of other programs are not checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypeAlias
 

@@ -3,8 +3,6 @@
 The result has the chat-completions form: text, or parts of the types `text` and `image_url`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile

@@ -4,8 +4,6 @@ The OpenAI form is `{"error": {"message": "TEXT", "type": "invalid_request_error
 type depends on the status, and a 401 has no `param`.
 """
 
-from __future__ import annotations
-
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
 from svc_proto.engine.message import Response, json_response

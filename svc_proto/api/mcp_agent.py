@@ -3,8 +3,6 @@
 There are no approval requests: a tool call that needs one is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Changes of the configuration file: one at a time, atomic, with comments and order preserved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from svc_proto.api.agent_settings import file_base_url, is_usable_base_url, origin_of, sends_key_to_main_host

@@ -1,7 +1,5 @@
 """List of an upstream endpoint's models, fetched on demand and cached: a list for 60 s, a failure for 5 s."""
 
-from __future__ import annotations
-
 from attrs import frozen
 
 from svc_proto.agent.interface import ModelEndpoint

@@ -1,7 +1,5 @@
 """A body of `/v1/responses` in the form of chat completions, so that both routes have one implementation of options."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

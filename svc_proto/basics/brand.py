@@ -5,8 +5,6 @@ existing app is recognized by its sign-in (`machines.paired_session`) or by a he
 `SVC_BRAND` decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from svc_proto.basics.fast_frozen import fast_frozen

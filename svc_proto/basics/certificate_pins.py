@@ -3,8 +3,6 @@
 The few lines of DER here find that one structure (RFC 5280 section 4.1) and validate nothing else.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 

@@ -5,8 +5,6 @@ The table is our own, so that each host has the same one: Python's depends on it
 a wrong guess could run as a web page.
 """
 
-from __future__ import annotations
-
 import re
 
 from svc_proto.basics.fast_frozen import fast_frozen

@@ -4,8 +4,6 @@ The file may set all variables of this project except those that locate the home
 out here. The host parses the file (`dotenv.load` of `Compute`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 __all__ = ["OWN_PREFIXES", "EnvFileError", "merge_env_file", "select_own_settings"]

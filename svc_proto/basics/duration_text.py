@@ -1,7 +1,5 @@
 """Durations in short form."""
 
-from __future__ import annotations
-
 __all__ = ["short_duration"]
 
 

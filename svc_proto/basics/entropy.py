@@ -1,7 +1,5 @@
 """Identifiers and secrets made from injected entropy, so that the same seed gives the same bytes."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

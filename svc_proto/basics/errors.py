@@ -8,8 +8,6 @@ Refused                        a well-formed request that the service declines, 
 ToolError                      text for a model in place of a result
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 __all__ = ["LocalProtocolError", "ProtocolError", "Refused", "RemoteProtocolError", "ToolError"]

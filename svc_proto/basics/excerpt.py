@@ -1,7 +1,5 @@
 """Excerpts of an untrusted server's text, for people and logs: one short line, with likely keys redacted."""
 
-from __future__ import annotations
-
 import re
 
 __all__ = ["MAX_QUOTED", "safe_excerpt"]

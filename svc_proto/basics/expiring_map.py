@@ -5,8 +5,6 @@ same one in every call. An entry with the deadline `t` is live before `t` and du
 `next_expiry()` always finds work.
 """
 
-from __future__ import annotations
-
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 

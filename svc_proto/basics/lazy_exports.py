@@ -5,8 +5,6 @@ loaded. A package lists its names twice, for type checkers as imports and for Py
 compares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
 

@@ -14,8 +14,6 @@ A text of RFC 8259 is read as `strict_json` reads it. Other texts are read if th
 The limits of `strict_json` on length, depth and work apply. Credentials, pairing and settings are read strictly.
 """
 
-from __future__ import annotations
-
 import json
 from enum import Enum
 from math import isinf

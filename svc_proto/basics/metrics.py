@@ -3,8 +3,6 @@
 The labels of `EngineMetrics` are names of the program itself (a route, a status), so no peer can create more series.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping

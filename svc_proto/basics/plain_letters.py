@@ -5,8 +5,6 @@ and Greek letters among Latin ones, digits among letters, spaced letters, joined
 in use).
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Most-recent lookup over a changing set, in O(log n) for each change."""
 
-from __future__ import annotations
-
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Sanitizing of untrusted text, for header fields and terminals."""
 
-from __future__ import annotations
-
 import re
 
 __all__ = ["is_printable_ascii", "sanitize_line", "sanitize_text"]

@@ -11,8 +11,6 @@ Depth and work are checked before parsing, on the text without its strings. Near
 `UNCHECKED_SIZE` bytes nothing takes long, and with few brackets nothing is deep.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -5,8 +5,6 @@ number is NaN or infinite (wire core 0.4). `optional` reads what may be missing;
 without refusals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite
 from typing import Any, TypeVar

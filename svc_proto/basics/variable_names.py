@@ -3,8 +3,6 @@
 A misspelled variable would be ignored without a sign: `RELAY_HSOT=127.0.0.1` leaves a relay open to the network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from svc_proto.basics.dotenv import OWN_PREFIXES

@@ -4,8 +4,6 @@ A typed line answers the shown prompt. A line that comes right after a second or
 the earlier one, so the prompt is shown again instead. An unclear answer denies, and so does the end of the input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from attrs import frozen

@@ -1,7 +1,5 @@
 """Nodes of a service for `svc status` and `svc top`, read from the metrics of one of its servers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from attrs import frozen

@@ -1,7 +1,5 @@
 """Connection of a desktop to a relay: its identity, and the error texts when it fails."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Output of the desktop's commands about sessions and devices (wire core 10.6, 10.7), as lines and rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 

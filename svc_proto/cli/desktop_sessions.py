@@ -5,8 +5,6 @@ Host functions by name, which the program that runs this provides: `sessions.rea
 None; `tls.seen` (host, port) -> pin or None.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import cast
 from uuid import UUID

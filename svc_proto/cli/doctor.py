@@ -1,7 +1,5 @@
 """Checks between this desktop and its relays, with remedies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from svc_proto.cli.desktop_sessions import apply_pins, candidates_of, load_sessions

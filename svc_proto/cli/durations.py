@@ -1,7 +1,5 @@
 """Durations as people write and read them: `7d`, `never`, `3h`, `in 2d` (wire core 10.1, 10.7)."""
 
-from __future__ import annotations
-
 import re
 
 from svc_proto.basics.duration_text import short_duration

@@ -1,7 +1,5 @@
 """Error texts of the commands: a `ServiceCallError` as a `CliError`, and a peer's text made safe for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Error of a command: one line for people, and the exit code."""
 
-from __future__ import annotations
-
 __all__ = ["FAILED", "USAGE_ERROR", "CliError"]
 
 FAILED = 1  # the relay or the network refused (wire core 10.1)

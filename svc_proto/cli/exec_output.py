@@ -5,8 +5,6 @@ command runs as the client's lock command, so that its output is not drawn as a 
 the nonce is typed as the reply to the second mark. The shell survives Ctrl-C and a hang-up, and reports the status.
 """
 
-from __future__ import annotations
-
 import re
 
 from svc_proto.cli.errors import USAGE_ERROR, CliError

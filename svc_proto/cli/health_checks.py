@@ -1,7 +1,5 @@
 """All health checks of a host, in the order of the report."""
 
-from __future__ import annotations
-
 from svc_proto.cli import server_finders, state_finders
 from svc_proto.cli.health_facts import HealthCheck, HealthResult, HostFacts
 

@@ -1,7 +1,5 @@
 """Gathering of the observations that the health checks judge: the host's report, and requests to servers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 

@@ -1,7 +1,5 @@
 """Paired devices for the operator on the relay's host: list, find by name or prefix, rename, extend, revoke."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 
 from svc_proto.basics.duration_text import short_duration

@@ -3,8 +3,6 @@
 A paste includes what the terminal puts around it, so escape sequences and control characters are removed first.
 """
 
-from __future__ import annotations
-
 import re
 
 from svc_proto.basics.entropy import CODE_LENGTH

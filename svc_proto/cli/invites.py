@@ -1,7 +1,5 @@
 """Invites as a desktop reads them: code, and candidates for the relay (wire core 3.2, 3.3, 10.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from attrs import evolve, field, frozen

@@ -3,8 +3,6 @@
 A running API server of this home is then requested, with the old key, to read its files again.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from attrs import field, frozen

@@ -1,7 +1,5 @@
 """MCP server on standard input and output: one client, a message a line, until the client closes its end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from svc_proto.cli.line_service import LineService

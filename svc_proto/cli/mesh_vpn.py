@@ -1,7 +1,5 @@
 """Mesh VPN of this host, by the JSON of `tailscale status` and `tailscale serve status`."""
 
-from __future__ import annotations
-
 from attrs import frozen
 
 from svc_proto.commands import Compute

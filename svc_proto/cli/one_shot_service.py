@@ -1,7 +1,5 @@
 """Service that runs one flow for a command and exits, with the flow's result or a one-line error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Output of the operator's commands, line by line (wire core 10.1); some lines contain secrets."""
 
-from __future__ import annotations
-
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.cli.durations import NEVER, duration_label
 from svc_proto.cli.key_rotation import KeyRotationResult

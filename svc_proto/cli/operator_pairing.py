@@ -4,8 +4,6 @@ If the relay cannot be reached, the QR leads to the API server alone, and a note
 reached either, there is no QR.
 """
 
-from __future__ import annotations
-
 from attrs import evolve, field, frozen
 
 from svc_proto.basics.entropy import new_code

@@ -4,8 +4,6 @@ Their only credential is the local secret, where the relay requires it (wire cor
 registration and of the health check are those of wire core 10.1.
 """
 
-from __future__ import annotations
-
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.cli.error_text import with_explanation
 from svc_proto.cli.errors import USAGE_ERROR, CliError

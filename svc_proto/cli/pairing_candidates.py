@@ -1,7 +1,5 @@
 """Candidates of a pairing QR: local network, mesh and public address (wire core 3.3)."""
 
-from __future__ import annotations
-
 import re
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """Routes to this host for an invite, and the addresses that are left out, with the reason (wire core 3.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from attrs import frozen

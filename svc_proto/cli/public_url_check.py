@@ -4,8 +4,6 @@ Its one credential is a pairing code without grants, which the relay of this hos
 revoked.
 """
 
-from __future__ import annotations
-
 from attrs import frozen
 
 from svc_proto.basics.entropy import new_code

@@ -4,8 +4,6 @@ Events (`Notify`): "ready" after the first round in which all servers answer, "a
 all answer, and "stopping".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Requests of a desktop to a relay with its session: terminals, notifications, media, Device Control routes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import cast

@@ -3,8 +3,6 @@
 Each finder returns a text for the operator, or None if there is no problem.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from urllib.parse import urlsplit
 

@@ -4,8 +4,6 @@ Unusable members of the file are ignored, unknown ones are kept. This module com
 old one and a change.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import TypeAlias

@@ -4,8 +4,6 @@ Keyboard and screen are one channel; the escape key detaches, or ends the termin
 without a command is attached again after a lost connection, with pauses that double from 1 to 30 s.
 """
 
-from __future__ import annotations
-
 import codecs
 from collections import deque
 from typing import cast

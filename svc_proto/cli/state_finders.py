@@ -3,8 +3,6 @@
 Each finder returns a text for the operator, or None if there is no problem.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from svc_proto.cli.health_facts import ERROR, NOTE, WARNING, CheckRegistry, DeviceFacts, HostFacts

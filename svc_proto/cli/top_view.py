@@ -1,7 +1,5 @@
 """View of `svc top` on the servers of this host: each number in readable form, and its history in small bars."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from attrs import frozen

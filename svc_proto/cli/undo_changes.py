@@ -1,7 +1,5 @@
 """List and undo what a principal changed at the agent: approvals, settings, notes (`svc undo`)."""
 
-from __future__ import annotations
-
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.cli.errors import CliError
 from svc_proto.engine.core import Engine

@@ -1,7 +1,5 @@
 """Ends of a voice chat at a desktop: keyboard, microphone, loudspeaker, the relay's WebSocket; and their events."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

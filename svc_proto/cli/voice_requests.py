@@ -1,7 +1,5 @@
 """Requests of a desktop to a relay's voice routes: a recording to text, a text to a file, the configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import urlencode
 

@@ -6,8 +6,6 @@ is restarted after a pause, which doubles up to `MAX_PAUSE`. The workers are end
 slow one is killed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

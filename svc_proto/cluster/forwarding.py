@@ -5,8 +5,6 @@ Backpressure of the client pauses reading from the other node. A client that dis
 request there, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import TypeVar
 

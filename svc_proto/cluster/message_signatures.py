@@ -4,8 +4,6 @@ Redis only transports the messages. A client of Redis without the secret cannot 
 one on to another channel, because the signature includes the channel. `Node` drops a message that arrives twice.
 """
 
-from __future__ import annotations
-
 import hmac
 
 from svc_proto.commands import Query

@@ -29,8 +29,6 @@ A node that has sent `bye` finishes its requests: it may still send messages, an
 sent. That does not make it a member again. An identity is never used twice: a process that restarts is another node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf

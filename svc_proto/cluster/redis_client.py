@@ -5,8 +5,6 @@ Cluster, is disconnected again. Pauses between attempts grow, and have jitter. A
 once. No command is repeated: the caller cannot detect whether it was executed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NoReturn
 

@@ -8,8 +8,6 @@ The Sentinel that leads a failover answers with the new master some 100 ms befor
 message that names the address of the last answer changes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from svc_proto.cluster.redis_connection import RedisConnection, Reply, connect_redis, hello_command

@@ -1,7 +1,5 @@
 """Access to the dashboard: the policies of its routes, and the checks of requests for the owner's routes."""
 
-from __future__ import annotations
-
 import hmac
 from base64 import b64decode
 from binascii import Error as Base64Error

@@ -1,7 +1,5 @@
 """Voice for the phone's app: recordings and texts go to the relay's voice routes, with the API key if there is one."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 

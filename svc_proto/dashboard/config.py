@@ -1,7 +1,5 @@
 """Configuration of the dashboard as one parsed value (decision 32)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ The API server is connected before the upgrade is accepted, so that the client g
 message of the client above `WHOLE` is forwarded in parts while it arrives, unless it comes over HTTP/2.
 """
 
-from __future__ import annotations
-
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.ports import ApiServerPort

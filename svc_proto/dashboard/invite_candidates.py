@@ -1,7 +1,5 @@
 """Candidates of an invite, built by the dashboard if the page requests a mode (wire core 3.3 and 9)."""
 
-from __future__ import annotations
-
 from attrs import frozen
 
 from svc_proto.basics.brand import BRANDS

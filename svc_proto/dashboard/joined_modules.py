@@ -4,8 +4,6 @@ The modules in `APART` stay separate. The joined file has one scope, so names at
 modules.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

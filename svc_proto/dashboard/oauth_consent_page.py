@@ -1,7 +1,5 @@
 """Page on which the owner allows or refuses an OAuth client, whose request is at the relay (decision 154)."""
 
-from __future__ import annotations
-
 from html import escape
 
 from svc_proto.basics import strict_json

@@ -1,7 +1,5 @@
 """Descriptions of the dashboard's routes for its OpenAPI document; those of `RELAY` serve for each prefix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Annotated, Any, Required

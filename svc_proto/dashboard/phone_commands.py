@@ -1,7 +1,5 @@
 """Commands of the owner to a paired phone, sent by the relay's Device Control with a session of the dashboard."""
 
-from __future__ import annotations
-
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.ports import DashboardPort

@@ -3,8 +3,6 @@
 The phone is looked up for each call, since it starts and stops on its own (`svc phone`).
 """
 
-from __future__ import annotations
-
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.ports import DashboardPort

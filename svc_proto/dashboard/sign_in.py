@@ -6,8 +6,6 @@ read the file, or if `MAX_SESSIONS` is reached and no other was unused for longe
 `TICKET_TTL`.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ A browser that opens a page of the owner without a needed session is redirected 
 credential get 401 with a challenge for HTTP Basic, or 429 at the limits of wrong passwords.
 """
 
-from __future__ import annotations
-
 from html import escape
 
 from svc_proto.basics.errors import Refused

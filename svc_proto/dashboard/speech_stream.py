@@ -12,8 +12,6 @@ terminal-voice 4.6 and 4.7). A failure before the first sound is a `fallback`, a
 `/api/audio/speak`. A later one closes the WebSocket with 1011.
 """
 
-from __future__ import annotations
-
 import re
 
 from svc_proto.basics import strict_json

@@ -1,7 +1,5 @@
 """Files of the page: held in memory, and revalidated by their tag."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from svc_proto.basics import strict_json

@@ -11,8 +11,6 @@
 | 2xx with any other body             | 502                                                  |
 """
 
-from __future__ import annotations
-
 from typing import TypeVar, cast
 
 from attrs import frozen

@@ -1,7 +1,5 @@
 """Input validation of the dashboard: 422 with a list of details `{type, loc, msg}` (wire core 9)."""
 
-from __future__ import annotations
-
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.message import Request, parse_json

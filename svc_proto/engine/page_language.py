@@ -5,8 +5,6 @@ The cookie `svc-relay-language`, which the language setting of the dashboard's p
 host and not for a port (RFC 6265 section 8.5), so one setting applies to all servers of a host.
 """
 
-from __future__ import annotations
-
 import re
 from html import escape
 

@@ -4,8 +4,6 @@ The dashboard's own page has its messages in `servers/page/messages`. `tests/eng
 this table has each text that a page passes to `PageTexts.html`, the error messages that the test names, and no other.
 """
 
-from __future__ import annotations
-
 __all__ = ["MESSAGES", "TRANSLATIONS"]
 
 TRANSLATIONS = ("de", "es", "fr", "zh")

@@ -12,8 +12,6 @@ A request is local if none of these signs is present:
 | an `Origin`, or `Sec-Fetch-Site`, that is not the page's own | a page from this host or another, in its browser     |
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network

@@ -1,7 +1,5 @@
 """Delay before another attempt that a model's server requests: in header fields or in the body of a refusal."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime

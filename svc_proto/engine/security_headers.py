@@ -1,7 +1,5 @@
 """Security header fields of our pages: what a page may load and run, no framing, no referrer."""
 
-from __future__ import annotations
-
 __all__ = ["page_security_headers"]
 
 

@@ -1,7 +1,5 @@
 """Static assets: files that do not change while the program runs, in memory, with an ETag, compressed on request."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from functools import lru_cache

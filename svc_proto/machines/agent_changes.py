@@ -3,8 +3,6 @@
 The file holds private texts, as the files of memory and approvals do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from attrs import asdict

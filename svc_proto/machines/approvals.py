@@ -11,8 +11,6 @@ it does no harm: it is for the oldest approval, or for all.
 | pending | STOP    | withdrawn | counts as `deny`
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 from attrs import define, field, frozen

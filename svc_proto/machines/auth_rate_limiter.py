@@ -8,8 +8,6 @@ Both tables are bounded. A flood of addresses displaces the counter whose last f
 Blocks have their own table, where only a further block, which costs five failures, displaces the one that ends first.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections import deque
 from enum import Enum

@@ -13,8 +13,6 @@ results and starts again.
 | any     | START     | PROBING | a network change, or another try               |
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 from typing import TypeAlias

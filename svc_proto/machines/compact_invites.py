@@ -5,8 +5,6 @@ transport hints in `endpoints`. The signature is left out as well, since no clie
 form. The last forms have one route, and the shortest leaves out the version 1, which clients assume.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.basics.brand import BRANDS

@@ -1,7 +1,5 @@
 """Confirmation requests of a chat run: shown one at a time, and only the one shown can be answered."""
 
-from __future__ import annotations
-
 from attrs import frozen
 
 __all__ = ["DENY", "PendingConfirmations", "Confirmation", "choice_for"]

@@ -19,8 +19,6 @@
 | any       | LOST     | DONE      | the connection was lost, failed, or became a WebSocket
 """
 
-from __future__ import annotations
-
 from enum import IntEnum, auto
 
 from svc_proto.machines.transitions import Table

@@ -1,7 +1,5 @@
 """Inbox of the host: notifications of phones, and pasted images of clients (wire core 7)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Line framing of a byte stream with a limit, for a child that writes one JSON object per line."""
 
-from __future__ import annotations
-
 from svc_proto.basics.errors import RemoteProtocolError
 
 __all__ = ["MAX_LINE", "LineBuffer"]

@@ -1,7 +1,5 @@
 """Log throttle: at most one line per address and minute, for a bounded number of addresses."""
 
-from __future__ import annotations
-
 from svc_proto.basics.expiring_map import ExpiringMap
 
 __all__ = ["LogThrottle"]

@@ -16,8 +16,6 @@ created then.
 | all of them | EXPIRE     | ENDED       | the deadline has passed
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from enum import Enum
 

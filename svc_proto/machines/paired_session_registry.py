@@ -5,8 +5,6 @@ present but not accepted. An ended session whose stored record could not be eras
 would be valid again.
 """
 
-from __future__ import annotations
-
 from typing import assert_never
 
 from attrs import evolve

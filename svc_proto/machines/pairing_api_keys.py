@@ -4,8 +4,6 @@ The relay creates them, and the API in the same process accepts them. Only the S
 code and later in the session's record.
 """
 
-from __future__ import annotations
-
 from attrs import define, field
 
 from svc_proto.basics.entropy import Entropy, new_api_key, sha256_hex

@@ -3,8 +3,6 @@
 Codes are kept in memory. Registering a live code again replaces it by a new one with a fresh timer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from enum import Enum

@@ -3,8 +3,6 @@
 The text holds an API key and a pairing code: it is a secret.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

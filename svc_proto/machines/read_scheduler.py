@@ -6,8 +6,6 @@ When it has not enough, or others are queued, a connection is queued, too. `next
 a call. It is zero while connections are queued.
 """
 
-from __future__ import annotations
-
 from typing import Generic, TypeVar
 
 __all__ = ["SLICE_SIZE", "ReadScheduler"]

@@ -9,8 +9,6 @@ While a node is disconnected it counts alone.
 | `cleared`   | all | all counts and blocks are cleared |
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from svc_proto.basics.moment import Moment

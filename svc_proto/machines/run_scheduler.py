@@ -26,8 +26,6 @@ Lifecycle of a run:
 | stopping             | FAIL    | failed               | it had failed before the stop
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from math import inf
 

@@ -7,8 +7,6 @@ is by component. They are compared with real paths, so roots and protected paths
 is the same home.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from attrs import field, frozen

@@ -4,8 +4,6 @@ SHA-256 over the UTF-8 of one record per node, in the caller's order, the record
 name, text, description, `left,top,right,bottom` and view id, joined by `|`, missing parts empty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import TypeAlias

@@ -4,8 +4,6 @@ Each name leads to a group of sessions that share some of its characters. Such g
 of all names.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 
 from svc_proto.machines.paired_session import NO_DEVICE_ID, PairedSession

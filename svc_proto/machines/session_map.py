@@ -3,8 +3,6 @@
 Sessions are in sixteen groups by the first character of the hash, since the growth of one large dictionary takes long.
 """
 
-from __future__ import annotations
-
 from heapq import heapify, heappop, heappush
 from math import inf
 

@@ -11,8 +11,6 @@
 | LIVE  | GRANT_EXPIRED | ENDED | the grant has expired or was revoked: like a detach                 |
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 import unicodedata

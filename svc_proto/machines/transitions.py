@@ -1,7 +1,5 @@
 """Lifecycles as data: a table from (state, trigger) to the next state, and the function that applies it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import TypeAlias, TypeVar

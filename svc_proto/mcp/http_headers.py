@@ -4,8 +4,6 @@ Versions with the handshake may omit `MCP-Protocol-Version`. From 2026-07-28 on 
 for routing, and both must agree.
 """
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Final

@@ -3,8 +3,6 @@
 The dashboard runs the checks and stores the results in a file, which the other servers of the home read.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 

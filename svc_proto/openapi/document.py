@@ -1,7 +1,5 @@
 """OpenAPI 3.1 document of a server: the operations from its route table, the texts from its `ApiDoc`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus

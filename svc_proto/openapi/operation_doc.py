@@ -5,8 +5,6 @@
 The tables are loaded with the first request for a document.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TypeAlias

@@ -4,8 +4,6 @@ It loads only `openapi.json` beside it from its own server. Text is never interp
 itself are in the reader's language; the document is in English.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from hashlib import sha256
 from html import escape

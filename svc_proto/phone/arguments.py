@@ -8,8 +8,6 @@
 - A lone surrogate in a scalar becomes `?`: it has no UTF-8 form and cannot be sent.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -14,8 +14,6 @@ SPEC.md "Client attachment fetch", with the implied rows (a successful fetch, a 
 | UNAVAILABLE | TAP          | LOADING     | try again                                                    |
 """
 
-from __future__ import annotations
-
 import re
 from enum import Enum
 from html import unescape

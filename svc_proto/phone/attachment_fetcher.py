@@ -4,8 +4,6 @@ At most four fetches run at once, in the order of display. Fetched files are kep
 preferences; the oldest is dropped first.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 

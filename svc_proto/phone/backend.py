@@ -1,7 +1,5 @@
 """Interface of the phone backend, which performs bridge commands on a real or simulated phone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 

@@ -5,8 +5,6 @@ The phone signs in with the password, if there is one, and keeps the cookies unt
 a pause that doubles from 1 to 30 s, plus up to a quarter. A wrong password ends the process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 

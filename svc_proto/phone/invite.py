@@ -4,8 +4,6 @@ Malformed candidates are left out, as clients do. The same applies to those that
 "Plain ws:// and http:// routes require explicit user consent in the client" (spec "Client storage").
 """
 
-from __future__ import annotations
-
 from attrs import frozen
 
 from svc_proto.basics.errors import Refused

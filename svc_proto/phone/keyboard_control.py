@@ -23,8 +23,6 @@ The table shows the effects with the handler `UserControls`; a `DashboardPhone` 
 This module only parses the lines; `UserInputHandler` acts on them.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Protocol, TypeAlias
 

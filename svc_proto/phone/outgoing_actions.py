@@ -8,8 +8,6 @@ A reference to media is checked for its form and not fetched. Forms: a bare toke
 `MEDIA:`, or a `path`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias

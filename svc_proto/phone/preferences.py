@@ -1,7 +1,5 @@
 """Client preferences that concern media and addresses, with the ranges of SPEC.md "Client-side preferences"."""
 
-from __future__ import annotations
-
 from attrs import field, frozen
 
 __all__ = ["MIB", "Preferences"]

@@ -12,8 +12,6 @@ The safety gates stand between the agent and the phone. Touches of the user go t
 Clients show the bearer of `svc_proto.service_clients.phone_screen_endpoint`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from hashlib import sha256

@@ -26,8 +26,6 @@ phone, not to a connection. The toggle and the user's trusted actions survive a 
 user do not.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum

@@ -7,8 +7,6 @@ the turn ends: the answer will be in the chat. Confirmation requests of the agen
 `svc_proto.phone.terminal_channels`.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import cast

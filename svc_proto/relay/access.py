@@ -4,8 +4,6 @@ Loopback means a program on this host that acts for itself: see `svc_proto.engin
 `relay.local_access`.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 from svc_proto.basics.errors import LocalProtocolError, Refused

@@ -1,7 +1,5 @@
 """Callbacks for two changes in the relay: of the list of connected phones, and of the received notifications."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -4,8 +4,6 @@ The secret is required by setting; without a setting, if requests may come from 
 a foreign request look like one of this host: see `RelayConfig.local_trust_policy`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from svc_proto.basics.errors import Refused

@@ -4,8 +4,6 @@ As on the routes, a call needs a grant (`bridge`, or the read grant if the call 
 commands are recorded with the session that requested them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf

@@ -1,7 +1,5 @@
 """Metrics that the relay adds to those of every server."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from svc_proto.basics.metrics import MetricFamily, counter, gauge

@@ -4,8 +4,6 @@ A session whose record could not be erased is a tombstone. It is refused, and th
 hash is written to a file of the service home, so that it is refused after a restart, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypeVar
 

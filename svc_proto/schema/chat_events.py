@@ -6,8 +6,6 @@ types are exact. Other servers may leave members out or write them differently: 
 name in use, else it is empty, None, 0 or its default.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias

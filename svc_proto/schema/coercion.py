@@ -3,8 +3,6 @@
 As in `JsonObject`, a value of another type reads as None: the caller reports the expected type.
 """
 
-from __future__ import annotations
-
 from svc_proto.basics.validate import TRUE_WORDS, integer_text
 
 __all__ = ["coerce_boolean", "coerce_text", "is_truthy", "coerce_integer"]

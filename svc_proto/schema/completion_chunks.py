@@ -1,7 +1,5 @@
 """Readers of the text in a chunk of a chat-completions stream: `{choices: [{delta: {content}}]}`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.schema.json_object import JsonObject, as_array, as_text

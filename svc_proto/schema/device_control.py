@@ -3,8 +3,6 @@
 The rows are in `schema.device_control_routes`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import TypeAlias

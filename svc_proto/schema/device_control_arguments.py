@@ -5,8 +5,6 @@ the field's name. Phones parse numbers and booleans from text, so `12` and `"12"
 `"true"`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ Agents call these routes, the relay forwards them to a phone. A new route is a r
 phone and a test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

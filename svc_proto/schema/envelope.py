@@ -1,7 +1,5 @@
 """Envelope of the messages on the relay's WebSocket: `{"channel", "type", "id", "payload"}` (wire core 1.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from attrs import field

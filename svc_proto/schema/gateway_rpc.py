@@ -1,7 +1,5 @@
 """JSON-RPC 2.0 of the gateway, on a WebSocket or a TUI channel: an object on each line (wire terminal 2.4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from attrs import frozen

@@ -3,8 +3,6 @@
 Each use decides how strictly it reads a request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.basics import strict_json

@@ -13,8 +13,6 @@ keywords. A `TypedDict` is written in a module without `from __future__ import a
 `NotRequired`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import (

@@ -9,8 +9,6 @@ escapes or more than `MAX_GAP` characters separate it from the value. Only strin
 to be parsed, which finds all other errors. The long string is not stored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 

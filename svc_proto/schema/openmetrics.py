@@ -4,8 +4,6 @@ It reads samples without time stamps and exemplars, as this system's servers wri
 finite number at their end are ignored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from math import isfinite

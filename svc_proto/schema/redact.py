@@ -5,8 +5,6 @@ stored verbatim. The whole key is compared without regard to case, so `access_to
 Records also leave out the values of `MORE_SECRET_KEYS`, and of parameters of URLs that are named like a secret.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 An invite names the host's best address, `lan_address`, in place of a bind address for all interfaces (wire core 2.6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.engine.core import Engine

@@ -1,7 +1,5 @@
 """Client of this system's API server for chats (wire api 3, 4, 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from attrs import define

@@ -4,8 +4,6 @@ The relay starts runs for paired devices with the API's main key. In a header it
 not hold; the header can only reduce the authority of a request. A pairing's own key has the authority of its session.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from attrs import frozen

@@ -1,7 +1,5 @@
 """Bind addresses of servers, and the form of hosts in URLs. This module imports no other one of the project."""
 
-from __future__ import annotations
-
 __all__ = ["LOCAL_HOSTS", "WILDCARD_ADDRESSES", "bracket_ipv6"]
 
 WILDCARD_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that include loopback

@@ -5,8 +5,6 @@ probe is `GET /health` of the relay behind a candidate (wire core 3.3). For a re
 API's, it is `/voice/config`; there a status of 401 or 403 is a good answer as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from typing import assert_never

@@ -1,7 +1,5 @@
 """Address of the dashboard in the payload of an invite: only on routes by which a phone reaches the dashboard."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.basics.brand import BRANDS

@@ -1,7 +1,5 @@
 """Default lifetime that a client requests when it pairs (spec "Limits", default pre-selection)."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address, ip_network
 
 from svc_proto.basics.brand import BRANDS

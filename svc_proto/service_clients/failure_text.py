@@ -1,7 +1,5 @@
 """Texts for people: the reason of a failed operation, and the name of a model's server."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit, urlunsplit
 
 from svc_proto.facts import Failure

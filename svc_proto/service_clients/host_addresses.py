@@ -3,8 +3,6 @@
 An address of a container bridge, of a VPN or of the link alone is used only where nothing better exists.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from enum import IntEnum

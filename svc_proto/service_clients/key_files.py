@@ -1,7 +1,5 @@
 """Writer of a new API key into the settings files that have one, else `.env` (wire core 2.7), and of other settings."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from attrs import field

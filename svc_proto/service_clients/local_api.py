@@ -4,8 +4,6 @@ Host, port and key are taken from the environment, else from `.env` in the servi
 configuration file (wire core 2.7, wire api 9).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from attrs import field

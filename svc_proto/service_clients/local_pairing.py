@@ -4,8 +4,6 @@ The session is an ordinary one (wire core 1, 2): the operator sees it by its nam
 and can revoke it. The agent requests only the grant that it needs, and has the others withheld.
 """
 
-from __future__ import annotations
-
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow

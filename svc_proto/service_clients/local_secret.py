@@ -4,8 +4,6 @@ A relay whose policy needs the secret creates a new one after its start and stor
 its user only (mode 0600). Programs of that user show the secret in a header.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Read quota of an MCP server per second: above it, reading pauses until the second has passed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from svc_proto.engine.core import Engine

@@ -1,7 +1,5 @@
 """Addresses of the pages of an OpenAI-compatible endpoint, from its base URL."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 

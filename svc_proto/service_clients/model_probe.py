@@ -6,8 +6,6 @@ The list is that of the OpenAI API. Context sizes are read from members that som
 `/api/show`, or tried.
 """
 
-from __future__ import annotations
-
 from attrs import frozen
 
 from svc_proto.basics import strict_json

@@ -1,7 +1,5 @@
 """Default grants and lifetime of new pairing codes, from the environment, else from `.env` (`PAIR_VARIABLES`)."""
 
-from __future__ import annotations
-
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused

@@ -3,8 +3,6 @@
 In a local pairing the agent pairs itself with a relay on its own host.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Protocol, cast

@@ -4,8 +4,6 @@ The phone listens on loopback and accepts clients with the secret in that file (
 So other users of the host, and web pages, neither see its screen nor control it.
 """
 
-from __future__ import annotations
-
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json

@@ -1,7 +1,5 @@
 """Client of this system's relay over HTTP (wire core 2, 7, 8; terminal-voice 3, 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import urlencode
 

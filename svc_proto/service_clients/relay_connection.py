@@ -9,8 +9,6 @@
 | ONLINE     | LOST          | OVER       |                                                    |
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import cast

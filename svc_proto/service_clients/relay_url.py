@@ -1,7 +1,5 @@
 """URL of a relay, and the two addresses that a phone derives from it."""
 
-from __future__ import annotations
-
 from attrs import frozen
 
 from svc_proto.basics.errors import RemoteProtocolError

@@ -7,8 +7,6 @@ A counter that is lower than before belongs to a restarted server: then all of i
 servers report count once; servers with the same start time are one process.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 

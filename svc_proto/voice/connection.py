@@ -3,8 +3,6 @@
 The socket is closed when the grant with which it was opened expires (spec "Grants").
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from svc_proto.engine.websocket import WebSocketConnection

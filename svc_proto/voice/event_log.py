@@ -4,8 +4,6 @@ Speech never waits for the disk. Data is gathered and written by one operation a
 warning after one failed write, or when too much data waits; the session continues.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -10,8 +10,6 @@
 A file that cannot be read or parsed counts as empty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from attrs import field, frozen

@@ -10,8 +10,6 @@ The audio of renderers and realtime providers is PCM: signed 16-bit little-endia
 `ProviderError`s, whose texts may be shown to the caller.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 

@@ -1,7 +1,5 @@
 """Keys and addresses of vendors: from the environment, then `.env` of the service home; never from a request."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Registry of the speech providers, with a static description of each (wire terminal-voice 4.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

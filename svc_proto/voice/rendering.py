@@ -1,7 +1,5 @@
 """Rendering of one text: audio in pieces of limited size, with timing metrics (wire terminal-voice 6.6)."""
 
-from __future__ import annotations
-
 from svc_proto.basics.pcm import whole_samples
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.provider_interface import AudioChunk, RenderResult, SpeechRequest

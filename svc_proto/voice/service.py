@@ -1,7 +1,5 @@
 """Services that the parts of the relay's voice subsystem share."""
 
-from __future__ import annotations
-
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.local_api import local_api_key

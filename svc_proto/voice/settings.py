@@ -5,8 +5,6 @@ raises `Refused` 400 with the setting's name (wire terminal-voice 3.2, 4.1, 4.6,
 `svc_proto.voice.settings_store`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar

@@ -4,8 +4,6 @@ The relay's own settings come from the environment, then its file, then defaults
 (wire terminal-voice 3.2). Where no provider is named at all, the local provider is used if it is installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic
 

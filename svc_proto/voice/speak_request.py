@@ -1,7 +1,5 @@
 """Members of a client's speech requests, and timing metrics of the speech (wire terminal-voice 4.7)."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import math

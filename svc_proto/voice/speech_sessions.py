@@ -7,8 +7,6 @@ The lab tries a provider's voice, one response after the other. It has no resume
 be opened again, and a second socket replaces the first.
 """
 
-from __future__ import annotations
-
 from abc import ABC
 from collections.abc import Mapping
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Cleaning of text for speech: removes the marks of Markdown and tools from an answer (wire terminal-voice 3.4)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 One expression checks a `Host`, an `:authority` and the authority of an absolute target.
 """
 
-from __future__ import annotations
-
 from ipaddress import AddressValueError, IPv6Address
 
 __all__ = ["AUTHORITY", "is_ipv6_literal"]

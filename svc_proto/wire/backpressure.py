@@ -1,7 +1,5 @@
 """Backpressure: the number of unsent bytes, and when reading pauses and resumes because of it."""
 
-from __future__ import annotations
-
 __all__ = ["Backpressure"]
 
 

@@ -1,7 +1,5 @@
 """Conditional requests for resources with a strong validator and a modification time (RFC 9110, 5.6.7 and 13)."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

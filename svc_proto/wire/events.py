@@ -17,8 +17,6 @@ A `RequestHead` with `websocket=True` requests a WebSocket (HTTP/1.1 Upgrade, or
 `AcceptWebSocket` or with an ordinary response; the client receives `WebSocketAccepted` or an ordinary response.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from typing import NewType, TypeAlias

@@ -8,8 +8,6 @@ are cheaper:
 - the head of a response, and data: h2's states and windows are checked, and the frame is written without a frame object
 """
 
-from __future__ import annotations
-
 from struct import Struct
 
 from attrs import define, field

@@ -5,8 +5,6 @@ h2 keeps only the last value of a setting that occurs twice in a frame, although
 either.
 """
 
-from __future__ import annotations
-
 import struct
 
 from hpack import Encoder

@@ -12,8 +12,6 @@ response to a head that is unreadable or does not end. It may start while no req
 connection.
 """
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import cast
 

@@ -13,8 +13,6 @@ roles refuse it here. The trailers are checked here and parsed by h11, which rec
 | TRAILER | END     | OVER    | the empty line after the trailers
 """
 
-from __future__ import annotations
-
 import re
 from enum import IntEnum, auto
 from functools import lru_cache

@@ -14,8 +14,6 @@ A call uses the fast path if all of this holds (section numbers of RFC 9112):
 6    the body is chunked, which `http1_chunks` reads, or in the same piece as the head, with its length
 """
 
-from __future__ import annotations
-
 import re
 
 from svc_proto.basics.entropy import Entropy

@@ -32,8 +32,6 @@ After a request with `Connection: close`, or of HTTP/1.0, the response has `Conn
 over (section 9.6).
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -22,8 +22,6 @@ Only the first `max_head` bytes are checked, however many have arrived. So the r
 pieces in which a head arrives: the same error is found at the same byte.
 """
 
-from __future__ import annotations
-
 import re
 from enum import IntEnum
 

@@ -13,8 +13,6 @@
 | any    | STOP    | OVER   | an error, an end of input, a response on stream 0, or a connection that is not kept
 """
 
-from __future__ import annotations
-
 from enum import IntEnum, auto
 
 __all__ = ["READ_TABLE", "ReadState", "ReadTrigger"]

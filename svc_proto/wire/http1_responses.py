@@ -1,7 +1,5 @@
 """Responses in h11's form: with a reason phrase, and without fields that they must not have."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 import h11

@@ -20,8 +20,6 @@ Limits, and the reaction to each
 Priorities are ignored. The header table of our encoder stays within 4 KiB, regardless of the peer's limit.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 from h2.errors import ErrorCodes

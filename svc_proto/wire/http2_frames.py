@@ -10,8 +10,6 @@ section 6.5    an acknowledgement of settings that has a payload: FRAME_SIZE_ERR
                of which there are less than ten: ENHANCE_YOUR_CALM
 """
 
-from __future__ import annotations
-
 import struct
 from enum import IntEnum
 

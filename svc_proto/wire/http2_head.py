@@ -16,8 +16,6 @@ RFC 9110 6.5.1 trailers that frame or route a message
 Cookie crumbs of a request are joined (section 8.2.3). Its parsed head has the form of HTTP/1.1, with `host` first.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

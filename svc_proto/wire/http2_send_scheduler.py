@@ -1,7 +1,5 @@
 """Scheduler of HTTP/2 output: one frame of each stream in turn, as far as the flow-control windows allow."""
 
-from __future__ import annotations
-
 from svc_proto.wire.events import StreamId
 from svc_proto.wire.h2_optimized import OptimizedH2Connection
 from svc_proto.wire.http2_head import trailer_fields

@@ -3,8 +3,6 @@
 Bodies wait on their stream until the peer's windows are open and `data_to_send` may return more: see `unsent`.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Configuration of h2: announced settings, tolerance of surplus streams, and checks that are made here instead."""
 
-from __future__ import annotations
-
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes

@@ -1,7 +1,5 @@
 """State of an HTTP/2 stream, and its output that waits for the peer's window."""
 
-from __future__ import annotations
-
 from collections import deque
 
 from attrs import define, field

@@ -20,8 +20,6 @@ again, unless the peer is lost already.
 | LOST    | DUE      | LOST    | drop
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 __all__ = ["KEEPALIVE_TABLE", "Keepalive", "KeepaliveAction", "KeepaliveState", "KeepaliveTrigger"]

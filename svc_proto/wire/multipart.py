@@ -14,8 +14,6 @@ Names
 or another backslash, and `%22` is a quote, since that is how browsers send one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from enum import Enum

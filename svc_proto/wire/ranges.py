@@ -1,7 +1,5 @@
 """Ranges, validators and file names of a served file (RFC 9110 sections 8.8, 13.1.5 and 14, RFC 6266)."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote
 

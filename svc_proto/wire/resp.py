@@ -18,8 +18,6 @@ array of four thousand million elements costs only its received part. Streamed s
 are inline commands; the supported servers do not send them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from math import inf, nan

@@ -1,7 +1,5 @@
 """Server-sent events (WHATWG HTML, section 9.2): encoder for servers, incremental decoder for clients."""
 
-from __future__ import annotations
-
 import re
 from codecs import getincrementaldecoder
 from typing import NamedTuple

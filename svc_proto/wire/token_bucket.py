@@ -1,7 +1,5 @@
 """Token bucket for work that a peer causes besides requests, such as HTTP/2 frames that cost their sender nothing."""
 
-from __future__ import annotations
-
 __all__ = ["TokenBucket"]
 
 

@@ -3,8 +3,6 @@
 Malformed paths and URLs are refused; a query is parsed in any form.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urljoin, urlsplit

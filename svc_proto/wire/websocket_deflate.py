@@ -8,8 +8,6 @@ Our compression uses a window of at most 2**12 bytes: 25 KiB of memory per WebSo
 on short JSON. As a server we request the same of the client if its offer permits that.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterable

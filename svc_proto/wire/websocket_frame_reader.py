@@ -15,8 +15,6 @@ So an idle WebSocket has no wsproto in memory, unless wsproto reads permanently.
 `frames` compares both.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum, auto
 
 from wsproto.frame_protocol import Frame, FrameProtocol, Opcode

@@ -4,8 +4,6 @@
 takes 1 kB, and with masks from the operating system.
 """
 
-from __future__ import annotations
-
 import struct
 
 from wsproto.frame_protocol import Opcode, XorMaskerSimple

@@ -1,7 +1,5 @@
 """Opening handshake of a WebSocket over HTTP/1.1 (RFC 6455 section 4), as functions on headers."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -7,8 +7,6 @@
 A plan is a flow in the agent's process. Time passes only while the world runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 

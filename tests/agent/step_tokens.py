@@ -1,7 +1,5 @@
 """Tokens of what a model receives for work on a phone: tools, screens, matches, and the prompts of ten steps."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.agent.agent_factory import AgentConfig, AgentParts
 from svc_proto.agent.interface import Agent
 from svc_proto.engine.core import Engine

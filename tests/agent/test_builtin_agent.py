@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.agent.builtin_agent import GREETING, MAX_SHOWN, _displayed_result

@@ -1,7 +1,5 @@
 """Scripted models that do what a hostile screen wants, or an honest task, with an owner who denies or allows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Those with an effect, in several forms, have none when the owner denies; harmless ones lead to no question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """An MCP server behind the whole agent, whose scripted model calls the server's tools."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from itertools import pairwise

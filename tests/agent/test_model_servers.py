@@ -1,7 +1,5 @@
 """Model servers as they are: each server of the table with each ability, in the shapes that it is known for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

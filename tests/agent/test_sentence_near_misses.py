@@ -1,7 +1,5 @@
 """Sentences that resemble a request, in five languages: the built-in agent completes no tool call for them."""
 
-from __future__ import annotations
-
 import pytest
 
 from clients.phone.emulator import EmulatedPhone

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.agent.harness import AgentHarness
 from tests.agent.test_sentence_actions import ScriptedParser, say
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.agent import sentence_actions, sentence_pages
 from svc_proto.agent.sentences import PhoneSetting, SentenceIntent
 

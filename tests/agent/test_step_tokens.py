@@ -1,7 +1,5 @@
 """Limits on the tokens of work on a phone: the tools, screens, a first turn, and ten steps."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.agent.memory import MAX_CHARS
 from svc_proto.agent.system_prompt import (
     MAX_SKILLS_SHOWN,

@@ -4,8 +4,6 @@ book, phone, session = open_chat("Hi")    # a new session, whose first turn has 
 phone.kinds()                             # types of the events since the last call
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any, TypeVar
 

@@ -9,8 +9,6 @@
 `tests.support.core_harness` has the base class.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace

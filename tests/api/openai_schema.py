@@ -5,8 +5,6 @@ The source is the API reference (Chat Completions, streaming). Two members are a
 `finish_reason` `error` with an `error` beside the choices (wire api 5.3), and the same `error` alone before it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

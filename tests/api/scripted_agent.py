@@ -9,8 +9,6 @@ hand.finish()
 assert names(call)[-1] == "done"
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

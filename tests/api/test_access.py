@@ -1,7 +1,5 @@
 """Access: the bearer key, the session headers, and web pages (wire api 2.2, 2.4)."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 import pytest

@@ -1,7 +1,5 @@
 """Invalid input at the API's routes: missing keys, wrong methods, paths and bodies, and leaked secrets."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

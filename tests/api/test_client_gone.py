@@ -5,8 +5,6 @@ the probe with a reset. A client that waits for a whole answer cannot be probed,
 the request had `Prefer: half-close`. A FIN of a gateway client ends its socket.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -12,8 +12,6 @@
 With each of five seeded bugs, a storm breaks an invariant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 from typing import Any, cast

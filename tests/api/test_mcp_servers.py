@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.commands import Signal, SignalName, Spawn
 from svc_proto.engine.child_process import INHERITED
 from tests.api.harness import CONFIG, ApiHarness

@@ -1,7 +1,5 @@
 """Changes of the configuration file (wire api 8.1): allowed changes, preserved text, and errors."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """A member that one added line gives an event, and the parts of the project that then carry it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The API server has every member of the protocols in its module `ports`; mypy checks their types."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.api import ports

@@ -1,7 +1,5 @@
 """Requests to `/v1/responses`: their options, compared with `/v1/chat/completions`, and their items."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

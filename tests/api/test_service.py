@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from attrs import evolve
 
 from svc_proto.api.access import ApiAccess

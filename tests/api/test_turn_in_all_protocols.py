@@ -1,7 +1,5 @@
 """A random turn of a model in each protocol: what is reported and, after a status of 200, what is stored."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Texts of audit events: one line, printable, of limited length; and the events' names."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.audit_event import EVENT_NAMES, MAX_TEXT, OPERATOR, AuditEvent

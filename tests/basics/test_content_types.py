@@ -1,7 +1,5 @@
 """Content types by the name of a file, and by its first bytes."""
 
-from __future__ import annotations
-
 from mimetypes import MimeTypes
 
 import pytest

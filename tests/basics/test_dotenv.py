@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.basics.dotenv import merge_env_file, select_own_settings
 
 

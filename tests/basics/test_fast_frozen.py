@@ -1,7 +1,5 @@
 """Frozen values: compared and hashed by their fields; tests enforce immutability at run time too."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

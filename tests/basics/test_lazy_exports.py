@@ -1,7 +1,5 @@
 """Names of a package whose modules are loaded when the names are first used."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.lazy_exports import lazy_exports

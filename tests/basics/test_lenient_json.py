@@ -1,7 +1,5 @@
 """Lenient JSON: strict texts are read alike, deviations by their meaning, other texts are refused."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 

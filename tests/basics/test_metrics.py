@@ -1,7 +1,5 @@
 """Counters and histograms, and their display."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.metrics import (

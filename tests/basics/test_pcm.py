@@ -1,7 +1,5 @@
 """PCM sound: levels, other rates, WAV heads."""
 
-from __future__ import annotations
-
 import struct
 import wave
 from io import BytesIO

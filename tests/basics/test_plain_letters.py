@@ -1,7 +1,5 @@
 """Plain form of labels, and letters that look like others."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

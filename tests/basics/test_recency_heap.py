@@ -1,7 +1,5 @@
 """Most-recent lookup, compared with the simplest implementation, and its cost."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

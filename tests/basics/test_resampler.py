@@ -1,7 +1,5 @@
 """Conversion of sample rates, piece by piece."""
 
-from __future__ import annotations
-
 from array import array
 from itertools import pairwise
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.sanitize import is_printable_ascii, sanitize_line, sanitize_text

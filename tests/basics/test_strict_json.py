@@ -1,7 +1,5 @@
 """Strict JSON: accepted texts, texts refused with a `JsonError` that quotes no value, limits, and written forms."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from bench.rounds import BYTES, Rounds, Stretch, byte_rows, notes_on

@@ -1,7 +1,5 @@
 """Tests that run every section of the benchmarks once, with minimal load: the figures are plausible."""
 
-from __future__ import annotations
-
 import json
 from importlib.util import find_spec
 from math import inf

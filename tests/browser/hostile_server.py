@@ -1,7 +1,5 @@
 """Scripted relay and API server with markup and script in their texts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from svc_proto.basics.errors import Refused

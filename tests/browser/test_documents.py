@@ -1,7 +1,5 @@
 """Tests of the pages of the OpenAPI documents of the API server and the dashboard in a browser."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

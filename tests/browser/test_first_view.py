@@ -1,7 +1,5 @@
 """Tests of the first view on a slow network: few requests, few bytes, and usable within three seconds."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """Test of a scenario with the real programs: pair a phone, drive it, read its activity, revoke it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the host's settings in the page: changes at the real servers, values that are fixed, and markup in texts."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

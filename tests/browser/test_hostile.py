@@ -1,7 +1,5 @@
 """Tests that names of devices, files, commands and agents are shown as text, also with markup in them."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Page, expect
 

@@ -1,7 +1,5 @@
 """Tests of the page in each language: selected by the browser or the settings, complete, within its width."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

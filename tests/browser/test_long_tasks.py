@@ -1,7 +1,5 @@
 """Tests of the page's longest tasks in a trace of Chromium: many devices, many chats, a long answer."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -4,8 +4,6 @@
 expected HTML.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of the page on a phone: a bar of tabs at the bottom of 320 px, and an installable page."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the service worker: the page while its dashboard is stopped, and an old version in the cache."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """Tests of the page's tab for phones: the reference phone and a paired one, with their screens, taps and keys."""
 
-from __future__ import annotations
-
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor

@@ -3,8 +3,6 @@
 Pictures for the documents are taken where `SVC_PICTURES` names a folder: docs/images, from the root of the project.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor

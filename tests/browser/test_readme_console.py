@@ -1,7 +1,5 @@
 """Test of a new user's walk: a fresh clone, a terminal of 80 x 24, and the console lines of `PAGES`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Test of the page with keyboard and accessibility tree alone: pair a device, answer a question, revoke the device."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Test of the servers' own pages for sign-in, consent and waiting: accessible and within the width in each language."""
 
-from __future__ import annotations
-
 import json
 from urllib.parse import urlencode
 

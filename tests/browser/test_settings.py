@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import wave
 from base64 import b64encode
 from io import BytesIO

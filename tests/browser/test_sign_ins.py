@@ -1,7 +1,5 @@
 """Test of the signed-in clients in the page: another client's sign-in is ended, and then that of this browser."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

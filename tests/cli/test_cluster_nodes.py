@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.cli.cluster_nodes import ServiceNode, ServiceNodes, parse_nodes
 from svc_proto.schema.openmetrics import MetricSamples
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.cli.durations import duration_label, parse_duration, parse_preset, short_expiry

@@ -1,7 +1,5 @@
 """A table of planted faults and the codes of their health checks; a healthy host has no problem."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

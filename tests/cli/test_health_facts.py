@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.cli.health_checks import run_health_checks

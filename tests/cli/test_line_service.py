@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.cli.line_service import LineService
 from svc_proto.commands import Abort, Exit, Ready, Send
 from svc_proto.engine.core import Engine

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.cli.errors import CliError
 from svc_proto.cli.one_shot_service import INTERRUPTED, OneShotService, announce_progress
 from svc_proto.commands import Abort, Exit, Notify, Ready

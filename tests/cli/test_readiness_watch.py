@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from runtimes.sim.process import SimProcess
 from runtimes.sim.simulation import Simulation
 from svc_proto.cli.readiness_watch import RESPONSE_TIMEOUT, SOON, ReadinessWatch

@@ -1,7 +1,5 @@
 """Test that a relay cannot choose a dotfile as the name of a download."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

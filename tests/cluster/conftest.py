@@ -1,7 +1,5 @@
 """A started Redis client, whose connection is not accepted yet."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.cluster.redis_client import RedisClient

@@ -8,8 +8,6 @@ assert book.new_commands() == [[b"PING"]]
 book.answers("PONG")
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from itertools import count

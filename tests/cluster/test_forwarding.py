@@ -1,7 +1,5 @@
 """Forwarding to another node: the request, the answer, and their ends."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Leases: owned by one node at a time, renewed, lost, released; the simulated Redis has the same scripts."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Signatures of messages between nodes, and the secret for them."""
 
-from __future__ import annotations
-
 import hmac
 
 import pytest

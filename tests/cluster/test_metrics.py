@@ -1,7 +1,5 @@
 """Metrics of a node: itself, and the other nodes by their heartbeats."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from svc_proto.cluster.metrics import cluster_metrics

@@ -1,7 +1,5 @@
 """Node of a cluster: messages, known nodes, and recovery from missed messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The Redis client: greeting, order of replies, deadlines, limits, and ends."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """A single Redis connection: order of replies, limits, and ends."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

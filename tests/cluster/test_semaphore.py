@@ -1,7 +1,5 @@
 """A semaphore of several nodes: acquired, renewed, released, and batched."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Discovery of the master: one Sentinel after the other, and notifications of a new master."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

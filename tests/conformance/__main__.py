@@ -1,7 +1,5 @@
 """`python -m tests.conformance [--suite NAME]…`: run all suites, or the named ones; exit code 1 if one fails."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import partial

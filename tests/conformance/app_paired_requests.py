@@ -3,8 +3,6 @@
 A request without a check must be refused with 404 or 405.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from attrs import frozen

@@ -1,7 +1,5 @@
 """The phone's app on the API server and on the relay of its pairing, replayed in turn by `app_suite`."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

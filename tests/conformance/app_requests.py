@@ -3,8 +3,6 @@
 What this service does not offer is answered with 404 or 405 over HTTP, and with -32601 or 4002 on the socket.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias

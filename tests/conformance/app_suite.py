@@ -1,7 +1,5 @@
 """The phone's app on its standard connection and its pairing, replayed against the servers of one process."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -4,8 +4,6 @@ Its runner needs Python 2.7. Without that, `kosoku` runs the basic cases on a cu
 each with a report of its own. A case that fails is run once more.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Suite of other projects' clients of OpenAI's API, unmodified, each on its routes, with a scripted model."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator, Mapping

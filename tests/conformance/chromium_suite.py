@@ -3,8 +3,6 @@
 It uses fetch, upload, abort, EventSource and WebSocket.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

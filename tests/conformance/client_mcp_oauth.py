@@ -3,8 +3,6 @@
 Its browser and the owner are scripted; the owner answers as programs of the relay's host do. Prints the observations.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json

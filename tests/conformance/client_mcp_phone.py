@@ -3,8 +3,6 @@
 `python client_mcp_phone.py [FOLDER] INSTRUCTIONS`; FOLDER has the package `mcp`, if it is not installed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json

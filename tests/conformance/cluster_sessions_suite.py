@@ -1,7 +1,5 @@
 """Suite of three relays with many stored sessions: start, memory, pages, and recovery from killed servers."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import tempfile

@@ -3,8 +3,6 @@
 Both use three relays behind nginx, with PostgreSQL and Redis, and phones that reconnect at once.
 """
 
-from __future__ import annotations
-
 import tempfile
 import threading
 import time

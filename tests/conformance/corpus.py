@@ -4,8 +4,6 @@
 error. The corpus is read from gunicorn's source distribution (MIT licence) and is not stored here.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import types

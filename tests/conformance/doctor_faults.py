@@ -1,7 +1,5 @@
 """Planted faults of the `doctor` suite: real programs, files and networks, and the codes that must be reported."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

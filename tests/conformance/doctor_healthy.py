@@ -1,7 +1,5 @@
 """Healthy hosts of the `doctor` suite: `svc doctor` finds no error and no warning there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from attrs import frozen

@@ -1,7 +1,5 @@
 """Model server of the `doctor` suite: the first part of a path selects what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

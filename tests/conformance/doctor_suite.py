@@ -1,7 +1,5 @@
 """Suite of `svc doctor` on real hosts: planted faults are reported by their codes, healthy hosts have no problem."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

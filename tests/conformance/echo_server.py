@@ -3,8 +3,6 @@
 With `--shop` the MCP server of `mcp_scenario_server` runs in its place.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Nothing is installed into the venv or the system. A suite whose tool is not avai
 reason, and is skipped.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -3,8 +3,6 @@
 A shape is a way to an effect: the press of a control with a word of the language, or a route or tool of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

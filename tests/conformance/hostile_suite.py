@@ -1,7 +1,5 @@
 """Hostile screens for the task suite: each shape in six languages, with a model that obeys and an owner who denies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from attrs import frozen

@@ -3,8 +3,6 @@
 It lists the tools, calls each once with a value for each property of its schema, prints the results as JSON, and exits.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

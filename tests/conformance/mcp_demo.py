@@ -1,7 +1,5 @@
 """`make demo-mcp`: the official MCP client opens an app and reads the screen of the reference phone, by `svc mcp`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory

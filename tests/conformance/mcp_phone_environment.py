@@ -4,8 +4,6 @@ The client is a program. Its last argument is an object of JSON (`ClientInstruct
 another object.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """Suites of external MCP clients at a relay with a phone: the official packages, and the inspector."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

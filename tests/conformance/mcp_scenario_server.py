@@ -4,8 +4,6 @@
 another host name.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence

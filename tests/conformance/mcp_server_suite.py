@@ -1,7 +1,5 @@
 """Suite of our MCP server with the server scenarios of MCP's conformance suite (npm)."""
 
-from __future__ import annotations
-
 import re
 
 from tests.conformance.external_tools import Unavailable, attempt, echo_server, node, npm_package

@@ -1,7 +1,5 @@
 """Suite of our MCP client with external servers: the official package's, and scenarios of the conformance suite."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ One turn has a picture and one has the model repeat itself. Each turn must end w
 a text or a reason; the first request of the chat must be small.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 import time

@@ -3,8 +3,6 @@
 Both by prior knowledge and over TLS with ALPN; h2load also in HTTP/1.1, with one load of pipelined requests.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Suite of schemathesis against live servers: it reads their documents and sends valid and invalid requests."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

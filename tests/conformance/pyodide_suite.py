@@ -1,7 +1,5 @@
 """Suite of the cores in WebAssembly: examples/browser by Pyodide (npm) under Node, as in a page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

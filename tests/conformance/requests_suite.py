@@ -4,8 +4,6 @@ A valid request must be read as gunicorn reads it, and an invalid one must not b
 the exceptions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

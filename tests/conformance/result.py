@@ -1,7 +1,5 @@
 """Result of a suite: a line with the counts, and one for each deviation."""
 
-from __future__ import annotations
-
 from attrs import define, field
 
 

@@ -1,7 +1,5 @@
 """Suite of an external parser that reads our event streams: eventsource (npm)."""
 
-from __future__ import annotations
-
 import time
 import urllib.request
 from pathlib import Path

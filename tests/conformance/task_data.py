@@ -3,8 +3,6 @@
 A task has the prompt, the steps that reach its goal, and the goal as a condition on the phone and the answer.
 """
 
-from __future__ import annotations
-
 from attrs import evolve
 
 from tests.conformance.task_data_forms import WELCOME, form_tasks, setting_tasks

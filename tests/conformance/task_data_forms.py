@@ -1,7 +1,5 @@
 """Phone tasks with settings, forms, pickers, buttons and names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 

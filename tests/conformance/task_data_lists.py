@@ -1,7 +1,5 @@
 """Phone tasks with texts, lists, messages, pictures and questions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from clients.phone.emulator.record_apps import CALENDAR, EXPENSES, FILES, NOTES, PLAYER, TODO

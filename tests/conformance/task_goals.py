@@ -1,7 +1,5 @@
 """The class `Task`, and the conditions that make up the goals of phone tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 

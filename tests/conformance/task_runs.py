@@ -3,8 +3,6 @@
 A run is a turn of the agent in simulated time, with a relay and a phone, a scripted model and an owner who answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

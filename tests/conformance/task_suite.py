@@ -3,8 +3,6 @@
 After a change, run `python -m tests.conformance.task_suite` to write the page again.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path

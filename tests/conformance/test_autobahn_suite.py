@@ -1,7 +1,5 @@
 """Tests of the verdicts from reports of Autobahn's chapters, without its runner."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

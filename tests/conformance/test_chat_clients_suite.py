@@ -1,7 +1,5 @@
 """Tests that the page names the clients of the suite, with the versions of the lock files."""
 
-from __future__ import annotations
-
 import json
 import re
 

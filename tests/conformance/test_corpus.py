@@ -1,7 +1,5 @@
 """Tests of the corpus reader, and of the judgement of its cases in memory, with a corpus of the test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.cli.health_checks import CHECKS
 from tests.conformance.doctor_faults import FAULTS
 from tests.conformance.doctor_healthy import HEALTHY

@@ -1,7 +1,5 @@
 """Tests of the echo server as a program on a real socket."""
 
-from __future__ import annotations
-
 import os
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """Tests of the helpers that run external programs: output, silence and errors."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the hostile shapes of the task suite."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.conformance.hostile_data import LANGUAGES, SHAPES, HostileShape

@@ -1,7 +1,5 @@
 """Tests of the official Python client of MCP with a phone, and of the proxy of its environment."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from importlib.util import find_spec

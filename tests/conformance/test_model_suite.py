@@ -1,7 +1,5 @@
 """Test of the suite of a long chat, with a short one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

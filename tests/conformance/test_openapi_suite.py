@@ -1,7 +1,5 @@
 """Tests of the three documents by openapi-spec-validator, and of the reader of schemathesis reports."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

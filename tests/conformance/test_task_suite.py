@@ -1,7 +1,5 @@
 """Tests of the phone tasks, and of their page."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.conformance import hostile_data

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import enum
 from base64 import b64encode
 

@@ -1,7 +1,5 @@
 """The health of the host on the page and in /metrics: when the checks run, and what is served meanwhile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from attrs import define, evolve

@@ -1,7 +1,5 @@
 """JavaScript modules of the page that are joined into one file: order, scope, names and imports."""
 
-from __future__ import annotations
-
 import pytest
 
 from servers.dashboard_program import page_files

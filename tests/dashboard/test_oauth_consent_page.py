@@ -1,7 +1,5 @@
 """The page on which the owner answers consent requests."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """The dashboard's document has exactly its routes, and the responses to GET match it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

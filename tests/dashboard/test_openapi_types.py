@@ -1,7 +1,5 @@
 """Answers of the phone's routes and of `/api/qr`, compared with the dashboard's document."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.dashboard.phone_proxy import PREFIX

@@ -1,7 +1,5 @@
 """Commands of the owner to paired phones, through the gates of the relay and of the phone."""
 
-from __future__ import annotations
-
 import pytest
 
 from clients.phone.emulator import EmulatedPhone

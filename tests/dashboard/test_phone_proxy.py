@@ -1,7 +1,5 @@
 """The reference phone in the dashboard: found by its file, read and controlled by forwarded requests."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

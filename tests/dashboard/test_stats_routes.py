@@ -1,7 +1,5 @@
 """Readings of the servers beside the dashboard, and their statistics on its page."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Mapping
 from itertools import pairwise

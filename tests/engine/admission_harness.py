@@ -1,7 +1,5 @@
 """Playbooks of the toy service with unauthenticated connections under small limits, and the bytes that they send."""
 
-from __future__ import annotations
-
 from attrs import evolve
 
 from svc_proto.facts import Address, ChannelId, Received

@@ -1,7 +1,5 @@
 """Fixtures for the tests of the engine."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.engine.toy_service import ToyPlaybook, open_book

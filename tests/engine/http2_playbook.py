@@ -1,7 +1,5 @@
 """Playbook of the toy service with an HTTP/2 client as its peer."""
 
-from __future__ import annotations
-
 from svc_proto.commands import Command, Level, PauseReading, ResumeReading, Send
 from svc_proto.facts import Received, Sent
 from svc_proto.wire.connection import Role

@@ -1,7 +1,5 @@
 """Responses whose body is a file, for tests of the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from svc_proto.commands import Command, Compute, SendFile

@@ -1,7 +1,5 @@
 """Admission of new connections, and the memory budget of unauthenticated connections."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 import zlib

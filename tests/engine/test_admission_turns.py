@@ -1,7 +1,5 @@
 """Read scheduling of unauthenticated connections: slices in turn, for their data and their ends."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """Audit log of a service: an event is stored, and a failure of the store is logged."""
 
-from __future__ import annotations
-
 from svc_proto.commands import Level, Query
 from svc_proto.engine.audit_log import AuditLog
 from svc_proto.facts import Started

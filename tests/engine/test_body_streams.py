@@ -1,7 +1,5 @@
 """Bodies that are not held in memory: requests read in pieces, and files sent past the core."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Responses that are written in pieces."""
 
-from __future__ import annotations
-
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import (
     Abort,

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.facts import Accepted, ChannelId, Closed, Received, Sent, Stopping

@@ -1,7 +1,5 @@
 """HTTP/2 features in the client's role: windows, settings, refused WebSockets, resets, GOAWAY."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Connect, PauseReading, Send

@@ -1,7 +1,5 @@
 """Responses to a completions request: streams with any label, answers in one piece, compression, and errors."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

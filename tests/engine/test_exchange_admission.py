@@ -1,7 +1,5 @@
 """Access policies that are flows: a request waits for the decision, unless the flow ends without a wait."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Fast path for whole requests: its commands, compared with the reference implementation, and its cost."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 

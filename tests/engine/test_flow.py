@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import inf
 from typing import Any

@@ -4,8 +4,6 @@ h2spec accepts several outcomes of some cases; here each has one. Sections are t
 the text names it; h2spec names its cases after RFC 7540. The case about TLS is in `test_http2_preface`.
 """
 
-from __future__ import annotations
-
 import struct
 from typing import NamedTuple
 

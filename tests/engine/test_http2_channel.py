@@ -1,7 +1,5 @@
 """HTTP/2 server channel: many requests on one connection, each with its own phases, deadlines and credit."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

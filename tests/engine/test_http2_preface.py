@@ -1,7 +1,5 @@
 """HTTP/2 server channel: the preface, ALPN, and a connection that begins during a stop."""
 
-from __future__ import annotations
-
 import pytest
 from h2.errors import ErrorCodes
 

@@ -1,7 +1,5 @@
 """WebSockets over HTTP/2, in the server's role: beside requests, silent, cut, and unread."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.wire.events import (

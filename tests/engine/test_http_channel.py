@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.commands import Abort, CloseWrite, PauseReading
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.facts import Closed, ReadClosed, Received, Sent

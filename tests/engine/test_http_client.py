@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import hashlib
 from base64 import b64encode
 from collections.abc import Callable

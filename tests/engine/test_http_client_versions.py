@@ -1,7 +1,5 @@
 """Client WebSockets that pause reading, over HTTP/1.1 and over HTTP/2."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.commands import Command, PauseReading, ResumeReading

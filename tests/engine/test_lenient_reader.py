@@ -1,7 +1,5 @@
 """Lenient reader: deviations are counted by kind of peer, and the first of each is logged."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.strict_json import JsonError

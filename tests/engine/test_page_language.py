@@ -1,7 +1,5 @@
 """Language of a requested page by cookie and `Accept-Language`, and the texts of pages and errors in it."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.engine.page_language import LANGUAGES, MAX_RANGES, PageTexts, find_language, page_texts

@@ -1,7 +1,5 @@
 """Messages of the servers' pages: those that `PAGES` pass to `html`, the errors of `ERRORS`, and no others."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Origin of a request, by its peer and its head alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.engine.message import Request

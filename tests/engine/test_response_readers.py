@@ -1,7 +1,5 @@
 """Event streams and bodies with backpressure from the reader; observers of single events and pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

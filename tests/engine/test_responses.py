@@ -1,7 +1,5 @@
 """Responses: the common header fields, the date, and output after which further requests wait."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """Effects of a revoked credential on an exchange, and a second policy check after a slow body."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

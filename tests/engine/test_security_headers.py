@@ -1,7 +1,5 @@
 """Security header fields of pages; the dashboard's fields and the OpenAPI viewer have each of them."""
 
-from __future__ import annotations
-
 from svc_proto.dashboard.access import FIELDS
 from svc_proto.engine.security_headers import page_security_headers
 from svc_proto.openapi.viewer_page import PAGES

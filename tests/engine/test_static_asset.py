@@ -1,7 +1,5 @@
 """Static assets in memory: ETags, security policies and compression."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

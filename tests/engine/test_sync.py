@@ -1,7 +1,5 @@
 """Synchronization of flows: waiting for several, semaphores, wakeups and shields."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.commands import Cancel, Exit, Level, Log, ReloadTls, TlsReloaded
 from svc_proto.engine.core import Engine
 from svc_proto.engine.tls_reload import RELOAD_TIMEOUT

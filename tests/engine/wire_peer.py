@@ -4,8 +4,6 @@ The peer is a connection of this project in the other role. It receives the core
 answers (settings, windows, pongs) go back, until both are idle. The core's commands other than `Send` are in `orders`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of the examples with the codecs alone, and with the decoder of event streams alone."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

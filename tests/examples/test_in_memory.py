@@ -1,7 +1,5 @@
 """Tests of two cores in one process: in Python, and in WebAssembly if `make conformance` has fetched Pyodide."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the example in which state machines of svc_proto run inside a Starlette app."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Tests of a relay on a custom loop that checks the contract, and of a violation that it detects."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Tests of a custom service: over real sockets with the runtime `threads`, and in virtual time."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """Tests of a relay in a loop that another program owns: Starlette's, that of an anyio task group, or trio's."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pool of worker processes for tests with many simulations, without coverage measurement."""
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Tests of some worlds of authority; `python -m fuzz.authority.run --worlds 10000` runs many."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the checks: each one passes, a failed one reports both values, and each round of worlds runs each check."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of simulated clusters under faults."""
 
-from __future__ import annotations
-
 import pytest
 
 from fuzz.cluster.run import run_seed

@@ -1,7 +1,5 @@
 """Tests of the driver of whole cores: what its scripts reach, and faults that its rules notice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of failures that the simulation has found, in minimized form."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Tests of the fuzzers: seeds pass, a short run finds nothing, failures are saved and can be replayed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of the generated traffic for the HTTP/1.1 server's fast path: its coverage, and the report of a difference."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of a simulated relay cluster with many sessions, and a Redis that restarts."""
 
-from __future__ import annotations
-
 import pytest
 
 from fuzz.cluster.deployment import ClusterDeployment

@@ -1,7 +1,5 @@
 """Tests of the narration of a simulation: its texts are readable and have no secrets."""
 
-from __future__ import annotations
-
 import pytest
 
 from fuzz.simulation.actors.status_reporters import StatusReporters

@@ -1,7 +1,5 @@
 """Test that simulations with and without fast paths have equal facts, commands and counts."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """Tests of the resource accounting: wrong states are found, and right states pass."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

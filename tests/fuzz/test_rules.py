@@ -3,8 +3,6 @@
 `make test` tries only those of `TRIED`.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import groupby
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of the minimization: a failing script is made smaller in all ways, in bounded time."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the simulation: seeds pass and are reproducible, and reports have the command to repeat a failure."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

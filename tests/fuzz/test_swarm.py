@@ -1,7 +1,5 @@
 """Tests of swarm configurations: which kinds of steps a script leaves out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 

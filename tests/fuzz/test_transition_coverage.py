@@ -1,7 +1,5 @@
 """Tests of transition coverage: counted rows, names of tables, the report, and the list of unreachable rows."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

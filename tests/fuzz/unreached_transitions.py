@@ -1,7 +1,5 @@
 """Rows of transition tables that no simulation uses: unreachable ones with the reason, and a limit for the others."""
 
-from __future__ import annotations
-
 # Rows that simulations can use, but the 300 of the full suite do not. Lower the number when possible.
 MAX_UNTAKEN = 50
 

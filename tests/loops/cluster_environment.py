@@ -4,8 +4,6 @@ The nodes of a server are processes of one host with one store; their Redis is s
 the port of a server reaches its next node.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from attrs import evolve

@@ -1,7 +1,5 @@
 """Fixtures of the environments of a test: with or without a relay, on planned loops or in the simulator."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A dashboard server in an environment, with the requests that a browser sends to it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The reference phone with its screen, beside the relay of an environment, as `svc phone` runs it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from clients.phone.emulator import EmulatedPhone

@@ -1,7 +1,5 @@
 """HTTP and WebSocket bytes by hand: heads and frames without product code (RFC 9112, RFC 6455)."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The realtime agent in any environment: a relay, an API server, a scripted provider, and a paired client."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

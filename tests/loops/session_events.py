@@ -1,7 +1,5 @@
 """Strict checker of a session's event stream (wire api 4.2 to 4.4)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

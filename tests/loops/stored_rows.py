@@ -1,7 +1,5 @@
 """Checks of stored messages: against a session's event stream, and of the history that a model receives."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Test client of the terminal channel: it attaches, types and waits for output."""
 
-from __future__ import annotations
-
 import re
 from itertools import count
 from typing import Any

@@ -1,7 +1,5 @@
 """Test of the end of a session."""
 
-from __future__ import annotations
-
 import sys
 
 from runtimes.sim.child import ScriptedProgram

@@ -1,7 +1,5 @@
 """Tests of the access matrix (`fuzz/simulation/access_matrix.py`) with running relays."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 

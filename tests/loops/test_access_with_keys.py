@@ -1,7 +1,5 @@
 """Tests of access to the API and the dashboard, with and without a key or password."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Callable
 

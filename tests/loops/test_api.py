@@ -1,7 +1,5 @@
 """Tests of the API server: turns of a model, and sessions after a stop or a kill."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

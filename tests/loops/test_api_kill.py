@@ -1,7 +1,5 @@
 """Tests of an API server that is killed during a turn (wire api 4.5)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of concurrent streams, and of clients that do not read."""
 
-from __future__ import annotations
-
 import re
 import socket
 import sys

@@ -1,7 +1,5 @@
 """Tests of commands to a phone: their answers, and failures of the caller or the phone."""
 
-from __future__ import annotations
-
 import random
 
 from clients.phone.emulator import EmulatedPhone

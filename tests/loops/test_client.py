@@ -1,7 +1,5 @@
 """Tests of the HTTP/2 client: against our servers, and against one without product code."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

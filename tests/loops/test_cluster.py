@@ -1,7 +1,5 @@
 """Tests of two relays that share a Redis."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterator
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Tests of event loops that are selected by their import names."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

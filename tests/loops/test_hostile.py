@@ -1,7 +1,5 @@
 """Tests of connections that are reset during the upgrade and a first message, and of connections over the limit."""
 
-from __future__ import annotations
-
 import os
 
 from svc_proto.wire.limits import Limits

@@ -1,7 +1,5 @@
 """Tests of HTTP/1.1: pipelines, half-closed and broken connections, and many at once."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.loops.clients import ByteConnection

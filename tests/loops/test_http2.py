@@ -1,7 +1,5 @@
 """Tests of HTTP/2: concurrent streams, a file and its ranges."""
 
-from __future__ import annotations
-
 from tests.loops.clients import HttpClient
 from tests.loops.environment import Environment, bearer
 from tests.support.http_codec import Response

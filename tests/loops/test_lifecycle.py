@@ -1,7 +1,5 @@
 """Tests of stop, kill and restart of the relay, and of phones that lose it, are refused or stop."""
 
-from __future__ import annotations
-
 from tests.loops.environment import Environment, bearer
 
 

@@ -1,7 +1,5 @@
 """Tests of load on real sockets."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

@@ -1,7 +1,5 @@
 """Tests of a relay with few free file descriptors."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

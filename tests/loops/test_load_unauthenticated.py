@@ -1,7 +1,5 @@
 """Test of a relay's memory and processor time under costly input of unauthenticated connections."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """Tests of MCP over HTTP: a session, cancelled calls, and listening requests."""
 
-from __future__ import annotations
-
 import json
 
 from svc_proto.mcp.pending_request import STATELESS_VERSION

@@ -1,7 +1,5 @@
 """Tests with an MCP server as a real program."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

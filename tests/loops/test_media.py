@@ -1,7 +1,5 @@
 """Tests of media: screenshots, uploads, large files, and links that are swapped."""
 
-from __future__ import annotations
-
 import base64
 import os
 import tracemalloc

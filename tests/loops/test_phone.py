@@ -1,7 +1,5 @@
 """Tests of the reference phone behind a relay: many callers, and routes."""
 
-from __future__ import annotations
-
 from attrs import evolve
 
 from clients.phone.emulator import EmulatedPhone

@@ -1,7 +1,5 @@
 """Tests of the checker of session streams: good streams, and faults."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Test of a long answer that is read late."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of terminals through the relay, with tmux and without."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Tests of the relay over TLS and over IPv6."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

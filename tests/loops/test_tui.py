@@ -1,7 +1,5 @@
 """Tests of the TUI channel, from a desktop to the agent gateway."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Tests of the voice routes with the speech engines and programs of this host."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

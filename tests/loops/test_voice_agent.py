@@ -1,7 +1,5 @@
 """Tests of the realtime agent: a relay, an API server, and a vendor's protocol or the speech engines of the host."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

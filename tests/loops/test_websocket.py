@@ -1,7 +1,5 @@
 """Test of a WebSocket (RFC 6455) with the largest message and a flood of pings (wire core 1.7)."""
 
-from __future__ import annotations
-
 from tests.loops.environment import Environment
 
 

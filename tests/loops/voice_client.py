@@ -1,7 +1,5 @@
 """Test client of the voice routes, in any environment."""
 
-from __future__ import annotations
-
 import json
 from io import BytesIO
 from typing import Any

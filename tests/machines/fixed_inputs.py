@@ -1,7 +1,5 @@
 """Clock and entropy for the tests of sessions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 

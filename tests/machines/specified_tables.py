@@ -1,7 +1,5 @@
 """Comparison of a state machine's table with the rows of its specification, in both directions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from enum import Enum

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.machines.agent_changes import FILE, MAX_CHANGES, AgentChange, changes_by, parse_changes, write_changes
 
 

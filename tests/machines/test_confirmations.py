@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.machines.confirmations import MAX_OPEN, Confirmation, PendingConfirmations, choice_for

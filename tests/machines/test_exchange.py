@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.machines.exchange import EXCHANGE_TABLE, ExchangeState, ExchangeTrigger
 
 

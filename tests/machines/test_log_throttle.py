@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.machines.log_throttle import LogThrottle
 
 

@@ -1,7 +1,5 @@
 """The connected phones beside a dictionary: one socket for each device, and the default phone."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st

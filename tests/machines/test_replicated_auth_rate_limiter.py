@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.machines.auth_rate_limiter import BLOCK_DURATION, MAX_FAILURES, LimiterState

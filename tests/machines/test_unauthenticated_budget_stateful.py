@@ -1,7 +1,5 @@
 """The memory budget with random connections: sums, limits, and no wait without a reason."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 

@@ -1,7 +1,5 @@
 """Fixtures: a toy MCP server and its clients."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.mcp.http_harness import McpHttpHarness

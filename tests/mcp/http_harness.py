@@ -1,7 +1,5 @@
 """Clients of a server's `/mcp` in memory: messages by POST, answers and events in return."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

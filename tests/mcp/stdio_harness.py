@@ -1,7 +1,5 @@
 """MCP client of a server on standard input and output, in memory, with a simulated clock."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast

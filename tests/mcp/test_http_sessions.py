@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.mcp.http_sessions import IDLE, MAX_PER_PRINCIPAL, MAX_SESSIONS, MAX_STORED_BYTES

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.openapi.operation_doc import AccessDoc, OperationDoc
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.api.openapi.operations import API_DOC as API
 from svc_proto.openapi.profile_operations import PROFILE_OPERATIONS
 from svc_proto.relay.openapi.operations import API_DOC as RELAY

@@ -1,7 +1,5 @@
 """`/openapi.json` and `/docs` of a server: made at the first request, and not sent again to a client with a copy."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

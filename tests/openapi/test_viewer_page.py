@@ -1,7 +1,5 @@
 """The viewer page permits only its own script and style; tests/browser/test_documents.py runs it."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Fixture `rig`: a phone that is online."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.phone.harness import TOKEN, PhoneHarness

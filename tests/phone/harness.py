@@ -1,7 +1,5 @@
 """Phone core with a scripted phone backend, and the relay's end of its connections."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandRefused, CommandReply, PhoneBackend, PhoneCommand, UploadReply

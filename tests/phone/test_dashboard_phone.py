@@ -1,7 +1,5 @@
 """The phone that connects to a dashboard, in a simulated network with an API server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

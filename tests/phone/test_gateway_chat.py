@@ -1,7 +1,5 @@
 """The phone's chat against the API's gateway, also with sockets that are lost at any message."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Exit, Level, Notify, Ready

@@ -3,8 +3,6 @@
 tests/service_clients/test_candidate_prober.py covers the selection itself.
 """
 
-from __future__ import annotations
-
 from svc_proto.commands import Abort, Cancel, Command, Connect, Notify, Ready
 from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
 from svc_proto.machines.candidate_selection import Candidate

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.commands import Notify
 from svc_proto.phone.transcript import CUT, MAX_LINE_CHARS, MAX_LINES, PhoneTranscript
 

@@ -11,8 +11,6 @@
 Commands of tmux that need no terminal end at once with the result of `book.tmux`, a function of their arguments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

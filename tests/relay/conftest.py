@@ -1,7 +1,5 @@
 """Fixtures of the relay tests: a relay alone or in a cluster, and a phone, an OAuth client or an MCP client."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.relay.coordinator_harness import CoordinatorHarness

@@ -1,7 +1,5 @@
 """Harness of one relay with a scripted Redis; another node, `b`, is known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -10,8 +10,6 @@
 `tests.support.core_harness` has the base class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """MCP client of a relay."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A phone's WebSocket in memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Access to the relay's routes by address, origin, bearer and grant."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError

@@ -1,7 +1,5 @@
 """Profiles of the agent: those in `auth.ok` (wire core 1.4), and the message after a change (1.8)."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.commands import Level

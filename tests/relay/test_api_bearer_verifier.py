@@ -1,7 +1,5 @@
 """Verification of bearer tokens by the API server; the consequences are in tests/relay/voice/test_access.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Audit events that the relay and the API store: which changes are recorded, and for which principal."""
 
-from __future__ import annotations
-
 from svc_proto.basics.audit_event import EVENT_NAMES, AuditEvent
 from svc_proto.commands import Level, Query
 from svc_proto.store_requests import AppendAuditEvent

@@ -3,8 +3,6 @@
 One test sends tokens in wrong places: they are neither logged nor shown by the routes for inspection.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS, ChangeNotifier
 
 

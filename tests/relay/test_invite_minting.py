@@ -1,7 +1,5 @@
 """The invite of `POST /pairing/mint`, its signature and its API key (wire core 2.6, 2.7, 3)."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Access for programs on the relay's own host: by address alone, by their user, or with the local secret."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Phones for MCP clients of the relay: tools, grants, pictures, notifications and updates."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from typing import Any

@@ -1,7 +1,5 @@
 """Memory of the core for each idle phone."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """Metrics of the relay: phones, sockets, commands and codes."""
 
-from __future__ import annotations
-
 from svc_proto.basics.metrics import HistogramSnapshot, MetricFamily
 from svc_proto.machines.bridge_commands import BridgeTrigger
 from svc_proto.relay.metrics import relay_metrics

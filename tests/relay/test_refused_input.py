@@ -4,8 +4,6 @@ A new route without a row fails `test_every_route_has_a_row`; `/mcp`, OAuth, `/.
 tests of their own.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rights of a session beside its channels, and access tokens that are valid for `/mcp` only."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.machines.grants import CHANNELS, RIGHTS, build_rights

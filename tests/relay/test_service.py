@@ -1,7 +1,5 @@
 """The relay as a whole: start and stop, the authentication rate limiter, and the end of sessions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """Limits for unauthenticated connections at the relay."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.engine.router import Route

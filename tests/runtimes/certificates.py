@@ -1,7 +1,5 @@
 """Self-signed certificates for tests."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of the runtimes: a certificate, a FIFO for children, and a check for leftover children and descriptors."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

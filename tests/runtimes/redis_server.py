@@ -1,7 +1,5 @@
 """Redis servers of the tests: processes on ports of their own, without persistence, killed at the end of `with`."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import ssl

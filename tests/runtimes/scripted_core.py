@@ -3,8 +3,6 @@
 The first connection is the control connection: `order` sends a byte on it, and the core returns the commands.
 """
 
-from __future__ import annotations
-
 import queue
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """Tests of channels over real sockets: bytes both ways, backpressure, half closing, resets."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

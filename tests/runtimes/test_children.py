@@ -1,7 +1,5 @@
 """Tests of child processes: terminals and pipes, signals, backpressure."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

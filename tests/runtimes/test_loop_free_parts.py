@@ -1,7 +1,5 @@
 """Tests of parts without a loop: addresses, failures, logs, host work, threads, the waker."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json

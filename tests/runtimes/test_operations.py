@@ -1,7 +1,5 @@
 """Tests of operations: files, uploads, state folder, store, host work, and cancelling."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

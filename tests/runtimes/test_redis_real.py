@@ -1,7 +1,5 @@
 """Tests of the simulator's Redis: answers compared with those of a real one, fences, expiry, and invalid commands."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of `run`: selection of a loop by its name, built-in or external, its arguments and cleanup."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of `SendFile`, by which the runtime sends a file itself, over plain TCP and over TLS."""
 
-from __future__ import annotations
-
 import os
 import socket
 import ssl

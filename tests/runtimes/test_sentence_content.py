@@ -1,7 +1,5 @@
 """Tests of the user's own words in sentences: no word is lost, and no word of the request is added to them."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Tests of the sentence parser: matches, and the nearest examples for other texts."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

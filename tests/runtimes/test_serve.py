@@ -1,7 +1,5 @@
 """Tests of `serve` inside a host program: its tasks, children, cancellations and debug mode."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import sys

@@ -1,7 +1,5 @@
 """Tests of two concurrent writers in one PostgreSQL database: row locks, a turn's fence, and keys that both insert."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

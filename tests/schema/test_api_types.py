@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.api.chat.records import Message, Usage
 from svc_proto.api.chat.views import message_view
 from svc_proto.schema.api_types import MessageJson

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.schema.completion_chunks import chunk_text_fast, content_as_text

@@ -1,7 +1,5 @@
 """Columns of the Device Control table against wire bridge 5.2 and the rules of the agent's consent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """A made-up row of the Device Control table, and the parts of the project that find it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

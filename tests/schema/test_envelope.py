@@ -1,7 +1,5 @@
 """The frame of WebSocket messages (wire core 1.2)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

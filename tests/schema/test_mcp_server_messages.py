@@ -1,7 +1,5 @@
 """Messages of MCP servers: what clients accept beside JSON-RPC to the letter, and responses in unreadable texts."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

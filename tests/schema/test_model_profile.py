@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 from svc_proto.schema.model_profile import DEFAULT_PROFILE, MAX_SIZE, ModelProfile, encode_profiles, parse_profiles

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from base64 import urlsafe_b64encode
 from contextlib import nullcontext
 from hashlib import sha256

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.relay.harness import RelayHarness
 from tests.relay.oauth_client import OAuthTestClient
 from tests.support.openapi_validation import OpenApiValidator

@@ -1,7 +1,5 @@
 """The reader of metrics text, compared with the library's parser; sums of samples; and invalid lines."""
 
-from __future__ import annotations
-
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 

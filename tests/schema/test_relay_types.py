@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.schema.relay_types import PhoneStatusJson
 from tests.relay.harness import RelayHarness
 

@@ -1,7 +1,5 @@
 """Three API servers as nodes of one service, with a store, a Redis, a scripted model, and a proxy before them."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping

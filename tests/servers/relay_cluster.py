@@ -1,7 +1,5 @@
 """Relays as nodes of one service, with a Redis, a store and a proxy, and phones that reconnect through the proxy."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import subprocess

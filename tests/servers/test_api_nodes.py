@@ -1,7 +1,5 @@
 """Tests of three real API servers with PostgreSQL, Redis and a proxy."""
 
-from __future__ import annotations
-
 import signal
 from collections import Counter
 from collections.abc import Iterator

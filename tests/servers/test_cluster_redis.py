@@ -1,7 +1,5 @@
 """Tests of a relay with special Redis servers: TLS with a private certificate, and Redis Cluster."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.runtimes.certificates import make_certificate

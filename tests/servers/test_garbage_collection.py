@@ -1,7 +1,5 @@
 """Test of a server's garbage collection while sessions are read."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Lines that begin with one of `NOT_HERE` are left out. A stand-in writes its command line to a file and succeeds.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Test of the servers' memory while signed-in phones send the beginnings of messages of the greatest size."""
 
-from __future__ import annotations
-
 import os
 import select
 import socket

@@ -1,7 +1,5 @@
 """Tests of the local secret between real programs."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

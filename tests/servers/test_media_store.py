@@ -3,8 +3,6 @@
 moto (PyPI: `moto[server]`, 300 MB) and s3rver (npm) are tested if they are on the PATH.
 """
 
-from __future__ import annotations
-
 import base64
 import random
 import subprocess

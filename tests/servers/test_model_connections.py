@@ -1,7 +1,5 @@
 """Test of how connections to a model's server end, as the server sees it."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -4,8 +4,6 @@ The archives in `tests/servers/homes` are never rewritten. They stand for the ho
 a paired desktop and the agent's own session, a chat with a tool call, and settings. Its credentials are made up.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

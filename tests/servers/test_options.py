@@ -1,7 +1,5 @@
 """Tests of the servers' command lines: options, and errors for invalid ones."""
 
-from __future__ import annotations
-
 import socket
 from importlib import import_module
 

@@ -3,8 +3,6 @@
 Root alone can start programs of other users. nginx and Caddy are real; for Traefik, curl sends the headers it adds.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Tests of the page's message files, and of its examples."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Tests of the real servers behind real proxies, and without one."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

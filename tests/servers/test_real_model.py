@@ -3,8 +3,6 @@
 Each test runs with the model's own server, and again with LiteLLM's proxy between, if that is installed.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Test of chunked uploads that the server refuses early, behind Caddy, nginx, and nginx with kept connections to it."""
 
-from __future__ import annotations
-
 import http.client
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of three real relays with PostgreSQL, Redis and nginx."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """Test that commands import no folders of the current directory that are named like our packages."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

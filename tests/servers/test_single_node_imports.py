@@ -1,7 +1,5 @@
 """Tests of the modules that servers import for Redis, buckets and PostgreSQL."""
 
-from __future__ import annotations
-
 import base64
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of servers under a supervisor: passed listeners, and readiness notifications."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

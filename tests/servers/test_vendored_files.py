@@ -1,7 +1,5 @@
 """Test that the page's libraries are the unchanged files of their packages, as listed in `versions.txt`."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 
 from servers.dashboard_program import page_files

@@ -1,7 +1,5 @@
 """Tests of a relay with worker processes."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import logging

@@ -1,7 +1,5 @@
 """Scripted MCP server over HTTP, and conversations of the client with it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

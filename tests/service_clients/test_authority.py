@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.service_clients.authority import OWNER, POWERS, authority_headers, named_principal, withheld_powers

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES, bracket_ipv6
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.service_clients.mcp_read_quota import MAX_BYTES, MAX_MESSAGES, ReadQuota

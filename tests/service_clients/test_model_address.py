@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.service_clients.model_address import endpoint_url, has_plain_layout, root_url

@@ -5,8 +5,6 @@ Constants with a text of more than `MAX_TEXT` characters, or with values that ar
 After an intended change run `python -m tests.snapshots.constants` and review the diff of `constants.json`.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ The rows of settings and approvals, `OTHERS`, are compared with nothing. `python
 writes docs/reference/authority.md from the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs that run in a background thread of the test process, on an event loop of that thread."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

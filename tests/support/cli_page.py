@@ -3,8 +3,6 @@
 After a change: `python -m tests.support.cli_page` writes the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

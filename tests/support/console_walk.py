@@ -4,8 +4,6 @@ Uncommitted changes and untracked files are copied onto the clone. With `FRESH_W
 has to create it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

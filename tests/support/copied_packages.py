@@ -1,7 +1,5 @@
 """Copies of installed packages in other environments, so that nothing has to be downloaded."""
 
-from __future__ import annotations
-
 import shutil
 from importlib.metadata import distribution
 from pathlib import Path

@@ -8,8 +8,6 @@ Nothing takes time by itself: operations are executed at once. `hold` names the 
 `held` until `release()`, `refuse` those that fail. `runtimes.sim.contract` checks the commands of each node.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping
 from random import Random

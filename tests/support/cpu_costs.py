@@ -3,8 +3,6 @@
 The time includes finished child processes and fixtures.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Generator

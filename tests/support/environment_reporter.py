@@ -3,8 +3,6 @@
 `python -m tests.support.environment_reporter STATUS`: STATUS is an exit code, a text for `sys.exit`, or `raise`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Comparison of docs/reference/environment.md with the variables that the product reads."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

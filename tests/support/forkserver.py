@@ -5,8 +5,6 @@ from a new interpreter, for other commands than `python(...)`, with `FORKSERVER=
 command as those do.
 """
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import gc

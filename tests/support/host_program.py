@@ -1,7 +1,5 @@
 """Runtimes that serve cores inside a host program's own event loop, for `--loop tests.support.host_program:NAME`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Sans-IO HTTP/1.1 driver of the tests, by h11: a client and a server."""
 
-from __future__ import annotations
-
 import base64
 from abc import abstractmethod
 from http import HTTPStatus

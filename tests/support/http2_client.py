@@ -1,7 +1,5 @@
 """Sans-IO HTTP/2 client of the tests, by h2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from http import HTTPStatus

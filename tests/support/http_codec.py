@@ -4,8 +4,6 @@ A connection parses bytes (`receive_data`, empty for a FIN) into events (`next_e
 into bytes (`data_to_send`). The events are those of `svc_proto.wire.events`.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections import deque

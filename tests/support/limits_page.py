@@ -3,8 +3,6 @@
 After a change: `python -m tests.support.limits_page` writes the page.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -3,8 +3,6 @@
 Most of these parts read the table when they are imported, so the row comes first.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -3,8 +3,6 @@
 After a change: `python -m tests.support.model_servers` writes the table.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Count of a text's tokens in the encoding o200k_base."""
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 from typing import Any

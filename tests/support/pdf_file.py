@@ -1,7 +1,5 @@
 """Writer of small PDF files."""
 
-from __future__ import annotations
-
 __all__ = ["one_page_pdf"]
 
 

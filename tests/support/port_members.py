@@ -1,7 +1,5 @@
 """Comparison of an object with a port: a protocol of the members that other modules use."""
 
-from __future__ import annotations
-
 
 def missing_members(port: type, given: object) -> list[str]:
     """Return the public members of a port that an object lacks; assert that the port has public members."""

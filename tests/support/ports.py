@@ -1,7 +1,5 @@
 """Free ports of this host for the programs of a test."""
 
-from __future__ import annotations
-
 import os
 import socket
 from contextlib import suppress

@@ -3,8 +3,6 @@
 After a change, run `python -m tests.support.routes_page` to write the page again.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

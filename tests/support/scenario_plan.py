@@ -1,7 +1,5 @@
 """Selection of tests and loops, by the tables of docs/explanation/testing-strategy.md."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from enum import Enum
 from fnmatch import fnmatchcase

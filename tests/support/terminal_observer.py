@@ -4,8 +4,6 @@ The program prints the command's process id and status, and whether the terminal
 blocking mode of its descriptors. A module run by `python -W error -m` runs in the fork, without a new interpreter.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import signal

@@ -3,8 +3,6 @@
 `hold_sentences` checks errors, log records and metrics that the core creates.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """WebSockets of the sans-IO HTTP drivers of the tests, by wsproto."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

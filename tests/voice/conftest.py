@@ -1,7 +1,5 @@
 """Fixtures of the voice tests."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.loops.simulated_environment import SimulatedEnvironment

@@ -20,8 +20,6 @@ client's letter before them: `A:closed(code=4000)`. Without an arrow nothing is 
 they can be parsed, and `$token` is the resume token.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping

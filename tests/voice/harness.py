@@ -7,8 +7,6 @@ client.send_event("response.create", text="Hello.")
 assert client.types() == [...]
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Recordings for tests, made here: speech by the host's engine, and audio in the formats of uploads."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -5,8 +5,6 @@
 Cells are YAML, separated by arrows; an indented line continues the row before it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

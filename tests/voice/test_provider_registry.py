@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.voice.provider_registry import PROVIDERS, canonical_id

@@ -5,8 +5,6 @@ a socket. A client that resumes reports its true cursor and must then have all a
 not count: they may be repeated.
 """
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cuts of byte streams into pieces, for tests of incremental decoders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Fixtures for the tests of wire protocols."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.wire.http1 import Http1Connection

@@ -1,7 +1,5 @@
 """Helpers for HTTP connections without IO: the events of bytes, and a client and a server in memory."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Generic, TypeVar

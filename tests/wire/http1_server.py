@@ -1,7 +1,5 @@
 """Helpers for HTTP/1.1 servers: samples of requests and responses."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError

@@ -1,7 +1,5 @@
 """Helpers for HTTP/2: our client or server with bare h2 as its peer."""
 
-from __future__ import annotations
-
 import struct
 from typing import TypeVar
 

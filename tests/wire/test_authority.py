@@ -1,7 +1,5 @@
 """Validation of authorities."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Backpressure: a pause above the high-water mark, and resumption at the low-water mark."""
 
-from __future__ import annotations
-
 from svc_proto.wire.backpressure import Backpressure
 
 

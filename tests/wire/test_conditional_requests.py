@@ -1,7 +1,5 @@
 """Conditional requests, by the rules of RFC 9110 section 13 and the dates of section 5.6.7."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

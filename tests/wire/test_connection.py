@@ -1,7 +1,5 @@
 """The interface of connections, checked with HTTP/1.1."""
 
-from __future__ import annotations
-
 from fuzz.reference_parsers import ReferenceServerConnection
 from svc_proto.wire.connection import ServerConnection
 from svc_proto.wire.events import RequestEnd, RequestHead, StreamId

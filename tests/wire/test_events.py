@@ -1,7 +1,5 @@
 """`Headers`: look-ups in pairs of names and values."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.entropy import sha256_hex

@@ -1,7 +1,5 @@
 """Optimized h2: it sends and refuses the same as bare h2."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from itertools import product
 

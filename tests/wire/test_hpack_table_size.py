@@ -1,7 +1,5 @@
 """HPACK table size updates of our encoder: announced when the peer's setting changes, and within the peer's limit."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

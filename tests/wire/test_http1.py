@@ -1,7 +1,5 @@
 """Both ends of HTTP/1.1 together; each end alone is in `test_http1_server` and `test_http1_client`."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.wire.events import TextMessage

@@ -1,7 +1,5 @@
 """The reader of chunked bodies alone; most of its refusals are in `test_http1_strict`."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError

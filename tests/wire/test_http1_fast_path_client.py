@@ -1,7 +1,5 @@
 """Fast path of HTTP/1.1 clients: its range, its fallbacks, and its equality with the reference implementation."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

@@ -1,7 +1,5 @@
 """Fast path of HTTP/1.1 servers: its range, its fallbacks, and its equality with the reference implementation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The checks of a raw head, one by one; refused heads on a connection are in `test_http1_strict`."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

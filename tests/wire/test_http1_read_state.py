@@ -1,7 +1,5 @@
 """The transition table of reading HTTP/1.1."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from svc_proto.wire.http1_read_state import READ_TABLE, ReadState, ReadTrigger

@@ -1,7 +1,5 @@
 """Refusals of an HTTP/1.1 server; no other exception escapes from it."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError

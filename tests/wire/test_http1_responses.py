@@ -1,7 +1,5 @@
 """Responses of a server as h11 events: reason phrases, `Connection: close`, lengths, and malformed fields."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError

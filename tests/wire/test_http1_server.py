@@ -1,7 +1,5 @@
 """The server's end of HTTP/1.1, as playbooks of bytes and events."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 

@@ -1,7 +1,5 @@
 """Prohibitions of HTTP/1.1, rule by rule, with bytes whole, singly and split in two; and permitted similar input."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """HTTP/2 between our client and our server: requests, WebSockets, GOAWAY and resets."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

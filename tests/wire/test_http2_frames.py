@@ -1,7 +1,5 @@
 """The splitter of HTTP/2 frames: cuts, cleared bytes, header blocks and limits."""
 
-from __future__ import annotations
-
 import pytest
 from h2.errors import ErrorCodes
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Functions for HTTP/2 heads; errors of a peer are in `test_http2_hostile`."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 from hpack import NeverIndexedHeaderTuple

@@ -1,7 +1,5 @@
 """HTTP/2 peers that break rules: stream errors, connection errors, and their cost."""
 
-from __future__ import annotations
-
 import h2.events
 import pytest
 from h2.errors import ErrorCodes

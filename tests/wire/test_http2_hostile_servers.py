@@ -1,7 +1,5 @@
 """HTTP/2 servers that break rules, with our client."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

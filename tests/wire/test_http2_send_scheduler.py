@@ -1,7 +1,5 @@
 """Round robin of streams with output."""
 
-from __future__ import annotations
-
 from h2.events import DataReceived, StreamEnded, TrailersReceived
 
 from svc_proto.wire.events import Headers, RequestHead, StreamId

@@ -1,7 +1,5 @@
 """Output of HTTP/2 connections in each role: forbidden events, and limits of streams and windows."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,7 +1,5 @@
 """Settings that a connection announces, and the `Content-Length` that is hidden from h2."""
 
-from __future__ import annotations
-
 import pytest
 from h2.events import RemoteSettingsChanged
 from h2.settings import SettingCodes

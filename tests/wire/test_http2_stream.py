@@ -1,7 +1,5 @@
 """Pending output of one stream."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError

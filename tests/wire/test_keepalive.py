@@ -1,7 +1,5 @@
 """The ping policy: when a silent peer is pinged, and when it is dropped."""
 
-from __future__ import annotations
-
 from svc_proto.wire.keepalive import (
     FROZEN,
     KEEPALIVE_TABLE,

@@ -1,7 +1,5 @@
 """The limits: their consistency, their defaults, and the shares of servers in one process."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.wire.limits import DEFAULT_LIMITS

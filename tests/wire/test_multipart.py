@@ -1,7 +1,5 @@
 """multipart/form-data: parts, cuts, limits, refusals, and encoded forms."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError

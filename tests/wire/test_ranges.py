@@ -1,7 +1,5 @@
 """Byte ranges, `If-Range` and `Content-Disposition` of file responses (RFC 9110 section 14)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

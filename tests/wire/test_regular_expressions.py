@@ -4,8 +4,6 @@ Python before 3.11.5 lets such a group match too little, and leaves the rest unr
 a header field after a simple one. A single character or class may be repeated possessively.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize

@@ -1,7 +1,5 @@
 """RESP3: values whole, byte by byte and with trailing data; refusals; and written values that are read again."""
 
-from __future__ import annotations
-
 from math import inf, isnan
 
 import pytest

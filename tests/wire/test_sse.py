@@ -1,7 +1,5 @@
 """Server-sent events: decoding, cuts, limits and the written form."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError

@@ -1,7 +1,5 @@
 """Token bucket: a burst, a rate, and the owner's clock."""
 
-from __future__ import annotations
-
 from svc_proto.wire.token_bucket import TokenBucket
 
 

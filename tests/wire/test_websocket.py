@@ -1,7 +1,5 @@
 """WebSocket framing: playbooks from RFC 6455, limits, floods, and both roles together."""
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 import zlib

@@ -1,7 +1,5 @@
 """permessage-deflate: negotiation (RFC 7692 section 7.1), and limits of inflated messages."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Frames read by the fast path and by wsproto, and the equality of both."""
 
-from __future__ import annotations
-
 import zlib
 
 import pytest

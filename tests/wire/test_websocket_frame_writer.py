@@ -1,7 +1,5 @@
 """Frames as RFC 6455 defines them, and as wsproto reads them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

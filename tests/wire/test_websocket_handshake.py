@@ -1,7 +1,5 @@
 """Functions of the opening handshake: valid requests, problems, and fields given twice."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.wire.events import Headers, RequestHead, StreamId

@@ -4,8 +4,6 @@ Pure: no IO, clock or randomness. It answers the bridge commands of wire/bridge.
 check commands before it. Start reading at `device.py`.
 """
 
-from __future__ import annotations
-
 from clients.phone.emulator.backend import EmulatedPhone
 
 __all__ = ["EmulatedPhone"]

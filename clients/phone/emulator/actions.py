@@ -1,7 +1,5 @@
 """Effects that the press or the hold of a node has in the emulator, as values."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from attrs import frozen

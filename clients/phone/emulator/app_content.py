@@ -1,7 +1,5 @@
 """Content of the apps: texts, switches, selections and records, their changes, and screens filled in with them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -3,8 +3,6 @@
 It has no policy. Safety gates check commands before, with `foreground`, `text_of`, `texts_pressed` and `consents`.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeAlias

@@ -3,8 +3,6 @@
 It has no policy (blocklist, confirmation, master toggle).
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import assert_never

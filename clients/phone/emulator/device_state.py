@@ -4,8 +4,6 @@ There is no clock: `advance` brings the time of each command. A locked or unread
 so its effect on an action is here.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never

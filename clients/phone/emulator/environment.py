@@ -1,7 +1,5 @@
 """State around the screen: permissions, radio, contacts, positions, and the record of what left the phone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """The accessibility-event buffer behind `/events` and `/events/stream` (wire/bridge.md 3.6)."""
 
-from __future__ import annotations
-
 from collections import deque
 from enum import Enum
 from typing import cast

@@ -1,7 +1,5 @@
 """Intents: selection of the app for a raw intent, a share or a call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import unquote
 

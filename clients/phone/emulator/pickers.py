@@ -1,7 +1,5 @@
 """Windows that set a text: a menu of choices, a calendar, hours and minutes, and the menu of a text field."""
 
-from __future__ import annotations
-
 from calendar import Calendar, month_name
 from collections.abc import Mapping
 from datetime import date

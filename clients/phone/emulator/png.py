@@ -1,7 +1,5 @@
 """A small PNG of the screen, one tenth of the real size, with a rectangle per interesting node (PNG, third edition)."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Apps that store records, as data: expenses, tasks, calendar, notes, files, player, clock. Names are invented."""
 
-from __future__ import annotations
-
 from clients.phone.emulator.actions import ChangeRecords, GoBack, SetText, ShowScreen
 from clients.phone.emulator.layout import (
     App,

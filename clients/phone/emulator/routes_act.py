@@ -1,7 +1,5 @@
 """Routes that act on the screen and the system (wire/bridge.md 3.5)."""
 
-from __future__ import annotations
-
 import re
 
 from clients.phone.emulator.device import MAX_VOLUME, EmulatedDevice

@@ -1,7 +1,5 @@
 """Routes of the sideload build: location, contacts, calls and text messages (wire/bridge.md 3.7)."""
 
-from __future__ import annotations
-
 from typing import assert_never
 
 from clients.phone.emulator.device import EmulatedDevice

@@ -1,7 +1,5 @@
 """Routes of the core and read groups, and of events (wire/bridge.md 3.3, 3.4, 3.6)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Routes for sharing and picture messages: both open a screen in which the user sends (wire/bridge.md 3.7)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from clients.phone.emulator.device import EmulatedDevice

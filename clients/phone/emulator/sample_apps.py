@@ -1,7 +1,5 @@
 """Sample apps as data. Names, numbers and messages are invented."""
 
-from __future__ import annotations
-
 from clients.phone.emulator.actions import GoBack, Playback, ShowScreen, Submit
 from clients.phone.emulator.layout import (
     App,

@@ -1,7 +1,5 @@
 """System screens: home screen, recents, shade, quick settings, power menu, share sheet, lock screen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import Enum
 

@@ -3,8 +3,6 @@
 The same search performs and checks `/tap_text`, so that a gate examines the node that will be pressed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from attrs import frozen

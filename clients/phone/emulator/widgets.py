@@ -1,7 +1,5 @@
 """Layout: turns a screen and its state into a window of nodes with places, classes and effects."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import assert_never
 

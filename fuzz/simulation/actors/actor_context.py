@@ -1,7 +1,5 @@
 """State that the actors at the relay share: codes, sessions, open sockets, and methods that send requests to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import inf
 from typing import Any, TypeAlias

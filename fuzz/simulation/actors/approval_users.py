@@ -3,8 +3,6 @@
 An answer must apply to its call only; `session` also to later calls with the same note in that chat.
 """
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from typing import Any

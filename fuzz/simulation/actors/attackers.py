@@ -3,8 +3,6 @@
 The access matrix defines which of the requests must be refused with 401 or 403.
 """
 
-from __future__ import annotations
-
 import json
 
 from attrs import field, frozen

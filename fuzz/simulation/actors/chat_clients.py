@@ -1,7 +1,5 @@
 """Simulated chat clients of the API: readers that stay, disconnect or read slowly, and their check of stored rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

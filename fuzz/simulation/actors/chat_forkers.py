@@ -1,7 +1,5 @@
 """Clients that fork chats, and copies of chats: each copy has the messages until then, and a title of its own."""
 
-from __future__ import annotations
-
 from attrs import define
 
 from fuzz.simulation.actors.actor_context import StepHandler

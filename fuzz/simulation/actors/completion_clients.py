@@ -1,7 +1,5 @@
 """Programs that request completions: single requests, or two with one idempotency key; some do not wait."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

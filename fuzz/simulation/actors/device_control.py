@@ -1,7 +1,5 @@
 """Agents that call Device Control, and phones that answer late, twice or not at all, or answer another's command."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any

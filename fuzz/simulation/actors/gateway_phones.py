@@ -1,7 +1,5 @@
 """Phones on the app's standard connection: they sign in to a dashboard, chat through its gateway, and reconnect."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 from collections.abc import Callable
 from itertools import count

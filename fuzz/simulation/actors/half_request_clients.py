@@ -1,7 +1,5 @@
 """Simulated clients that pause within a request or a response, during which their session may end."""
 
-from __future__ import annotations
-
 import json
 
 from fuzz.simulation.actors.actor_context import SERVED, ActorContext

@@ -1,7 +1,5 @@
 """Remote agents that ping phones by MCP (`/mcp`) with the token of a device; they listen, and reconnect."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from fuzz.simulation.actors.actor_context import LATE, ActorContext, StepHandler

@@ -1,7 +1,5 @@
 """Clients that upload media, register files of the host, and fetch both."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Devices that pair: operators register codes, devices use them, and reconnect with their tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Model of the phones that are certainly connected, by which the relay's errors are checked."""
 
-from __future__ import annotations
-
 from math import inf
 
 from fuzz.simulation.actors.actor_context import LATE, PHONE, ActorContext, SignedInDevice, SignIn

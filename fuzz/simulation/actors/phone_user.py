@@ -1,7 +1,5 @@
 """User of the reference phone: answers confirmations at its keyboard, in time, too late or not at all."""
 
-from __future__ import annotations
-
 from fuzz.simulation.actors.actor_context import ActorContext, StepHandler
 from fuzz.simulation.deployment import UNTIL_DROPPED
 from fuzz.simulation.invariants import Invariant

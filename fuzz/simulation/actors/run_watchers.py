@@ -1,7 +1,5 @@
 """Clients that start runs of the API and watch them: at once, later, after the end, or two at a time."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

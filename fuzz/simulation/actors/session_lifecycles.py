@@ -1,7 +1,5 @@
 """Steps on sessions and phones with several stages: each but `AdvanceWallClock` schedules what follows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Owners of paired sessions: they revoke sessions, change their terms, and list them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from fuzz.simulation.actors.actor_context import GRANTS, ActorContext, StepHandler

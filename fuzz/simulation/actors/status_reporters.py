@@ -1,7 +1,5 @@
 """Phones that report, and operators that read the relay's inspectors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random

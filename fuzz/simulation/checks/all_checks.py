@@ -1,7 +1,5 @@
 """List of all checks, and the selection of those that run after a script."""
 
-from __future__ import annotations
-
 from random import Random
 
 from fuzz.simulation.checks.chat import approvals, deviating_peers, deviating_servers

@@ -3,8 +3,6 @@
 Times are monotonic seconds.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 from attrs import define, field

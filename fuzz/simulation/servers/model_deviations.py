@@ -1,7 +1,5 @@
 """Deviations of model servers: the refusals of the table of servers, odd streams and calls, and failures."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 script: audit7x #[{"calls": [["memory", {"action": "add", "content": "x"}]]}, {"text": "Done."}]
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

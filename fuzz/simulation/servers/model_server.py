@@ -1,7 +1,5 @@
 """Simulated model server: it repeats the question, slowly, and fails on request."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from enum import Enum

@@ -4,8 +4,6 @@ Only the part of JSON Schema that our tools use: types, required, enum, minimum,
 as text are converted, since models write them now and then. Members outside the schema are dropped, and reported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Demonstration tools of the built-in agent, for the display of tool events. Models are not offered them."""
 
-from __future__ import annotations
-
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine

@@ -6,8 +6,6 @@ read-only tools of a trusted server. An approval "always" holds for one definiti
 changed definition needs a new approval.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping

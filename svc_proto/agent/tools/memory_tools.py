@@ -1,7 +1,5 @@
 """Tools for the agent's memory and for the operator's skills."""
 
-from __future__ import annotations
-
 from svc_proto.agent.memory import TARGETS, AgentMemory
 from svc_proto.agent.skills import SkillLibrary
 from svc_proto.agent.tools.tool import Arguments, MemoryToolResult, Tool, Toolset, schema

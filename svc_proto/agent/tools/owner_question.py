@@ -1,7 +1,5 @@
 """Tool with which the agent asks its user in the middle of a turn: yes, no, or an answer in words."""
 
-from __future__ import annotations
-
 from attrs import evolve
 
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema

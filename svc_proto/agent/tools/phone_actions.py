@@ -1,7 +1,5 @@
 """Acts of an agent on a phone: looks, typing, keys, apps and waits (wire bridge 3.4, 3.5)."""
 
-from __future__ import annotations
-
 from svc_proto.agent.tools.phone_result import body_of
 from svc_proto.agent.tools.phone_screen import TEXT_LIMIT, PhoneScreen, ScreenRow, find_again
 from svc_proto.agent.tools.phone_screen_text import describe_row, enter_key, quote

@@ -1,7 +1,5 @@
 """Conversion of a phone's answer to text for a model, with advice for the reaction to a failure."""
 
-from __future__ import annotations
-
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import Brand, spell_markers
 from svc_proto.basics.errors import ToolError

@@ -9,8 +9,6 @@ A line has the number of its node, the kind, the texts as JSON strings, and only
 be checked has its state if one is known. Texts of others stay inside of their JSON strings, so none can begin a line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -4,8 +4,6 @@ Some tools need approval, such as those for calls and messages. If the phone its
 no approval is requested here.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from functools import partial

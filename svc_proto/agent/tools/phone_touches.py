@@ -1,7 +1,5 @@
 """Touches of a phone's screen, with reports of what was touched and what changed (wire bridge 3.5)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Self
 

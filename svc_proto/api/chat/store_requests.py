@@ -1,7 +1,5 @@
 """Requests of the API to the store. Each is one transaction; after `Done` the change survives a crash."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from attrs import field

@@ -1,7 +1,5 @@
 """Validation of session titles and of ids that clients choose (wire api 2.1, 3.3), and titles of copies."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 `svc_proto.api.cluster.session_ownership.ClusterSessionOwnership` implements the same methods for several nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -4,8 +4,6 @@ The cap of a node's `RunScheduler` is the number of slots that the node holds. A
 but a slot polls for free ones: at random intervals if turns wait at other nodes too, so that no node starves another.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 from svc_proto.api.cluster.local_session_ownership import OwnershipPort

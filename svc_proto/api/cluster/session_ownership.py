@@ -14,8 +14,6 @@ Messages between nodes are `failed`, `succeeded` and `cleared` to all nodes, see
 request `has` to one node, which answers with its URL if it has the run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial

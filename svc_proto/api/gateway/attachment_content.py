@@ -4,8 +4,6 @@ The content of a short message is in memory, as `ContentParts`; the first one of
 `AttachmentUpload`.
 """
 
-from __future__ import annotations
-
 import binascii
 from codecs import getincrementaldecoder
 from hashlib import sha256

@@ -4,8 +4,6 @@ Memory holds the beginning of the content, the beginning of its text, and what i
 the upload until `store` returns its path; until then, `discard` deletes it.
 """
 
-from __future__ import annotations
-
 import binascii
 from collections.abc import Callable
 from hashlib import sha256

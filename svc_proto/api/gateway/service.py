@@ -3,8 +3,6 @@
 A live session has the id of its stored chat session, and continues when its clients disconnect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 
 from svc_proto.api.chat.records import ChatSession

@@ -3,8 +3,6 @@
 One approval request or question of the agent is shown at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 

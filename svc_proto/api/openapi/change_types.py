@@ -1,7 +1,5 @@
 """JSON types of the routes of standing approvals, changes, host settings, model probes and MCP servers."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from svc_proto.schema.api_types import McpServerRowJson

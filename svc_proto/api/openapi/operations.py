@@ -1,7 +1,5 @@
 """Descriptions of the API's routes for its OpenAPI document: one row for each row of the route tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Literal, Required

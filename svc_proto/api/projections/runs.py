@@ -1,7 +1,5 @@
 """Events of a run (wire api 6.3): the name is a member `event`, and an `event:` line as well."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

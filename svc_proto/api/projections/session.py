@@ -1,7 +1,5 @@
 """A turn as the events of a session's chat stream (`svc_proto/schema/chat_events.py`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

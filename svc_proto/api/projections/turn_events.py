@@ -3,8 +3,6 @@
 A projection has one reader. It returns text, not bytes, so that a batch of small events is joined and encoded once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 

@@ -1,7 +1,5 @@
 """Conversion of a session's stored rows to messages for the model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Helpers of the routes that start turns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.api.access import SESSION_ID

@@ -9,8 +9,6 @@
 A turn that is stopped in step 1, and one whose step 2 fails, continue with step 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol, cast
 

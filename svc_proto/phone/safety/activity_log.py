@@ -4,8 +4,6 @@
 at 100 entries."
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from enum import Enum
 

@@ -3,8 +3,6 @@
 Package names are compared as a whole and with their case. The user may edit the list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 __all__ = ["DEFAULT_BLOCKLIST", "MAX_BLOCKED", "Blocklist"]

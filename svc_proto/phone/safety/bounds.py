@@ -1,7 +1,5 @@
 """Bounds of the safety gates' settings, apart from the gates, so that the command line can import them alone."""
 
-from __future__ import annotations
-
 __all__ = [
     "DEFAULT_IDLE_MINUTES",
     "DEFAULT_TIMEOUT",

@@ -14,8 +14,6 @@ Trust is kept by verb for the touches and by action for the four always-confirme
 button does not silence messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import Enum
 

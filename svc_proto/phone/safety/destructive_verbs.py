@@ -5,8 +5,6 @@ A verb counts where it is a whole word: letters, digits and `_` are word charact
 list is in alphabetical order.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

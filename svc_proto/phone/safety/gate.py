@@ -6,8 +6,6 @@ gate refuses, the user confirms a command that needs it. After an Allow all gate
 have changed.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Interfaces of the phone backend for the safety gates: the app in front, texts of nodes, permissions, waking."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 

@@ -11,8 +11,6 @@
 | ARMED | PROCESS_DEATH           | OFF   | "state is not persisted": a new `MasterToggle` is off         |
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 from svc_proto.basics.moment import Moment

@@ -5,8 +5,6 @@ withdraws them, and do not change the master toggle (wire bridge 5.1). Screen ca
 session, which ends when the master toggle goes off (wire bridge 3.4).
 """
 
-from __future__ import annotations
-
 from attrs import define
 
 __all__ = ["SystemPermissions"]

@@ -3,8 +3,6 @@
 Routes are checked by path alone: the phone backend refuses a method that a path does not support.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from svc_proto.basics import strict_json

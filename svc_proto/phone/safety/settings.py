@@ -1,7 +1,5 @@
 """Safety settings of a phone at its start, with the policy for confirmations; and the names of the user's switches."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 from attrs import frozen

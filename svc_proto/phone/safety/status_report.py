@@ -1,7 +1,5 @@
 """Members of `bridge.status` that the gates add to the backend's report (wire bridge 1.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from svc_proto.basics.moment import Moment

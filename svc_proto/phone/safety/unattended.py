@@ -4,8 +4,6 @@ It is off at first. While it is off, a sleeping or locked phone is not woken, an
 credential (a swipe) is dismissed; a PIN, a pattern, a password or a finger can only come from the user.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from attrs import define

@@ -5,8 +5,6 @@ broadcasts when it registers or consumes the code of such an invite, and each no
 keys. The metadata in Redis is signed, so that only a node can create a code.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Protocol
 

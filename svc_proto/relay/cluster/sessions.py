@@ -4,8 +4,6 @@ All sessions are read at the start, a page at a time. A session that this node d
 by its token.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import chain
 from math import inf

@@ -4,8 +4,6 @@ An object is the file of one upload, under a random name. The relay has its perm
 tag; the store only has its bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from hashlib import sha256
 from typing import cast

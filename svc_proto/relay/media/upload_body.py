@@ -15,8 +15,6 @@
 Refusals: 400 for an invalid body, 413 for a file that is too long, 500 for a disk failure.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import cast
 

@@ -4,8 +4,6 @@ The Host header gives the URL's host, since a relay has several names. A client 
 gets no issuer: tokens could be read in transit (RFC 6749 section 1.6).
 """
 
-from __future__ import annotations
-
 import re
 
 from svc_proto.engine.message import Request

@@ -3,8 +3,6 @@
 The pages have no script, load nothing, and cannot be framed. All data of the client is escaped.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from hashlib import sha256
 from html import escape

@@ -5,8 +5,6 @@ Members without a rule are allowed, and are sent to the phone.
 Phones parse numbers and booleans from text, so `12` and `"12"` are equivalent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Required, get_type_hints
 

@@ -1,7 +1,5 @@
 """Routes of Device Control: requests of agents, sent to a phone as commands over its WebSocket (wire bridge 2, 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import inf

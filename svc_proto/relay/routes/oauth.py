@@ -1,7 +1,5 @@
 """Routes of OAuth clients and their browsers. See `svc_proto.relay.oauth.authorization_server`."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from svc_proto.engine.router import Route

@@ -1,7 +1,5 @@
 """Routes of the profile inspector for paired phones; requests are forwarded to the API server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from svc_proto.basics.errors import Refused

@@ -3,8 +3,6 @@
 tmux has a socket of its own for each service home, and a configuration of its own if that can be written.
 """
 
-from __future__ import annotations
-
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.commands import Compute, Level, TerminalSize, WriteFile

@@ -4,8 +4,6 @@ The first bytes decide the file's suffix and type, as vendors and programs choos
 content type of the part decides if the bytes are of no known format of `MEDIA_TYPES`.
 """
 
-from __future__ import annotations
-
 from svc_proto.basics.content_types import SNIFFED, detect_format
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine

@@ -1,7 +1,5 @@
 """Voice in the relay: its authorizer and its session managers, loaded with the first voice request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from attrs import evolve

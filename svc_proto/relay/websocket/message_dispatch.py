@@ -6,8 +6,6 @@ nothing, so those that are not strict JSON are read leniently: an app may have c
 found. On all other channels such a message is ignored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Protocol

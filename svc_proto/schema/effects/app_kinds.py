@@ -3,8 +3,6 @@
 The packages of manufacturers differ, but share parts of their names that stand for a purpose, such as `dialer`.
 """
 
-from __future__ import annotations
-
 import re
 from enum import Enum
 from functools import lru_cache

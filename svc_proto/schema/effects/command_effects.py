@@ -5,8 +5,6 @@
 `needs_screen` reports whether the effect of a command depends on the screen.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Kinds of effects that need the owner's consent."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 __all__ = ["VERBS", "EffectKind"]

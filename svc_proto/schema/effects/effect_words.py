@@ -5,8 +5,6 @@
 A text is compared in its plain form (`svc_proto.basics.plain_letters`).
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

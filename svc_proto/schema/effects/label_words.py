@@ -4,8 +4,6 @@ The words of a list, in no order of languages, are separated by `|` or line ends
 pattern has parts of a screen's text. New words are added at the end of a line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

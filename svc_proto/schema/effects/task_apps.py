@@ -5,8 +5,6 @@
 The launcher and the keyboard count as apps of every task.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

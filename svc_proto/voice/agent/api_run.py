@@ -6,8 +6,6 @@
 A cancelled reader does not stop the run on the server; `stop` does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from attrs import define, evolve, field

@@ -4,8 +4,6 @@ The provider's events go to the conversation (`svc_proto.voice.realtime.native_c
 mode then performs.
 """
 
-from __future__ import annotations
-
 from attrs import evolve
 
 from svc_proto.commands import Level

@@ -3,8 +3,6 @@
 Of a list in another form than documented, the valid part is used; entries without an id are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import quote
 

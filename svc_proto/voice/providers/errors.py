@@ -3,8 +3,6 @@
 A vendor's text that shares six consecutive characters with the key is not quoted at all.
 """
 
-from __future__ import annotations
-
 import re
 
 from svc_proto.basics.excerpt import safe_excerpt

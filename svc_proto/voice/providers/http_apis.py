@@ -3,8 +3,6 @@
 Groq, Mistral and DeepInfra have an API of OpenAI's form. A vendor without a speech model only transcribes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 from urllib.parse import quote

@@ -4,8 +4,6 @@ The requests are rows of `svc_proto.voice.providers.http_apis`; timeouts and lim
 vendors and are defined here.
 """
 
-from __future__ import annotations
-
 import re
 from typing import TypeVar
 

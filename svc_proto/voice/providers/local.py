@@ -5,8 +5,6 @@ its model is missing, transcribes in another child process, since it blocks its 
 of clients. `Compute` returns their command lines (`voice.engines`) and makes MP3 files (`voice.mp3`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

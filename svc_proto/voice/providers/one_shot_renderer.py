@@ -1,7 +1,5 @@
 """Renderer by a realtime provider: one socket for one text (wire terminal-voice 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from svc_proto.engine.core import Engine

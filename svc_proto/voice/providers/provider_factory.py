@@ -6,8 +6,6 @@
 Both spellings of the wire are accepted: `openai` and `openai_tts`, `grok` and `xai`. Each call looks the key up again.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from svc_proto.engine.core import Engine

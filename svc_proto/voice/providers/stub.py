@@ -1,7 +1,5 @@
 """Provider `stub`: a tone in place of speech, without key or network, deterministic (wire terminal-voice 8)."""
 
-from __future__ import annotations
-
 import sys
 from array import array
 from collections.abc import Iterator

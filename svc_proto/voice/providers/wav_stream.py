@@ -1,7 +1,5 @@
 """Incremental parser of a WAV file: the head, then PCM of unknown length."""
 
-from __future__ import annotations
-
 from struct import Struct
 
 __all__ = ["NotWavError", "WavStream"]

@@ -1,7 +1,5 @@
 """Actions that a conversation wants its session to do, as values; `svc_proto.voice.agent` performs them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypeAlias
 

@@ -5,8 +5,6 @@ its speech deviates, that speech is withheld and the relay renders the answer. A
 or that cannot be rendered, is sent as text alone (wire terminal-voice 6.6, steps 4 to 7).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 from attrs import define, evolve, field

@@ -5,8 +5,6 @@ held back until its text is recognized as the answer (`matches_answer`). A respo
 counts as the answer, unless it has more than `MAX_HELD` bytes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum

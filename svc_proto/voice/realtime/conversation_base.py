@@ -1,7 +1,5 @@
 """Base class of the native conversation (a provider that listens and answers) and the rendered conversation."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 

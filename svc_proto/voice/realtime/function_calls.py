@@ -3,8 +3,6 @@
 Their names begin with the product's word (0.1); calls with either word are accepted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 

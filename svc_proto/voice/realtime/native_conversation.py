@@ -5,8 +5,6 @@ from the call to the delivery of its answer. Playback decides which parts of an 
 back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import assert_never
 

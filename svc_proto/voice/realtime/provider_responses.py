@@ -5,8 +5,6 @@ sent and then given up before its response has started leaves an orphan: the nex
 seconds is assigned to it. A response that starts while no request is open is classified as `STRAY`: to be cancelled.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from enum import Enum
 

@@ -3,8 +3,6 @@
 With a provider that does not transcribe, an utterance needs its text beside it (wire terminal-voice 6.10).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum
 

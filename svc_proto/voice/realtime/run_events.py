@@ -3,8 +3,6 @@
 A tool call without a reported start gets a synthetic one, except for names that clients do not show as tools.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import TypeAlias, assert_never

@@ -4,8 +4,6 @@ During the delivery of an answer, `svc_proto.voice.realtime.answer_playback` has
 `svc_proto.voice.realtime.provider_responses` decides which of the provider's responses count.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 from attrs import define, field, frozen

@@ -3,8 +3,6 @@
 Its answer so far, the state of its tools, and its open confirmation requests are in its `RunEventMapper`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import Enum
 

@@ -4,8 +4,6 @@ The state of each run decides its role (`svc_proto.voice.realtime.voice_run`). A
 While a detached run uses the bound chat session, a further task runs in a side session.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import assert_never
 

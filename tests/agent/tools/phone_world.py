@@ -4,8 +4,6 @@ world = AgentHarness(phone=True, backend=StockPhone())
 results = act(world, ("phone_open_app", {"package": "com.example.mail"}), ("phone_screen", {}))
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.engine.flow import Flow
 from tests.agent.harness import AgentHarness

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.agent.tools.owner_question import IN_WORDS, NO, NOT_HERE, YES, owner_question

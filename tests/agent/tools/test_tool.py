@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.agent.tools.tool import schema
 
 

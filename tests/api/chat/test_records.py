@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.api.chat.records import Usage
 
 

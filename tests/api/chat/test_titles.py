@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.api.chat.titles import base_title, check_session_id, clean_title, title_of_copy

@@ -1,7 +1,5 @@
 """Session ownership of a single process, and the modules that it does not load."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any

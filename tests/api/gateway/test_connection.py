@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 from svc_proto.api.chat.store_requests import GetChat

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.gateway.live_session import MAX_MESSAGE_IDS

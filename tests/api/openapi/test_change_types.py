@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from attrs import fields
 
 from svc_proto.api.openapi import change_types

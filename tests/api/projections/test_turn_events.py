@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 from svc_proto.api.projections.turn_events import TimestampCache, TurnEnded, encode_frame

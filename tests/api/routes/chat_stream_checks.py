@@ -1,7 +1,5 @@
 """Checks of the events of a session stream (wire api 4), and the names of its first and last three."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.api.harness import ApiCall

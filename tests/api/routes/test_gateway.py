@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.api.config import ApiConfig
 from tests.api.gateway_client import open_gateway
 from tests.api.harness import ApiHarness

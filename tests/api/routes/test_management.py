@@ -1,7 +1,5 @@
 """Configuration, memory, skills, toolsets, models (wire api 8)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.api.harness import ApiHarness
 from tests.mcp.http_harness import McpHttpSession
 

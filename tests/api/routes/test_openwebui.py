@@ -7,8 +7,6 @@ Its page adds tools of its own to each chat, unless "Builtin Tools" is off among
 are used here.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

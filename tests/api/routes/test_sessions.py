@@ -1,7 +1,5 @@
 """Sessions and messages over HTTP (wire api 3)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Health, models, capabilities (wire api 1, 5.1, 5.2)."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.api.chat.store_requests import ListChats

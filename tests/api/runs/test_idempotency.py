@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.runs.idempotency import KEY_TTL, MAX_KEYS, IdempotencyKeys, fingerprint

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
 from tests.api.scripted_agent import TurnHarness
 

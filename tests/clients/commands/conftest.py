@@ -1,7 +1,5 @@
 """Fixtures for the commands: homes with and without a relay, and a certificate."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path

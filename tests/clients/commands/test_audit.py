@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 from tests.clients.commands.command_process import CommandHome

@@ -1,7 +1,5 @@
 """Tests of `svc backup` and `svc restore`: another host, omitted files, and settings that leave the home."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Tests of behaviour that commands share: help, unknown options, absent servers, invalid addresses, and a full disk."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

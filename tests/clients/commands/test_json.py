@@ -1,7 +1,5 @@
 """Tests of the shapes of `--json` output, which scripts read: they change on purpose only."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

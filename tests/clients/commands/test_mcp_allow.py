@@ -1,7 +1,5 @@
 """Test of `svc mcp allow`: a real relay, a waiting browser, and the owner at a terminal."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

@@ -1,7 +1,5 @@
 """Tests of the pages about MCP clients: configurations for this host and others, headings, and programs that run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

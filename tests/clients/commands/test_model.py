@@ -1,7 +1,5 @@
 """Tests of `svc model` with a scripted model server on loopback."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

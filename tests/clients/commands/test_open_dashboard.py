@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from runtimes.service_home.server_registry import lock_home

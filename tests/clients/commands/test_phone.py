@@ -1,7 +1,5 @@
 """Tests of `svc phone`: it pairs by itself, prints the address of its screen, and keeps its session."""
 
-from __future__ import annotations
-
 import json
 import signal
 

@@ -1,7 +1,5 @@
 """Tests of the progress line of slow operations, and of Ctrl-C during them."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of `svc status`, `top`, `logs`, `down` and `drain`, for servers of this home on any port."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """Tests of `svc service`: valid files for systemd and launchd, and an unchanged host after an error."""
 
-from __future__ import annotations
-
 import os
 import plistlib
 import shlex

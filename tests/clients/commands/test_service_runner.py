@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from clients.commands.service_runner import ProgressLine, run_flow

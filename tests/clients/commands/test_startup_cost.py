@@ -3,8 +3,6 @@
 Times are measured by `python -m bench --section starts`.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

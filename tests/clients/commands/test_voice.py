@@ -1,7 +1,5 @@
 """Tests of `svc-relay voice` with real relays, some of which use the host's own speech engines."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Test driver that sends commands by route to an emulated phone, on a clock of its own, and checks the replies."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 

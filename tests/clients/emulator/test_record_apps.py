@@ -1,7 +1,5 @@
 """Tests of record apps: the screens and collections that their data names, and typical work in several apps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from clients.phone.emulator.environment import Fix, Radio

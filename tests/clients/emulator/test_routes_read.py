@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from clients.phone.emulator.layout import App, Screen, label
 from clients.phone.emulator.sample_apps import BROWSER, MAIL, SETTINGS
 from svc_proto.phone.backend import UploadReply

@@ -1,7 +1,5 @@
 """Tests of the texts at the target of a touch, which a gate reads before the press."""
 
-from __future__ import annotations
-
 import pytest
 
 from clients.phone.emulator import EmulatedPhone

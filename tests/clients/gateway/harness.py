@@ -1,7 +1,5 @@
 """Harness of the gateway and an API server in memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from types import SimpleNamespace

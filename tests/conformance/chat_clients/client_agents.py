@@ -1,7 +1,5 @@
 """Steps with the package openai-agents: its chat completions model and its responses model."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable, Coroutine

@@ -1,7 +1,5 @@
 """Steps with LangChain's `ChatOpenAI`, one class for both routes."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

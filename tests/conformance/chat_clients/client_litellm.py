@@ -1,7 +1,5 @@
 """Steps with litellm: `completion` and `responses`, with the prefix of OpenAI-compatible servers."""
 
-from __future__ import annotations
-
 import json
 import os
 from importlib import import_module

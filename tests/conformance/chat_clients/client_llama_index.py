@@ -1,7 +1,5 @@
 """Steps with LlamaIndex: `OpenAILike` and `OpenAILikeResponses`, with its agent for tools."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gc

@@ -1,7 +1,5 @@
 """Steps with the package `llm`: its OpenAI models, as a line in `extra-openai-models.yaml` creates them."""
 
-from __future__ import annotations
-
 import base64
 import gc
 import json

@@ -1,7 +1,5 @@
 """Steps with the package `openai` for Python."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps with pydantic-ai: `OpenAIChatModel` and `OpenAIResponsesModel`."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from collections.abc import Callable, Coroutine

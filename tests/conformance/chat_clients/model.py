@@ -1,7 +1,5 @@
 """Scripted model for the clients: the last text of the user selects the answer (`steps.PROMPTS`)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 `python -m tests.conformance.chat_clients.client_NAME INSTRUCTIONS`; the program prints its observations as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Scripted phone backend, and a gate around it with accessibility, overlay and capture granted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

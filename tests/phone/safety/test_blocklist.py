@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST, MAX_BLOCKED, Blocklist

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
 from svc_proto.phone.safety.bounds import (
     DEFAULT_IDLE_MINUTES,

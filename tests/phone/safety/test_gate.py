@@ -1,7 +1,5 @@
 """The safety gates: refusals in the specified order, confirmations, and permitted commands."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneBackend, PhoneCommand

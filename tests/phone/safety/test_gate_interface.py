@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.phone.safety.gate import SafetyGate

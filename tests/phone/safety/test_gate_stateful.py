@@ -1,7 +1,5 @@
 """Random commands, decisions, settings and times: the model finds no bypassed gate and no repeated gesture."""
 
-from __future__ import annotations
-
 from attrs import field, frozen
 from hypothesis import settings
 from hypothesis import strategies as st

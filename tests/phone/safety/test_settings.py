@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 

@@ -1,7 +1,5 @@
 """Simulated clusters of two and of three nodes, whose invariants are checked after the test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

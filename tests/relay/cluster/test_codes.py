@@ -1,7 +1,5 @@
 """Pairing codes that a node stores in Redis, and keys of invites that it announces, accepts and verifies there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Relays of a cluster: pairing, commands, revocations and phones, in simulated clusters or with a scripted Redis."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, cast
 

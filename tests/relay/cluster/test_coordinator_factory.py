@@ -1,7 +1,5 @@
 """The coordinator of a relay that runs alone."""
 
-from __future__ import annotations
-
 from svc_proto.relay.cluster.local_coordinator import LocalCoordinator
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig

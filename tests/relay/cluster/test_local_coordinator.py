@@ -1,7 +1,5 @@
 """Coordination for a relay that runs as a single node: its results, and the modules that are not imported."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from types import FrameType

@@ -1,7 +1,5 @@
 """OAuth flows at different nodes of a cluster, a node that is lost meanwhile, and consent queries between nodes."""
 
-from __future__ import annotations
-
 import re
 from base64 import urlsafe_b64encode
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Phones that move from a stopping node to another one, and the commands that are sent for them meanwhile."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Downloads, MCP sessions and voice WebSockets at a node that forwards them to their owner, and their ends."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Sessions that the nodes of a cluster share: received, looked up and reloaded, and kept ended."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

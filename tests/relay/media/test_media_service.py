@@ -1,7 +1,5 @@
 """The media service: allowed and protected folders, display names, content types, base64 and old uploads."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

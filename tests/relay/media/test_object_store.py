@@ -1,7 +1,5 @@
 """Uploads in a bucket: served by all nodes, also after their node is gone; their quota; failures of the store."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

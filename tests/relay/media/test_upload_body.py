@@ -1,7 +1,5 @@
 """Content types that are multipart; uploads are tested in tests/relay/routes/test_media.py and test_voice_basic.py."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import cast
 

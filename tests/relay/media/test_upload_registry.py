@@ -1,7 +1,5 @@
 """Registry of uploads in a cluster: announcements, takeover, deletion, and a folder that hosts share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """OAuth at the relay: the flow from registration to revoked tokens, and attacks on it."""
 
-from __future__ import annotations
-
 import json
 from urllib.parse import parse_qs, urlencode, urlsplit
 

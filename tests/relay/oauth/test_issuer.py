@@ -1,7 +1,5 @@
 """The issuer URL of the relay, the `WWW-Authenticate` field of `/mcp` that links to its metadata, and the root path."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from svc_proto.relay_config import RelayConfig

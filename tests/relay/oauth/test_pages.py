@@ -1,7 +1,5 @@
 """Pages for the browsers of OAuth clients."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.engine.page_language import LANGUAGES, PageTexts

@@ -1,7 +1,5 @@
 """Bodies of Device Control: input that their types accept, compared with the relay's checks."""
 
-from __future__ import annotations
-
 import pytest
 from jsonschema import Draft202012Validator
 

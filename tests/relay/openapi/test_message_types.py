@@ -3,8 +3,6 @@
 `tests/relay/phone_client.py` compares the members of received messages, except those with members of the gateway.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from fuzz.simulation.access_matrix import CHANNEL_ACCESS

@@ -1,7 +1,5 @@
 """The relay's document has exactly the relay's routes, and the responses to the requests of these tests match it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Relay with files on its simulated host, and the requests of the media tests."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

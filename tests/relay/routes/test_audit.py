@@ -1,7 +1,5 @@
 """The route by which programs of the host read the audit log."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.commands import Query

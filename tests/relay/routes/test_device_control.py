@@ -1,7 +1,5 @@
 """Device Control over the wire: commands to the phone and their outcomes (wire bridge 2.2 and 2.3)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import urlencode

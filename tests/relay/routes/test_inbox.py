@@ -1,7 +1,5 @@
 """The clipboard inbox and the notifications (wire core 7)."""
 
-from __future__ import annotations
-
 import base64
 import re
 

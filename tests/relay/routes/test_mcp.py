@@ -1,7 +1,5 @@
 """The relay's `/mcp`: its features, access, and sessions that end with a withdrawn grant."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS

@@ -1,7 +1,5 @@
 """The media routes: registration, upload, inspection, expiry and quotas (wire core 6)."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """Fetching media by token and by path (wire core 6.3 and 6.4)."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.commands import OpenFile, ReadFile, SendFile

@@ -1,7 +1,5 @@
 """Metadata documents for OAuth clients."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.relay.oauth_client import PLACE, OAuthTestClient

@@ -1,7 +1,5 @@
 """Messages to the owner and their replies: routes for programs of this host, and the list of threads for phones."""
 
-from __future__ import annotations
-
 from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 
 

@@ -1,7 +1,5 @@
 """The pairing routes (wire core 2.3 to 2.6)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The profile inspector of paired phones: requests forwarded to the host's API server, answers, errors and access."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.audit_event import EVENT_NAMES

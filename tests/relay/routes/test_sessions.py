@@ -1,7 +1,5 @@
 """Paired sessions over HTTP (wire core 4.2 to 4.4)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

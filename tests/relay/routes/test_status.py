@@ -1,7 +1,5 @@
 """Health, info, the runtime security settings and the bridge's reports (wire core 8, wire bridge 4)."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.commands import Level

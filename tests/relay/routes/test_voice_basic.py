@@ -1,7 +1,5 @@
 """`/voice/config`, `/voice/transcribe`, `/voice/synthesize` (wire terminal-voice 3)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Voice sessions at the relay: created by POST, opened by WebSocket, and what ends them (wire voice 4.6, 4.7)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

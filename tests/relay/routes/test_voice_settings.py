@@ -1,7 +1,5 @@
 """The voice routes for settings, provider options and validation (wire terminal-voice 4.3 to 4.5, 5, 6.1)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -10,8 +10,6 @@ its content. `~ words` are in the text of a refusal. The other lines are methods
 that makes a new relay comes first.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Shells on the host: the program, and its tmux session (wire terminal 1.4, 1.6, 1.7)."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.basics.brand import HERMES

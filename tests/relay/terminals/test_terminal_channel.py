@@ -1,7 +1,5 @@
 """The terminal channel: attach, type, resize, detach, kill, list (wire terminal 1)."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

@@ -1,7 +1,5 @@
 """The TUI message channel: lines of JSON-RPC to and from an agent gateway (wire terminal 2)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

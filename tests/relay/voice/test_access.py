@@ -1,7 +1,5 @@
 """Access to the voice routes: the five steps of wire terminal-voice 7, and an API server without a key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Suffixes of recordings' files by content type; uploads are tested in tests/relay/routes/test_voice_basic.py."""
 
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.relay.voice.recording_upload import suffix_of

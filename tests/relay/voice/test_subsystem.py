@@ -1,7 +1,5 @@
 """Modules that importing the relay's program does not load, and voice and MCP subsystems created at their first use."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

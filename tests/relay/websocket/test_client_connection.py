@@ -1,7 +1,5 @@
 """Authentication of a WebSocket (wire core 1.3 to 1.6)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Messages after authentication (wire core 1.7, wire bridge 1)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of `prepare_process`: file names and output in several locales, characters that a stream lacks, and `HOME`."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import json

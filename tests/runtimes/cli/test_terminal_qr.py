@@ -1,7 +1,5 @@
 """Tests of QR codes on a terminal: forms, half blocks, sextants, and the problem if none fits."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -1,7 +1,5 @@
 """Tests of the commit in the version: of a clone, a worktree, a wheel, and without one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

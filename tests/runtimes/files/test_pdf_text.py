@@ -1,7 +1,5 @@
 """Tests of the text of PDF files: pages, limits, damaged files, and failures of the child program that reads them."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from io import BytesIO, TextIOWrapper

@@ -1,7 +1,5 @@
 """Tests of the publication of a new file: under a free name only, with and without hard links, and failures."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of a secret that two processes create at the same time."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

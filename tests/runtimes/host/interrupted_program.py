@@ -4,8 +4,6 @@ The lines are counted from the end of `Host.close` until the signal handlers are
 and the number of lines from one signal's place to the next.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 from types import FrameType

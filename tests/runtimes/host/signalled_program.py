@@ -3,8 +3,6 @@
 Arguments: a runtime, `polite` or `stubborn`, and, for TLS, a certificate and its key.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

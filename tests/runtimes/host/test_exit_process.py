@@ -1,7 +1,5 @@
 """Tests of the end of a process: its exit code, and Ctrl-C while the interpreter closes."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

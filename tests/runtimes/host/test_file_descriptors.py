@@ -1,7 +1,5 @@
 """Test of the soft limit of descriptors, which is raised to the hard one, but to `MAX_DESCRIPTORS` at most."""
 
-from __future__ import annotations
-
 import resource
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the host: timers, stopping, exits, several cores, bugs, a shortage of descriptors."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import socket

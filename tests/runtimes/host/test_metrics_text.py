@@ -1,7 +1,5 @@
 """Tests of the metrics text with an external parser, and of metric names in operators' rules and dashboards."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

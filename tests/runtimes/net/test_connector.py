@@ -1,7 +1,5 @@
 """Tests of connecting: by address and by name, refused, cancelled, from one address to the next."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

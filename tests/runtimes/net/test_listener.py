@@ -1,7 +1,5 @@
 """Test that accepted connections have the options of their listener where `INHERITS_OPTIONS` is true, else not."""
 
-from __future__ import annotations
-
 import socket
 
 from runtimes.net.listener import INHERITS_OPTIONS, UNSENT_LOW_WATER, adopt_listener, bind

@@ -1,7 +1,5 @@
 """Tests of a descriptor's outbox: order, limit, and closing during a write."""
 
-from __future__ import annotations
-
 import pytest
 
 from runtimes.net import outbox as outbox_module

@@ -1,7 +1,5 @@
 """Child processes of tests: one spawned by a core with its output, and checks for leftover ones."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

@@ -1,7 +1,5 @@
 """Tests of the ends of children, and of spawns that fail."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

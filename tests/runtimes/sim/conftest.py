@@ -1,7 +1,5 @@
 """Fixtures of the simulator's tests: a toy core on a network, and one connection to it."""
 
-from __future__ import annotations
-
 import pytest
 
 from runtimes.sim.raw_peer import RawPeer

@@ -1,7 +1,5 @@
 """Tests of scripted child processes in virtual time: output, timers, backpressure, signals, hangups and release."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the simulator's contract: steps that break a rule, and permitted steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the cost model: simulated time passes while a core computes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice, pairwise
 

@@ -1,7 +1,5 @@
 """Tests of simulated connections: order, chunking, windows, half closing, partitions while connecting."""
 
-from __future__ import annotations
-
 import pytest
 
 from runtimes.sim.connection import READ_SIZE

@@ -1,7 +1,5 @@
 """Tests of simulated connections under faults: cuts, silence, partitions, lost segments, a killed process."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

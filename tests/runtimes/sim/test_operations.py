@@ -1,7 +1,5 @@
 """Tests of simulated files, uploads, state folder, store and work: answers, faults, cancelling, and later state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

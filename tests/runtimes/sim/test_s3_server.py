@@ -1,7 +1,5 @@
 """Tests of the simulated object store: one object's requests, refused signatures, and the paths of a bucket."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 
 import pytest

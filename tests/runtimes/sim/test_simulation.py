@@ -1,7 +1,5 @@
 """Tests of the simulation: clocks, timers, process lifetimes, logs, determinism."""
 
-from __future__ import annotations
-
 import pytest
 
 from runtimes.sim.contract import ContractError

@@ -1,7 +1,5 @@
 """Tests of the simulated store: chat requests, failures, answers of a test, and records that outlive the process."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,7 +1,5 @@
 """Tests of the discovery of this host's speech engines, of the program `speak_program`, and of MP3."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

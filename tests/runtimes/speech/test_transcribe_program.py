@@ -1,7 +1,5 @@
 """Tests of the transcription of files: usual formats, damaged and invalid files, and both recognizers."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """Stores for tests of chat requests, and short forms of the requests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@ It prints `ready` and waits for a line. Then, for each number below COUNT, it ad
 in one request, and prints the number.
 """
 
-from __future__ import annotations
-
 import sys
 
 from runtimes.store.store_factory import open_store

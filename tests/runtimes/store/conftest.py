@@ -1,7 +1,5 @@
 """An empty store of each kind."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

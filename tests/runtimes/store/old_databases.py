@@ -4,8 +4,6 @@ Do not rewrite existing files: they stand for databases of users. Create a file 
 `create_database`.
 """
 
-from __future__ import annotations
-
 import gzip
 import sqlite3
 from contextlib import closing

@@ -3,8 +3,6 @@
 It sorts by a locale, not by bytes, does not wait for the disk, and ends with the process.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import pwd

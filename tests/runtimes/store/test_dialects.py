@@ -1,7 +1,5 @@
 """Test of the arguments of PostgreSQL connections for a URL."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("psycopg", reason="the driver of PostgreSQL is an extra")

@@ -1,7 +1,5 @@
 """Tests of the store behind a real PgBouncer in transaction mode, with the parameters of docs/howto/postgresql.md."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

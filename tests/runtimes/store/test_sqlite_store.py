@@ -1,7 +1,5 @@
 """Tests of a relay's stores in a file and in memory: locks, and the first chat request."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

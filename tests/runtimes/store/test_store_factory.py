@@ -1,7 +1,5 @@
 """Tests of stores: paired sessions and their changes, reopening, migrations, private files, and errors."""
 
-from __future__ import annotations
-
 import resource
 import sqlite3
 import stat

@@ -1,7 +1,5 @@
 """Tests of stores in files and in memory: several processes, killed processes, older versions."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tests of random sequences of requests to several kinds of stores, compared with a model in Python."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Mapping

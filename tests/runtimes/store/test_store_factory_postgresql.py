@@ -1,7 +1,5 @@
 """Tests of the PostgreSQL store: stops, cut connections, locks, and its own order and search."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from runtimes.store.store_service import Store
 from svc_proto.api.chat.records import StoredResponse
 from svc_proto.api.chat.store_requests import DeleteResponse, FindResponse, SaveResponse

@@ -1,7 +1,5 @@
 """Tests of batches of store requests, each with its own answer, and of the number of sessions."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Sequence

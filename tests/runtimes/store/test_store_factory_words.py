@@ -1,7 +1,5 @@
 """Tests of text folding, query terms and snippets of searches."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

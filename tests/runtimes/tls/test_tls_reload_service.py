@@ -1,7 +1,5 @@
 """Tests of TLS certificates that change while a listener is open."""
 
-from __future__ import annotations
-
 import os
 import ssl
 from pathlib import Path

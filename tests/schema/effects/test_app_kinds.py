@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app

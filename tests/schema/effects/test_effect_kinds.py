@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.schema.effects.effect_kinds import VERBS, EffectKind
 
 

@@ -1,7 +1,5 @@
 """Scripted API server for tests: sessions, messages, and turns as event streams (wire api 3, 4)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from enum import Enum

@@ -1,7 +1,5 @@
 """Server that sends the same bytes to each client after the client's first data; without bytes it never answers."""
 
-from __future__ import annotations
-
 from svc_proto.commands import CloseWrite, Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.facts import Accepted

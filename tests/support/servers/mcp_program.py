@@ -5,8 +5,6 @@ config = {"command": "/bin/shop"}
 assert shops[0].seen == [...]                           # all messages to the first process
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar

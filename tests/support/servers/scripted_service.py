@@ -1,7 +1,5 @@
 """Base class of scripted servers: a service whose routes are open to every client, unless `authorize` is overridden."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Self

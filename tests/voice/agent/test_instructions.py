@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.voice.agent.instructions import (
     MAX_CONTENT,
     MAX_KEPT,

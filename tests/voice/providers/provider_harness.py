@@ -7,8 +7,6 @@
 A call raises the errors of its flow. No key may be in a log or in an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

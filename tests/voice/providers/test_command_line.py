@@ -1,7 +1,5 @@
 """Command providers of the operator, scripted in the simulated world; tests/loops/test_voice.py runs a real one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

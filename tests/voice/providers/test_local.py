@@ -1,7 +1,5 @@
 """The host's own engines, scripted in the simulated world; tests/loops runs the real ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast

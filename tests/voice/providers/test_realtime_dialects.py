@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from array import array
 from base64 import b64decode, b64encode
 from typing import Any

@@ -14,8 +14,6 @@ Brackets hold the compared fields, and `*8` stands for eight in a row. Without a
 that begins with an arrow continues the line before it.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.voice.realtime.actions import AppendInput, Emit, EmitAudio, LogEvent, Transcribe
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.voice.realtime.actions import Emit
 from svc_proto.voice.realtime.conversation_base import ConversationBase
 from svc_proto.voice.realtime.voice_runs import VoiceRuns

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tests.voice.realtime.dialogue import ConversationDialogue, dialogues, play, talk_of

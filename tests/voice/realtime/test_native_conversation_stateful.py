@@ -1,7 +1,5 @@
 """A native conversation in any order of events: each state with each event, and long random dialogues."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

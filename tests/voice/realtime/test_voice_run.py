@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from svc_proto.voice.realtime.run_events import RunEventMapper

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from svc_proto.voice.realtime.function_calls import RunTaskCall
 from svc_proto.voice.realtime.voice_run import HEARTBEAT, BackgroundPolicy, RunTier, VoiceRun
 from svc_proto.voice.realtime.voice_runs import GRACE, QUIET, QUIET_TIMEOUT, VoiceRuns

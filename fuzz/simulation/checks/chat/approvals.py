@@ -1,7 +1,5 @@
 """Check of approvals over a restart: `always` is stored, and applies to the approved call only (wire api 6.5)."""
 
-from __future__ import annotations
-
 from fuzz.simulation.checks.check_context import CheckContext
 from fuzz.simulation.checks.support.stream_capture import EventCapture
 from fuzz.simulation.servers.model_script import ModelRound, question_with_script

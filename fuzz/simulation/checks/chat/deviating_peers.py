@@ -1,7 +1,5 @@
 """Checks of deviating MCP servers and phones, and of clients that disconnect: the consequence must follow soon."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import product

@@ -1,7 +1,5 @@
 """Checks of model servers that deviate: each waiting client gets an answer or an error soon after the cause."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from itertools import pairwise

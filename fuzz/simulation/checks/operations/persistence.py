@@ -1,7 +1,5 @@
 """Check of a relay's restart: paired sessions survive; all data in memory are lost."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 
 from fuzz.simulation.checks.check_context import CheckContext

@@ -1,7 +1,5 @@
 """Check of a paired session's end: all that it opened ends soon, and a restart does not revive it (wire core 4)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fuzz.simulation.checks.check_context import CheckContext, header

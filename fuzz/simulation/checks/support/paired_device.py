@@ -1,7 +1,5 @@
 """Pairing of a device for a check: a pairing code, a client socket and a session."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from attrs import frozen

@@ -1,7 +1,5 @@
 """Capture of the events of a stream."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random turn of a scripted model, and the report of it in each protocol of the API (wire api 3 to 7)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
