@@ -268,25 +268,22 @@ ALTERNATIVE_NAMES = {  # other names in use
 def _reader(name: str, kind: object, default: object) -> Reader:
     others = ALTERNATIVE_NAMES.get(name, ())
     names = (name, *others)
-    match kind:
-        case "str":  # for each delta: usually without a further call
-            return lambda data: found if type(found := data.get(name)) is str and found else data.text(*others)
-        case "str | None":
-            return lambda data: data.text(*names) or None
-        case "bool":
-            return lambda data: found if isinstance(found := data.get(name), bool) else default
-        case "int":
-            return lambda data: data.integer(name) or 0
-        case "float | None":
-            return lambda data: data.number(name)
-        case "Sequence[str]" | "Sequence[str] | None":
-            return lambda data: data.texts(name) if isinstance(data.get(name), list) else default
-        case "JsonObject":
-            return lambda data: data.get_object(name)
-        case _:  # an object or None
-            return lambda data: next(
-                (data.get_object(each) for each in names if isinstance(data.get(each), dict)), None
-            )
+    if kind is str:  # for each delta: usually without a further call
+        return lambda data: found if type(found := data.get(name)) is str and found else data.text(*others)
+    if kind == str | None:
+        return lambda data: data.text(*names) or None
+    if kind is bool:
+        return lambda data: found if isinstance(found := data.get(name), bool) else default
+    if kind is int:
+        return lambda data: data.integer(name) or 0
+    if kind == float | None:
+        return lambda data: data.number(name)
+    if kind in (Sequence[str], Sequence[str] | None):
+        return lambda data: data.texts(name) if isinstance(data.get(name), list) else default
+    if kind is JsonObject:
+        return lambda data: data.get_object(name)
+    assert kind == JsonObject | None, kind
+    return lambda data: next((data.get_object(each) for each in names if isinstance(data.get(each), dict)), None)
 
 
 _EVENTS = [each for each in globals().values() if isinstance(each, type) and issubclass(each, ChatEvent)]
