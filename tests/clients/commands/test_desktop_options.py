@@ -148,26 +148,19 @@ def test_a_terminal_shows_progress(lonely: CommandHome, silent: int) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["pair", "--bogus"], 2, "No such option"),
         (["pair"], 2, "--remote ws://… is needed"),
         (["pair", "--remote", "ws://127.0.0.1:9"], 2, "a code is needed"),
         (["pair", "12345", "--remote", "ws://127.0.0.1:9"], 2, "six characters"),
         (["pair", "Q7M2ZK", "--remote", "ftp://127.0.0.1:9"], 2, "--remote must be an address"),
-        (["pair", "Q7M2ZK", "--remote", "nonsense"], 2, "--remote must be an address"),
-        (["pair", "Q7M2ZK", "--remote", "ws://127.0.0.1:9"], 1, "cannot be reached: connection refused"),
         (["pair", "Q7M2ZK", "--remote", "ws://127.0.0.1:9", "--ttl", "soon"], 2, "--ttl must be a duration"),
-        (["pair", "--pair-qr", "xyz"], 2, "--pair-qr is no invite"),
         (["pair", "--pair-qr", '{"svc": 1}'], 2, "leads to no relay"),
         (["status", "extra"], 2, "unexpected extra argument"),
         (["devices"], 1, "no session is stored: pair first"),
         (["devices", "--token", "t"], 2, "--token needs --remote"),
         (["devices", "--token", "a b", "--remote", "ws://h"], 2, "--token must be printable"),
-        (["devices", "--remote", "ws://127.0.0.1:9"], 1, "no session is stored for ws://127.0.0.1:9"),
-        (["devices", "--remote", "ws://127.0.0.1:9", "--token", "t"], 1, "cannot be reached: connection refused"),
         (["devices", "revoke"], 2, "Missing argument 'PREFIX'"),
         (["devices", "revoke", "abc"], 2, "a token prefix has"),
         (["devices", "extend", "abcd", "--ttl", "x"], 2, "--ttl must be a duration"),
-        (["devices", "bogus"], 2, "No such command 'bogus'"),
     ],
 )
 def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:
@@ -293,13 +286,15 @@ def test_devices(linked: CommandHome) -> None:
     assert done.out == f"Extended {token[:8]}: expires in 90d.\n"
     status = linked.run("svc-relay", "status", "--json").json[linked.url]
     assert status["ttlExpiresAt"] - status["pairedAt"] == pytest.approx(90 * 86_400, abs=30)
+    env = {"SVC_RELAY_URL": linked.url, "SVC_RELAY_TOKEN": token}
+    named = linked.run("svc-relay", "devices", env=env)
+    assert (named.code, token in named.out + named.err) == (0, False)
     assert linked.run("svc-relay", "devices", "--json", "extend", token[:8]).json["token_prefix"] == token[:8]
     done = linked.run("svc-relay", "devices", "extend", "zzzzzzzz")
     assert (done.code, done.problem) == (1, "no session has a token that begins with 'zzzzzzzz': see svc-relay devices")
     done = linked.run("svc-relay", "devices", "revoke", token[:8])
     assert done.out == f"Revoked {token[:8]}: its device has to pair again. It was this desktop's own.\n"
     assert linked.run("svc-relay", "status", "--json").json == {}
-    env = {"SVC_RELAY_URL": linked.url, "SVC_RELAY_TOKEN": token}
     assert "does not know this session any more: pair again" in linked.run("svc-relay", "devices", env=env).problem
 
 

@@ -9,8 +9,6 @@ import yaml
 from clients.commands.cli import json_text
 from tests.clients.commands.command_process import CommandHome, paired
 from tests.servers.program_process import call, sign_in, websocket
-from tests.support.background_program import running_service
-from tests.support.servers.api_server import ScriptedApi
 
 # Command line: the members of its output in their order, with the names of their types.
 SHAPES: dict[str, Any] = yaml.safe_load("""
@@ -90,16 +88,6 @@ def notify(linked: CommandHome, token: str) -> None:
         phone.sign_in(session_token=token)
         phone.send_envelope("notifications", "notification.posted", {"title": "x"})
         phone.pong()
-
-
-def test_nothing_is_stored(lonely: CommandHome) -> None:
-    assert lonely.run("svc-relay", "status", "--json").json == {}
-
-
-def test_chat_is_a_stream_of_lines(lonely: CommandHome) -> None:
-    with running_service(ScriptedApi()) as url:
-        done = lonely.run("svc-relay", "chat", "x", "--json", "--api-url", url)
-    assert all(sorted(json.loads(line)) == ["data", "event"] for line in done.out.splitlines())
 
 
 def test_a_phones_answer_is_passed_on(linked: CommandHome) -> None:

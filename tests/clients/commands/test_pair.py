@@ -27,13 +27,6 @@ def test_a_code_that_works(linked: CommandHome, runtime: str) -> None:
 
 def test_message_channels_can_be_withheld(linked: CommandHome) -> None:
     done = linked.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--show")
-    assert (
-        "  Session   90 days\n"
-        "  Grants    90 days: chat\n"
-        "            1 day: bridge\n"
-        "  Withheld  terminal, tui, voice:config, voice:stt, voice:tts, voice:realtime\n"
-        "  Rights    files, notifications\n"
-    ) in done.out
     relay = parse_invite(done.out)["relay"]
     assert isinstance(relay, dict)
     assert relay["grants"] == {"bridge": 86_400}  # clients accept only numbers there
@@ -53,10 +46,9 @@ def test_credentials_are_shown_only_at_a_terminal(linked: CommandHome) -> None:
     assert "--show shows it" in done.out
 
 
-def test_json_and_the_signature(linked: CommandHome) -> None:
-    done = linked.run("svc", "pair", "--json", "--public-url", "https://home.example/relay", "--prefer", "public")
-    found = done.json
-    assert list(found) == ["api", "relay", "routes", "left_out", "qr_payload", "pairing_url", "notes", "png"]
+def test_the_signature(linked: CommandHome) -> None:
+    public = ("--public-url", "https://home.example/relay", "--prefer", "public")
+    found = linked.run("svc", "pair", "--json", *public).json
     assert [route["role"] for route in found["routes"]] == ["public"]  # the relay listens on loopback alone
     payload = parse_invite(found["pairing_url"])
     assert payload == parse_invite(found["qr_payload"])
@@ -150,18 +142,6 @@ def test_no_qr_on_a_terminal(linked: CommandHome) -> None:
     assert not list(linked.home.glob("*.png"))
 
 
-def test_nothing_runs(lonely: CommandHome) -> None:
-    done = lonely.run("svc", "pair", "--show", env={"API_SERVER_PORT": "9"})
-    assert (done.code, done.out) == (1, "")
-    assert done.problem == f"nothing runs on {lonely.home}/svc: neither relay nor API server answers: svc up"
-
-
-def test_keys_are_masked_except_the_line_to_type(lonely: CommandHome) -> None:
-    done = lonely.run("svc", "pair", "--no-relay", "--show", env={"API_SERVER_KEY": "abcdefghijkl"})
-    assert "  Key       abcd…jkl (12 characters)\n  To type   abcdefghijkl\n" in done.out
-    assert parse_invite(done.out)["key"] == "abcdefghijkl"
-
-
 def test_the_configuration_file(lonely: CommandHome) -> None:
     (lonely.home / "svc").mkdir()
     (lonely.home / "svc" / "config.yaml").write_text("platforms: {api_server: {extra: {key: from-yaml, port: 99}}}")
@@ -195,26 +175,15 @@ def test_a_code_of_the_phone(linked: CommandHome) -> None:
     assert linked.run("svc-pair", "--register-code", "AAAAAA", "--json").json["ok"] is True
 
 
-def test_revoking(linked: CommandHome) -> None:
-    linked.run("svc", "pair", "--register-code", "Q7M2ZK")
-    token = sign_in(linked.port, pairing_code="Q7M2ZK")["session_token"]
-    assert (
-        linked.run("svc", "pair", "--revoke", token[:8]).out == f"Revoked {token[:8]}: its device has to pair again.\n"
-    )
-    done = linked.run("svc", "pair", "--revoke", token[:8], "--json")
-    assert (done.code, done.problem) == (
-        1,
-        f"no session has a token that begins with {token[:8]!r}: it may be over already",
-    )
-
-
 def test_revoking_a_phone_that_has_the_main_key(linked: CommandHome) -> None:
     key = {"API_SERVER_KEY": "sk-abcdefghijklmnop"}
     for words in (["svc", "pair", "--revoke"], ["svc-relay", "devices", "revoke"]):
         made = linked.run("svc", "pair", "--json", env=key).json["relay"]["code"]
         token = sign_in(linked.port, pairing_code=made)["session_token"]
         more = ("--remote", linked.url, "--token", token) if words[0] == "svc-relay" else ()
-        assert linked.run(*words, token[:8], *more).out.endswith("Make a new key with: svc key rotate\n")
+        shown = linked.run(*words, token[:8], *more).out
+        assert shown.startswith(f"Revoked {token[:8]}: its device has to pair again.")
+        assert shown.endswith("Make a new key with: svc key rotate\n")
 
 
 def test_a_new_key(linked: CommandHome, runtime: str) -> None:
@@ -253,28 +222,19 @@ def test_the_switch(linked: CommandHome) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["pair", "--bogus"], 2, "No such option '--bogus'"),
         (["pair", "extra"], 2, "unexpected extra argument"),
         (["pair", "--ttl", "soon"], 2, "--ttl must be a duration"),
-        (["pair", "--ttl", "99y"], 2, "at most 10 years"),
-        (["pair", "--grants", "bridge"], 2, "--grants must be channel=duration"),
         (["pair", "--grants", "termnal=none"], 2, "--grants: 'termnal' is no channel; there are chat, terminal, "),
         (["pair", "--only", "chat,termnal"], 2, "--only: 'termnal' is no channel; there are chat, terminal, "),
         (["pair", "--mode", "wan"], 2, "'--mode'"),
-        (["pair", "--mode", "public"], 2, "--mode public needs --public-url"),
         (["pair", "--public-url", "ftp://x"], 2, "--public-url"),
         (["pair", "--port", "70000"], 2, "'--port'"),
         (["pair", "--transport-hint", "ws"], 2, "--transport-hint is only for --register-code"),
         (["pair", "--register-code", "12345"], 2, "--register-code must be six"),
         (["pair", "--register-code", "Q7M2ZK", "--revoke", "abcd"], 2, "exclude each other"),
-        (["pair", "--register-code", "Q7M2ZK"], 1, "cannot be reached: connection refused; start it with"),
         (["pair", "--revoke", "abc"], 2, "token prefix"),
         (["pair", "--revoke", "abcd"], 1, "cannot be reached"),
-        (["pair", "--mode", "mesh"], 1, "no mesh VPN"),
-        (["pair", "--runtime", "twisted"], 2, "'--runtime'"),
-        (["relay", "insecure-api-key"], 1, "cannot be reached"),
         (["relay", "insecure-api-key", "maybe"], 2, "maybe"),
-        (["relay", "bogus"], 2, "No such command 'bogus'"),
         (["bogus"], 2, "No such command 'bogus'"),
     ],
 )
@@ -287,19 +247,6 @@ def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: s
 def test_bad_settings(lonely: CommandHome) -> None:
     done = lonely.run("svc", "pair", env={"RELAY_PORT": "many"})
     assert (done.code, done.problem) == (2, "RELAY_PORT must be a whole number from 0 to 65535, not 'many'")
-
-
-def test_a_full_disk(linked: CommandHome) -> None:
-    done = linked.run_full("svc", "pair")
-    warning, error = done.err.splitlines()
-    assert "the QR is not signed" in warning
-    assert (done.code, error) == (1, "error: the output cannot be written: file too large")
-
-
-def test_a_closed_pipe_is_no_error(linked: CommandHome) -> None:
-    words = " ".join([*module("svc"), "pair", "--help", "| true"])
-    done = subprocess.run(["sh", "-c", words], cwd=ROOT, env=linked.env, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
 
 
 def test_pair_imports_no_server_and_no_database(linked: CommandHome) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.commands.command_process import CommandHome, finish, module
-from tests.servers.program_process import ROOT, TIMEOUT, call, running, sign_in
+from tests.servers.program_process import ROOT, TIMEOUT, call, running
 from tests.support.background_program import running_service
 from tests.support.servers.api_server import Event, ScriptedApi, hello
 
@@ -171,19 +171,14 @@ def test_doctor(home: CommandHome) -> None:
         (["chat", " "], 2, "the message is empty"),
         (["chat", "x", "--api-url", "nonsense"], 2, "--api-url must be an http:// or https:// URL"),
         (["chat", "x", "--api-key", "\u00e9"], 2, "--api-key must be printable ASCII"),
-        (["chat", "x", "--api-url", "http://127.0.0.1:9"], 1, "the API server at http://127.0.0.1:9 cannot be reached"),
         (["notifications", "--limit", "0"], 2, "'--limit'"),
         (["notifications"], 1, "no session is stored"),
         (["media", "get", "x"], 2, "a media token, a MEDIA: marker or an absolute path is needed"),
-        (["media", "get", "abcdefgh"], 1, "no session is stored"),
         (["media", "get", "abcdefgh", "-o", "-", "--json"], 2, "--json and -o - exclude each other"),
-        (["media", "bogus"], 2, "No such command 'bogus'"),
         (["bridge", "DELETE", "/x"], 2, "DELETE"),
         (["bridge", "GET", "ping"], 2, "the route begins with a slash"),
         (["bridge", "GET", "/ping", "x"], 2, "an argument is key=text or key:=json"),
-        (["bridge", "GET", "/ping"], 1, "no session is stored"),
         (["doctor", "--remote", "ftp://x"], 2, "--remote must be an address"),
-        (["insecure-api-key", "on"], 1, "the relay at http://127.0.0.1:9 cannot be reached"),
     ],
 )
 def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:
@@ -195,15 +190,6 @@ def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: s
 def test_completion(lonely: CommandHome) -> None:
     env = {"_SVC_RELAY_COMPLETE": "bash_complete", "COMP_WORDS": "svc-relay dev", "COMP_CWORD": "1"}
     assert lonely.run("svc-relay", env=env).out == "plain,devices\n"
-
-
-def test_output_does_not_contain_the_token(home: CommandHome) -> None:
-    call(home.port, "POST", "/pairing/register", {"code": "AAAAA1"})
-    token = sign_in(home.port, pairing_code="AAAAA1")["session_token"]
-    env = {"SVC_RELAY_URL": home.url, "SVC_RELAY_TOKEN": token}
-    done = home.run("svc-relay", "devices", env=env)
-    assert done.code == 0
-    assert token not in done.out + done.err
 
 
 def test_a_question_at_a_terminal(lonely: CommandHome) -> None:

@@ -41,16 +41,7 @@ def test_status_logs_and_down(lonely: CommandHome) -> None:
             found = lonely.run("svc", "status")
             assert (found.code, found.err) == (0, "")
             lines = found.out.splitlines()
-            assert [line.split()[0] for line in lines] == [
-                "Relay",
-                "API",
-                "Dashboard",
-                "Model",
-                "Devices",
-                "online",
-                "✗",
-                "start",
-            ]
+            assert " ".join(line.split()[0] for line in lines) == "Relay API Dashboard Model Devices online ✗ start"
             assert lines[0].startswith(f"Relay      http://127.0.0.1:{port}  up ")
             assert lines[3] == "Model      jarvis"
             where = "http://127.0.0.1:9/v1 (SVC_MODEL_BASE_URL in the environment)"

@@ -177,12 +177,6 @@ def test_an_interrupted_client_ends_its_command_and_session(tmux: CommandHome) -
     wait_gone(pid)
 
 
-def test_standard_input_is_typed(home: CommandHome) -> None:
-    done = home.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
-    assert done.code == 0
-    assert "typed-4" in done.out
-
-
 @HAS_TMUX
 def test_standard_input_is_typed_under_tmux(tmux: CommandHome, tmp_path: Path) -> None:
     """Standard input that is no terminal is typed into the shell, and the tmux session ends with it.
@@ -242,7 +236,6 @@ def test_a_closed_pipe_is_no_error(home: CommandHome) -> None:
         (["shell", "--session", ""], 2, "--session must be a name"),
         (["shell", "--exec", "a\nb"], 2, "--exec takes one line"),
         (["shell"], 1, "no session is stored"),
-        (["sessions"], 1, "no session is stored"),
     ],
 )
 def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:

@@ -163,10 +163,7 @@ def test_standard_input_stays_blocking_for_the_next_command(home: CommandHome) -
     assert finish(terminal)[0] == 0
 
 
-def test_without_a_terminal_nothing_is_changed(home: CommandHome) -> None:
-    done = run(
-        [*module("svc-relay"), "shell"], cwd=ROOT, env=home.env, input="exit 5\n", text=True, capture_output=True,
-        timeout=TIMEOUT,
-    )  # fmt: skip
-    assert done.returncode == 5
-    assert done.stderr == ""
+def test_without_a_terminal_the_input_is_typed(home: CommandHome) -> None:
+    done = home.run("svc-relay", "shell", text="echo typed-$((2 + 2))\nexit 5\n")
+    assert (done.code, done.err) == (5, "")
+    assert "typed-4" in done.out
