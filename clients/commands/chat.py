@@ -149,5 +149,3 @@ class _ChatWriter(AnswerWriter):
                 print(f"{news.fields['text']}\nMay it? [{choices}] ", end="", file=sys.stderr, flush=True)
             case "tool":
                 self.write_note(str(news.fields["line"]))
-            case _:
-                pass

@@ -240,5 +240,3 @@ class _VoiceWriter(AnswerWriter):
                 self.write_note(f"{text or 'May it?'} [allow/deny]")
             case "problem":
                 self.write_note(f"[{text}]")
-            case _:
-                pass

@@ -173,8 +173,6 @@ class Contract:
                 self._blobs.add(fact.result)  # type: ignore[arg-type]
             case FinishBlob(handle=handle) if done:
                 self._blobs.discard(handle)
-            case _:
-                pass
 
     def _resolve_operation(self, fact: Done | Failed, op: OperationId) -> Operation[Any]:
         command = self._open.pop(op, None)
@@ -239,8 +237,6 @@ class Contract:
                 self._handle(command, handle, self._files)
             case WriteBlob(handle=handle) | FinishBlob(handle=handle):
                 self._handle(command, handle, self._blobs)
-            case _:
-                pass
 
     def _to_child(self, command: Signal | ResizeTerminal, ch: ChannelId) -> None:
         channel = self._mine(command, ch)

@@ -236,8 +236,6 @@ class _TurnPrinter:
                 self._questions.resolve(call_id)
             case chat_events.MemoryUpdated(tool_name=name, added=added, removed=removed):
                 self._tool("✎", name, added or removed)
-            case _:
-                pass
 
     def _note_run(self, run: str) -> None:
         if run and not self.run:

@@ -273,8 +273,6 @@ class ShellService(OneShotService[ShellResult]):
                     self._notify("ended", sanitize_line(reason))
             case ("terminal" | "system", "terminal.error" | "error") if envelope.id == self._attach_id:
                 self._notify("refused", sanitize_line(payload.text("message")))
-            case _:
-                pass
 
     def _output(self, data: str) -> None:
         if self._exec is None:

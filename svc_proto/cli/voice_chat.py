@@ -184,8 +184,6 @@ class VoiceChatService(OneShotService[None]):
                     raise CliError("the voice session does not get ready")
                 case TypedLine() | LineTooLong() | InputEnded():
                     early.append(news)
-                case _:
-                    pass
 
     def _handle_event(self, socket: WebSocketConnection, news: VoiceChatEvent | None) -> Flow[None]:
         match news:
@@ -214,8 +212,6 @@ class VoiceChatService(OneShotService[None]):
                 self._send(socket)
             case None if self.state is _S.WAITING or self._input_over:
                 raise CliError("the agent did not answer in time")
-            case _:
-                pass
 
     def _typed(self, socket: WebSocketConnection, text: str) -> Flow[None]:
         match self.state:
@@ -330,8 +326,6 @@ class VoiceChatService(OneShotService[None]):
                 self._question = None
                 self._promises.clear()
                 self._close_if_done()
-            case _:
-                pass
 
     def _close_if_done(self) -> None:
         if self.state is _S.IDLE and self._input_over and not self._promises:

@@ -430,8 +430,6 @@ class Node(RedisHandler):
         match answer:
             case [bytes(seconds), bytes(micros)]:
                 self._clock = int(seconds) + int(micros) / 1e6 - self._engine.now.mono
-            case _:
-                pass
 
     def _counted(self, answer: Reply) -> None:
         """Handle the reply with the subscribers of each channel: a node whose channel has none is lost."""

@@ -206,8 +206,6 @@ class _Passage:
                 self._has_begun = True
             case "voice.error":
                 self._finish(complete=not self._has_begun)
-            case _:
-                pass
 
     def on_binary(self, data: bytes) -> None:
         """Ignore the message: the session sends text only."""

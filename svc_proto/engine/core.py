@@ -389,5 +389,3 @@ def _drop_overtaken(out: list[Command], fact: Fact | None) -> None:
             out[:] = [command for command in out if not (isinstance(command, Send) and command.ch == ch)]
         case Done(op=op) | Failed(op=op):
             out[:] = [command for command in out if not (isinstance(command, Cancel) and command.op == op)]
-        case _:
-            pass

@@ -286,8 +286,6 @@ class GatewayChat:
                 self._question = None
             case "session.info":
                 self._on_info(payload)
-            case _:
-                pass
 
     def _on_info(self, payload: JsonObject) -> None:
         """Finish the accepted prompts when the session is idle."""

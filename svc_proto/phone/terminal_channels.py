@@ -219,8 +219,6 @@ class _TerminalClient(_ChannelClient):
                 self.on_closed(payload.text("reason"))
             case "terminal.error":
                 self.on_closed(payload.text("message"))
-            case _:
-                pass
 
     def _open(self) -> None:
         self._send("terminal", "terminal.attach", {"session_name": self._wanted_session, **SIZE})
@@ -255,8 +253,6 @@ class _TuiClient(_ChannelClient):
                 self._event(params.text("type"), params.get_object("payload"))
             case "tui.error":
                 self.on_closed(payload.text("message"))
-            case _:
-                pass
 
     def _answered(self, response: JsonObject) -> None:
         session = response.get_object("result").text("session_id")
@@ -285,8 +281,6 @@ class _TuiClient(_ChannelClient):
             case "approval.request":
                 self._note("the agent asks for more than it may do from here: denied")
                 self._call("approval.respond", {"session_id": self._session, "choice": "deny"})
-            case _:
-                pass
 
     def _open(self) -> None:
         self._send("tui", "tui.attach", SIZE)

@@ -52,8 +52,6 @@ class PhoneTranscript:
                 self._add("person", text)
             case "note":
                 self._add("note", text)
-            case _:
-                pass
 
     def _grow(self, text: str) -> None:
         if self._growing is None:

@@ -194,8 +194,6 @@ class _VoiceTurn:
                 self.over = event.text("message") or "no reason given"
             case "voice.response.done":
                 self.over = ""
-            case _:
-                pass
 
     def _run(self, kind: str, event: JsonObject) -> None:
         match kind:
@@ -203,8 +201,6 @@ class _VoiceTurn:
                 self._send_event("svc.confirm", confirmation_id=event.get("confirmation_id"), answer="deny")
             case "run.promoted" if event.get("spoken_handoff") is False:  # the turn has no other result
                 self.over = "this takes longer: its answer will be in the chat"
-            case _:
-                pass
 
     def _on_event(self, event: JsonObject) -> None:
         self.rate = event.integer("sample_rate", 1, MAX_RATE) or self.rate

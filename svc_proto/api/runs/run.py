@@ -207,8 +207,6 @@ class Run:
                 return
             case MemoryChanged(change=change):
                 self._api.ledger.memory(self.authority.name, change)
-            case _:
-                pass
         self._publish(event)
 
     def wait_drained(self) -> Flow[None]:

@@ -66,8 +66,6 @@ class OneShotRenderer:
                         raise ProviderError(message)
                     case ResponseDone(status=status):
                         break
-                    case _:
-                        pass
         finally:
             link.close()
         if not heard:

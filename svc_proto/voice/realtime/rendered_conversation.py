@@ -181,8 +181,6 @@ class RenderedConversation(ConversationBase):
                 self._emit("voice.response.turn_completed", content=content)
             case RunCompleted(interrupted=True):
                 self._emit("voice.response.turn_completed", content="")
-            case _:
-                pass
 
     def run_ended(self, call_id: str) -> None:
         """Handle the end of a run's stream: have the answer rendered, or end the turn of an interrupted run."""
