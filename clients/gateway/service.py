@@ -10,7 +10,7 @@ from svc_proto.cli.line_service import LineService
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.schema.gateway_rpc import INTERNAL, UPSTREAM, RpcCall, event_line, parse_call
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import RpcError, write_error, write_notification, write_request
@@ -161,7 +161,7 @@ class Gateway(LineService):
         self.close_if_done()
 
 
-class ApiSocket:
+class ApiSocket(WebSocketHandler):
     """Handler of the WebSocket to the API server."""
 
     def __init__(self, gateway: Gateway) -> None:
@@ -197,12 +197,6 @@ class ApiSocket:
     def on_text(self, text: str) -> None:
         """Pass the message to the gateway."""
         self._gateway.on_message(text)
-
-    def on_binary(self, data: bytes) -> None:
-        """Ignore the message: the gateway sends text only."""
-
-    def on_writable(self) -> None:
-        """Do nothing: the gateway sends without waiting for room, as the client's lines are few."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Mark the WebSocket as closed, and notify the gateway."""

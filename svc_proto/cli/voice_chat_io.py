@@ -11,7 +11,7 @@ from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Condition
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Accepted, Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.limits import DEFAULT_LIMITS, MAX_TEXT
@@ -112,8 +112,8 @@ class KeyboardChannel(Channel):
         self._notify(LineTooLong() if len(line) > MAX_BYTES or len(text) > MAX_TEXT else TypedLine(text))
 
 
-class RelayEventHandler:
-    """`WebSocketHandler` for the relay's events."""
+class RelayEventHandler(WebSocketHandler):
+    """Handler of the WebSocket that carries the events of the relay."""
 
     def __init__(self, notify: EventCallback) -> None:
         self._notify = notify
@@ -126,12 +126,6 @@ class RelayEventHandler:
         value = JsonObject.parse(text)
         if value is not None:
             self._notify(RelayEvent(value))
-
-    def on_binary(self, data: bytes) -> None:
-        """Ignore the message: relays send none."""
-
-    def on_writable(self) -> None:
-        """Do nothing: the output is short."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Report the lost connection."""

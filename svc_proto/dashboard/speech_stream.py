@@ -19,7 +19,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.sync import Condition
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient
@@ -174,7 +174,7 @@ class SpeechStream:
         self.client.close(NORMAL, "")
 
 
-class _Passage:
+class _Passage(WebSocketHandler):
     """Handler of the WebSocket to the relay that renders one passage."""
 
     def __init__(self, stream: SpeechStream, engine: Engine) -> None:
@@ -206,12 +206,6 @@ class _Passage:
                 self._has_begun = True
             case "voice.error":
                 self._finish(complete=not self._has_begun)
-
-    def on_binary(self, data: bytes) -> None:
-        """Ignore the message: the session sends text only."""
-
-    def on_writable(self) -> None:
-        """Do nothing: little is sent to the relay."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Handle the end of the session, which is a failure unless the end of the passage was received before."""

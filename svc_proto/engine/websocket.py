@@ -54,12 +54,12 @@ class WebSocketHandler(Protocol):
         ...
 
     def on_binary(self, data: bytes) -> None:
-        """Handle a binary message."""
-        ...
+        """Handle a binary message; by default, ignore it."""
+        return
 
     def on_writable(self) -> None:
-        """Handle that `socket.writable` is True again after it was False."""
-        ...
+        """Handle that `socket.writable` is True again after it was False; by default, do nothing."""
+        return
 
     def on_closed(self, code: int, reason: str) -> None:
         """Handle the end; `code` as in RFC 6455 section 7.4, 1006 for no close frame."""

@@ -18,7 +18,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.http_client import HttpResult, fetch, websocket_upgrade
 from svc_proto.engine.sync import Condition
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Accepted, Failure
 from svc_proto.phone.gateway_chat import GatewayChat
 from svc_proto.phone.keyboard_control import (
@@ -48,7 +48,7 @@ class DashboardPhoneConfig:
     password: str = field(default="", repr=False)
 
 
-class DashboardPhone:
+class DashboardPhone(WebSocketHandler):
     """Service of a phone that chats through a dashboard's gateway.
 
     Its events are `Notify` commands: `connected` (`url`), `offline` (`retry_in` seconds), `note` (`text`, for the
@@ -163,12 +163,6 @@ class DashboardPhone:
     def on_text(self, text: str) -> None:
         """Pass a message of the gateway to the chat."""
         self.chat.receive(text)
-
-    def on_binary(self, data: bytes) -> None:
-        """Ignore the message: the gateway sends text only."""
-
-    def on_writable(self) -> None:
-        """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Handle the loss of the socket: disconnect the chat and let the phone connect again."""

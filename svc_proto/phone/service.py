@@ -40,7 +40,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, run_operation
 from svc_proto.engine.http_client import HttpResult, bearer_header, fetch, websocket_upgrade
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.transitions import Table, step
@@ -148,7 +148,7 @@ class PhoneConfig:
         return RelayUrl(self.remote).http_url
 
 
-class Phone:
+class Phone(WebSocketHandler):
     """Phone as a service of an engine.
 
     Its events are `Notify` commands. They also go to `on_notify`, for a service that contains the phone:
@@ -367,12 +367,6 @@ class Phone:
                 self._consoles.refused(envelope.payload)
             case _:
                 self.engine.log(Level.DEBUG, "ignored message", channel=envelope.channel, type=envelope.type)
-
-    def on_binary(self, data: bytes) -> None:
-        """Ignore binary messages: the relay sends none."""
-
-    def on_writable(self) -> None:
-        """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Abandon the commands, close the terminal and the agent's channel, and schedule a reconnect.

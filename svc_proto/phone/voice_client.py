@@ -16,7 +16,7 @@ from svc_proto.basics.pcm import wav_head
 from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, run_operation, wait
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Failure
 from svc_proto.phone.terminal_channels import PAIR_ANEW
 from svc_proto.schema.json_object import JsonObject
@@ -135,7 +135,7 @@ class PhoneVoiceClient:
         self._notify("note", {"text": f"voice: {text}"})
 
 
-class _VoiceTurn:
+class _VoiceTurn(WebSocketHandler):
     """State of one turn; `over` is None while the turn runs, then a problem or an empty text."""
 
     def __init__(self, engine: Engine, words: str | bytes) -> None:
@@ -163,12 +163,6 @@ class _VoiceTurn:
         else:
             self._run(kind.partition(".")[2], event)  # without the prefix `svc.` or `hermes.`
         self._engine.resume(self.ticket, None)
-
-    def on_binary(self, data: bytes) -> None:
-        """Ignore binary messages: the relay sends none."""
-
-    def on_writable(self) -> None:
-        """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
         if self.over is None:

@@ -19,7 +19,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
@@ -78,7 +78,7 @@ class AuthOk:
     transport_hint: str
 
 
-class RelayConnection:
+class RelayConnection(WebSocketHandler):
     """Connection to a relay, online after `connect_relay`. It calls `on_envelope`, `on_lost` and `on_drained`."""
 
     def __init__(self, engine: Engine, payload: Mapping[str, object]) -> None:
@@ -148,9 +148,6 @@ class RelayConnection:
             elif envelope.type == "auth.fail":
                 self._step(RelayConnectionTrigger.REJECTED)
                 self._engine.resume(self.ticket, Failure(FailureKind.DENIED, envelope.payload.text("reason")))
-
-    def on_binary(self, data: bytes) -> None:
-        """Ignore a binary message: a relay sends none."""
 
     def on_writable(self) -> None:
         """Call `on_drained`: the unsent bytes are below the limit again."""

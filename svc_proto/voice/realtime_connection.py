@@ -21,7 +21,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, fetch, websocket_upgrade
 from svc_proto.engine.lenient_reader import LenientReader
 from svc_proto.engine.sync import Condition
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.voice.provider_interface import AudioDelta, ProviderError, ProviderEvent
@@ -55,7 +55,7 @@ def connect_realtime(
     return link
 
 
-class RealtimeConnection:
+class RealtimeConnection(WebSocketHandler):
     """`WebSocketHandler` of a provider's socket; made by `connect_realtime`."""
 
     _socket: WebSocketConnection  # from `on_open` on
@@ -119,12 +119,6 @@ class RealtimeConnection:
                 self._end("the provider is too far ahead of the listener")
                 self._socket.close(1008)
             self._wake()
-
-    def on_binary(self, data: bytes) -> None:
-        """Ignore binary messages: no provider sends any."""
-
-    def on_writable(self) -> None:
-        """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Record the end of the provider's socket."""

@@ -9,7 +9,7 @@ from svc_proto.api.gateway.attachment_upload import AttachmentUpload, UploadCall
 from svc_proto.api.gateway.long_message import LongMessage
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.schema.gateway_rpc import INTERNAL, RpcCall, event_line, parse_call
 from svc_proto.schema.json_rpc import RpcError, write_error
 
@@ -50,7 +50,7 @@ class CallHandler(Protocol):
         """Perform a call, and answer it unless it is a notification."""
 
 
-class GatewayConnection:
+class GatewayConnection(WebSocketHandler):
     """WebSocket connection of a client of the gateway. The client's sessions continue when it is closed."""
 
     __slots__ = ("_calls", "_gateway", "_message", "_socket", "is_closed", "request")
@@ -102,9 +102,6 @@ class GatewayConnection:
     def on_binary(self, data: bytes) -> None:
         """Close the connection: all messages are text."""
         self._socket.close(UNSUPPORTED_DATA, "messages are text")
-
-    def on_writable(self) -> None:
-        """Do nothing: output does not wait here."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Implement `WebSocketHandler.on_closed`: unregister the connection, and discard an incomplete message."""

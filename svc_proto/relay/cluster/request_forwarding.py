@@ -24,7 +24,7 @@ from svc_proto.engine.http_client import websocket_upgrade
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import HandlerResult, Router
 from svc_proto.engine.sync import gather
-from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Failure
 from svc_proto.relay.media.media_service import MediaService
 
@@ -109,8 +109,8 @@ class RequestForwarder:
         return response_to_relay(answer, hop)
 
 
-class _UpstreamSocket:
-    """Handler of the WebSocket to the node that has the object; a `WebSocketHandler`."""
+class _UpstreamSocket(WebSocketHandler):
+    """Handler of the WebSocket to the node that has the object."""
 
     socket: WebSocketConnection  # set by `on_open`
 
@@ -127,9 +127,6 @@ class _UpstreamSocket:
 
     def on_binary(self, data: bytes) -> None:
         self.send_to_client(data)
-
-    def on_writable(self) -> None:
-        pass  # the client's socket is always read: unread messages of the other node are bounded by the channel's limit
 
     def on_closed(self, code: int, reason: str) -> None:
         self.close_frame = UNSENDABLE_CODES.get(code, code), reason
