@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 from runtimes.host.host import Program, Services
 from runtimes.net.listener import Listener
 from runtimes.service_home.server_registry import HomeClaim
+from servers import launch
 from servers.api_program import announce_disabled, api_program, configured_model, read_api_config
 from servers.dashboard_program import (
     dashboard_program,
@@ -26,17 +27,6 @@ from servers.dashboard_program import (
     without_unsafe_local_access,
 )
 from servers.env_file import create_dashboard_password
-from servers.launch import (
-    CannotStartError,
-    bind_server,
-    claim_home,
-    format_authority,
-    inner_url,
-    open_home_store,
-    open_inner_listener,
-    private_home,
-    read_environment,
-)
 from servers.relay_program import read_relay_config, relay_program
 from servers.start_screen import StartScreen
 from svc_proto.api.config import ApiConfig
@@ -79,16 +69,16 @@ def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list
     """
     relay = read_relay_config(os.environ, options)
     if relay.workers > 1:
-        raise CannotStartError("RELAY_WORKERS is for a relay by itself: python -m servers.relay", code=2)
+        raise launch.CannotStartError("RELAY_WORKERS is for a relay by itself: python -m servers.relay", code=2)
     where = {"host": wanted.api_host, "port": wanted.api_port}
     api = _api_config(relay, where, options) if wanted.api else None
-    pointed = bool(options["webapi_url"] or read_environment(os.environ).get("RELAY_WEBAPI_URL"))
+    pointed = bool(options["webapi_url"] or launch.read_environment(os.environ).get("RELAY_WEBAPI_URL"))
     shared = {name: options[name] for name in ("no_ssl", "log_level", "log_format")}
     own = {"port": wanted.dashboard_port, **shared}
     board = read_dashboard_config(os.environ, own) if wanted.dashboard else None
     password = None
     if board is not None and api is not None and wanted.qr and _may_serve_phones(board, relay):
-        password = create_dashboard_password(private_home(relay.home), relay.host)
+        password = create_dashboard_password(launch.private_home(relay.home), relay.host)
         board = read_dashboard_config(os.environ, own)
     problem = None if board is None else dashboard_refusal(board, relay)
     if problem is not None:
@@ -105,7 +95,7 @@ def _may_serve_phones(board: DashboardConfig, relay: RelayConfig) -> bool:
     This is so on a terminal, if the dashboard has no configured password or host, the relay listens beyond loopback,
     and `is_local_safe`.
     """
-    configured = bool(board.password or read_environment(os.environ).get("SVC_DASHBOARD_HOST"))
+    configured = bool(board.password or launch.read_environment(os.environ).get("SVC_DASHBOARD_HOST"))
     return not configured and sys.stdout.isatty() and relay.host not in LOOPBACK and is_local_safe(relay)
 
 
@@ -115,7 +105,7 @@ def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[
     The relay's address and configuration file are the defaults; the relay's `local_trust` is also that of the API.
     """
     shared = {name: options[name] for name in ("log_level", "log_format", "config", "brand", "no_ssl")}
-    if not read_environment(os.environ).get("SVC_CONFIG"):
+    if not launch.read_environment(os.environ).get("SVC_CONFIG"):
         shared["config"] = relay.config_path
     config = evolve(read_api_config(os.environ, {**own, **shared}, beside=relay.host), local_trust=relay.local_trust)
     if not config.enabled:
@@ -148,23 +138,23 @@ def _open(
             return listener
 
         def keep_inside(listener: Listener) -> Listener | None:
-            inner = open_inner_listener(listener)
+            inner = launch.open_inner_listener(listener)
             return None if inner is None else keep(inner)
 
-        home = private_home(relay.home)
+        home = launch.private_home(relay.home)
         claims = dict[str, HomeClaim]()
         for role in ("relay", *(() if api is None else ("api",))):
-            claims[role] = claim_home(home, role)
+            claims[role] = launch.claim_home(home, role)
             undo.callback(claims[role].release)
-        listener = keep(bind_server(relay, "relay"))
-        api_listener = keep(bind_server(api, "api")) if api is not None else None
-        board_listener = keep(bind_server(board, "dashboard")) if board is not None else None
-        store = open_home_store(home)
+        listener = keep(launch.bind_server(relay, "relay"))
+        api_listener = keep(launch.bind_server(api, "api")) if api is not None else None
+        board_listener = keep(launch.bind_server(board, "dashboard")) if board is not None else None
+        store = launch.open_home_store(home)
         undo.callback(store.close)
         inner, api_inner = keep_inside(listener), None
         if api is not None and api_listener is not None:
             if api.relay_url == ApiConfig().relay_url:  # otherwise the operator has configured another relay
-                api = evolve(api, relay_url=inner_url(inner or listener))
+                api = evolve(api, relay_url=launch.inner_url(inner or listener))
             api_inner = keep_inside(api_listener)
             if not pointed:
                 relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
@@ -180,12 +170,14 @@ def _open(
             to_api = partial(api_program, listener=api_listener, inner=api_inner, store=store, servers=servers)
             programs.append(to_api(api, keys=keys, claim=claims["api"], announces=announces))
         if board is not None:
-            there = None if api is None or api_listener is None else (inner_url(api_inner or api_listener), api.key)
+            there = (
+                None if api is None or api_listener is None else (launch.inner_url(api_inner or api_listener), api.key)
+            )
             seen = evolve(relay, port=listener.address.port)
-            told = with_local_servers(board, seen, relay_url=inner_url(inner or listener), api=there)
+            told = with_local_servers(board, seen, relay_url=launch.inner_url(inner or listener), api=there)
             programs.append(dashboard_program(told, listener=board_listener, servers=servers, announces=announces))
         if qr:
-            api_url = None if api_listener is None else inner_url(api_inner or api_listener)
+            api_url = None if api_listener is None else launch.inner_url(api_inner or api_listener)
             screen = StartScreen(
                 brand=relay.brand,
                 dashboard=None if board_listener is None or board is None else _page(board, board_listener),
@@ -197,7 +189,7 @@ def _open(
             )
             keyless = api is not None and not pointed and keys is None
             bound = evolve(relay, port=listener.address.port)
-            programs.append(_inviter(bound, inner_url(inner or listener), api_url, screen, keyless=keyless))
+            programs.append(_inviter(bound, launch.inner_url(inner or listener), api_url, screen, keyless=keyless))
         undo.pop_all()
         # They share a logger, and each core filters by its own level.
         levels = [int(config.log_level) for config in (relay, api, board) if config is not None]
@@ -208,10 +200,10 @@ def _open(
 def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
     """Return the relay's settings with the API beside it: its address for phones, and for programs of this host."""
     scheme = "http" if outside.tls is None else "https"
-    url, host = inner_url(inside), WILDCARD_ADDRESSES.get(outside.address.host, outside.address.host)
+    url, host = launch.inner_url(inside), WILDCARD_ADDRESSES.get(outside.address.host, outside.address.host)
     return evolve(
         relay,
-        webapi_url=f"{scheme}://{format_authority(host, outside.address.port)}",
+        webapi_url=f"{scheme}://{launch.format_authority(host, outside.address.port)}",
         webapi_inside=url,
         api_key=key,
         voice=evolve(relay.voice, webapi_url=url, api_key=key),
@@ -227,7 +219,7 @@ def _dashboard_of_phones(board: DashboardConfig, listener: Listener) -> tuple[st
 def _page(board: DashboardConfig, listener: Listener) -> str:
     """Return the dashboard's URL for a browser on this host."""
     host = WILDCARD_ADDRESSES.get(board.host, board.host)
-    return f"{'http' if board.ssl_cert is None else 'https'}://{format_authority(host, listener.address.port)}"
+    return f"{'http' if board.ssl_cert is None else 'https'}://{launch.format_authority(host, listener.address.port)}"
 
 
 # --- pairing ------------------------------------------------------------------------------------------------------
@@ -269,7 +261,7 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
             notes = {} if screen.api_only_here else {"notes": found.notes}  # the screen has its own note then
             engine.emit(Notify("invite", {**answer.members, "paired": _count(listed), **notes}))
 
-    services = Services(state=private_home(config.home))
+    services = Services(state=launch.private_home(config.home))
     return Program(core=Engine(_InviteService(plan), entropy=os.urandom), services=services, on_notify=screen.show)
 
 

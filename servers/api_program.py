@@ -21,17 +21,9 @@ from runtimes.sentences import HassilParser
 from runtimes.service_home.home import ENV_FILE
 from runtimes.service_home.server_registry import HomeClaim, find_running_server
 from runtimes.store.store_service import Store
+from servers import launch
 from servers.config_report import log_config_problems
 from servers.env_file import create_api_key
-from servers.launch import (
-    CannotStartError,
-    bind_server,
-    format_authority,
-    open_resources,
-    print_exit_reason,
-    private_home,
-    publish_running_server,
-)
 from servers.supervision import inherited_address
 from svc_proto.api.agent_settings import build_agent_settings, file_base_url
 from svc_proto.api.config import ApiConfig, model_url_source, parse_api_config
@@ -104,7 +96,7 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
         _check_model(config)
         return config
     except ConfigError as error:
-        raise CannotStartError(str(error), code=2) from error
+        raise launch.CannotStartError(str(error), code=2) from error
 
 
 def _check_model(config: ApiConfig) -> None:
@@ -133,8 +125,8 @@ def api_program(
     `keys` are those that a relay in this process gives to devices. Without `claim`, the home is claimed here.
     """
     logger = setup_logging(int(config.log_level), as_json=config.log_json)
-    bind_it = partial(bind_server, config, "api")
-    place = open_resources(config, "api", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
+    bind_it = partial(launch.bind_server, config, "api")
+    place = launch.open_resources(config, "api", bind_it, claimed=claim, listener=listener, inner=inner, store=store)
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
     bound = evolve(config, port=place.listener.address.port, home=str(place.home), config_path=str(path), names=names)
@@ -154,7 +146,7 @@ def api_program(
         model_file = "" if bound.model_base_url or bound.model else bound.config_path
         named = {"key": key, "model": model, "model_file": model_file}
         named |= {"model_url": model_url, "model_source": model_source}
-        publish_running_server(place.claim, config, place.listener, place.inner, **named)
+        launch.publish_running_server(place.claim, config, place.listener, place.inner, **named)
         where = {"url": bound.model_base_url} if bound.model_base_url else {}
         logger.info(LogMessage("model", {"name": model, **where}))
         if announces:
@@ -167,7 +159,7 @@ def api_program(
         asks_for_users=asks_for_users(bound.local_trust),
         services=services,
         on_ready=ready,
-        on_exit=print_exit_reason,
+        on_exit=launch.print_exit_reason,
         claim=place.claim,
     )
 
@@ -176,7 +168,7 @@ def announce_api(config: ApiConfig) -> None:
     """Print on standard error the address of the API."""
     key = "with a key" if config.key else "no key"
     scheme = "https" if config.tls else "http"
-    print(f"api: {scheme}://{format_authority(config.host, config.port)} ({key})", file=sys.stderr, flush=True)
+    print(f"api: {scheme}://{launch.format_authority(config.host, config.port)} ({key})", file=sys.stderr, flush=True)
 
 
 def announce_disabled() -> None:
@@ -189,7 +181,7 @@ def _beside(host: str, found: Mapping[str, str], home: str) -> dict[str, str]:
         return dict(found)
     more = {"API_SERVER_HOST": host}
     if host not in LOOPBACK and "API_SERVER_KEY" not in found:
-        more["API_SERVER_KEY"] = create_api_key(private_home(home))
+        more["API_SERVER_KEY"] = create_api_key(launch.private_home(home))
     return {**found, **more}
 
 
@@ -200,14 +192,14 @@ def _yaml_file(path: str) -> dict[str, str]:
     try:
         return yaml_variables(load_yaml(text))
     except HostError as error:
-        raise CannotStartError(f"cannot use {path}: {error}", code=2) from error
+        raise launch.CannotStartError(f"cannot use {path}: {error}", code=2) from error
 
 
 def _env_file(path: str) -> dict[str, str]:
     try:
         return select_own_settings(read_env_file(Path(path).expanduser()))
     except EnvFileError as error:
-        raise CannotStartError(str(error), code=2) from error
+        raise launch.CannotStartError(str(error), code=2) from error
 
 
 def _key_place(config: ApiConfig) -> str:
@@ -250,6 +242,6 @@ def _file(path: str) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise CannotStartError(f"cannot read {path}: {error.strerror}", code=2) from error
+        raise launch.CannotStartError(f"cannot read {path}: {error.strerror}", code=2) from error
     except UnicodeDecodeError as error:
-        raise CannotStartError(f"cannot read {path}: not UTF-8", code=2) from error
+        raise launch.CannotStartError(f"cannot read {path}: not UTF-8", code=2) from error

@@ -21,17 +21,8 @@ from runtimes.net.mdns import ServiceAnnouncement, can_announce, find_lan_addres
 from runtimes.net.peer_user import can_look_up_users
 from runtimes.service_home.running_relay import with_running_settings
 from runtimes.service_home.server_registry import HomeClaim
+from servers import launch
 from servers.api_program import read_api_config
-from servers.launch import (
-    CannotStartError,
-    bind_server,
-    claim_home,
-    format_authority,
-    print_exit_reason,
-    publish_running_server,
-    read_environment,
-    trust_certificates,
-)
 from servers.relay_program import read_relay_config
 from servers.supervision import inherited_address
 from svc_proto.commands import Exit
@@ -68,7 +59,7 @@ def dashboard_programs(options: Mapping[str, object], *, chat: bool) -> list[Pro
     config = read_dashboard_config(os.environ, options, relay_port=relay.port)
     problem = dashboard_refusal(config, relay)
     if problem is not None:
-        raise CannotStartError(problem, code=2)
+        raise launch.CannotStartError(problem, code=2)
     config = without_unsafe_local_access(config, relay)
     config, trusted = _alone(config, relay, chat=chat)
     return [dashboard_program(config, trusted=trusted)]
@@ -80,10 +71,10 @@ def read_dashboard_config(
     """Return the dashboard's settings, including `.env`. Raises `CannotStartError` with exit code 2."""
     try:
         options = {**options, **inherited_address(env, "dashboard")}
-        parsed = parse_dashboard_config(read_environment(env), options, relay_port=relay_port)
+        parsed = parse_dashboard_config(launch.read_environment(env), options, relay_port=relay_port)
         return evolve(parsed, version=installed_version())
     except ConfigError as error:
-        raise CannotStartError(str(error), code=2) from error
+        raise launch.CannotStartError(str(error), code=2) from error
 
 
 def without_unsafe_local_access(config: DashboardConfig, relay: RelayConfig) -> DashboardConfig:
@@ -132,10 +123,10 @@ def dashboard_program(
     services = Services(
         state=home,
         logger=logger,
-        client_tls=trust_certificates(*trusted) if trusted else None,
+        client_tls=launch.trust_certificates(*trusted) if trusted else None,
         compute={**COMPUTE_FUNCTIONS, **HEALTH_FUNCTIONS},
     )
-    listener = listener or bind_server(config, "dashboard")
+    listener = listener or launch.bind_server(config, "dashboard")
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     path = Path(config.relay.config_path).expanduser().absolute()
     relay = evolve(config.relay, home=str(home), config_path=str(path))
@@ -152,7 +143,7 @@ def dashboard_program(
         if plain:
             logger.warning("serving other hosts without TLS: the password can be read on the way")
         if claimed is not None:
-            publish_running_server(claimed, config, listener)
+            launch.publish_running_server(claimed, config, listener)
         if announces:
             announce_dashboard(bound)
         if announcement is not None:
@@ -161,7 +152,7 @@ def dashboard_program(
     def exited(outcome: Exit) -> None:
         if announcement is not None:
             announcement.close()
-        print_exit_reason(outcome)
+        launch.print_exit_reason(outcome)
 
     return Program(
         core=core,
@@ -178,7 +169,11 @@ def announce_dashboard(config: DashboardConfig) -> None:
     """Print on standard error the address of the dashboard."""
     scheme = "http" if config.ssl_cert is None else "https"
     how = "with a password" if config.password else "this host only"
-    print(f"dashboard: {scheme}://{format_authority(config.host, config.port)} ({how})", file=sys.stderr, flush=True)
+    print(
+        f"dashboard: {scheme}://{launch.format_authority(config.host, config.port)} ({how})",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def lan_announcement(config: DashboardConfig, listener: Listener, logger: logging.Logger) -> ServiceAnnouncement | None:
@@ -270,7 +265,7 @@ def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[
     if chat and api.enabled:
         if runs.webapi_inside is None and api.ssl_cert is not None:
             trusted.append(api.ssl_cert)
-        where = format_authority(WILDCARD_ADDRESSES.get(api.host, api.host), api.port)
+        where = launch.format_authority(WILDCARD_ADDRESSES.get(api.host, api.host), api.port)
         api_url = runs.webapi_inside or f"{'https' if api.tls else 'http'}://{where}"
         config = evolve(config, api_url=api_url, api_key=api.key)
     return config, tuple(trusted)
@@ -283,15 +278,15 @@ def _identifies_users(relay: RelayConfig) -> bool:
 
 def _names_relay() -> bool:
     """Report whether the environment or `.env` names the relay that the dashboard uses."""
-    env = read_environment(os.environ)
+    env = launch.read_environment(os.environ)
     return any(env.get(name, "").strip() for name in RELAY_PORT)
 
 
 def _claim(home: Path) -> HomeClaim | None:
     """Claim the home for the dashboard, so that other programs find it; None if it cannot be claimed."""
     try:
-        return claim_home(home, "dashboard")
-    except CannotStartError:
+        return launch.claim_home(home, "dashboard")
+    except launch.CannotStartError:
         return None
 
 

@@ -20,16 +20,8 @@ from runtimes.service_home.server_registry import HomeClaim
 from runtimes.store.store_factory import store_files
 from runtimes.store.store_service import Store
 from runtimes.tls.contexts import PinnedTrust
+from servers import launch
 from servers.config_report import log_config_problems
-from servers.launch import (
-    CannotStartError,
-    bind_server,
-    format_authority,
-    open_resources,
-    print_exit_reason,
-    publish_running_server,
-    read_environment,
-)
 from servers.supervision import inherited_address
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
@@ -56,7 +48,7 @@ def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> 
     """Return the relay's settings, including `.env`. Raises `CannotStartError` with exit code 2."""
     options = {**options, **inherited_address(env, "relay")}
     fixed = {name: env[name] for name in PAIR_VARIABLES if env.get(name, "").strip()}
-    env = read_environment(env)
+    env = launch.read_environment(env)
     try:
         parsed = parse_relay_config(
             env,
@@ -69,9 +61,9 @@ def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> 
         )
         config = evolve(parsed, version=installed_version(), pair_environment=fixed)
     except ConfigError as error:
-        raise CannotStartError(str(error), code=2) from error
+        raise launch.CannotStartError(str(error), code=2) from error
     if isinstance(config.media_store, S3Bucket) and find_spec("aws_request_signer") is None:
-        raise CannotStartError("SVC_MEDIA_URL with s3:// needs more: pip install 'svc-relay[s3]'", code=2)
+        raise launch.CannotStartError("SVC_MEDIA_URL with s3:// needs more: pip install 'svc-relay[s3]'", code=2)
     return config
 
 
@@ -95,8 +87,8 @@ def relay_program(
     process. `keys` are those that the API in this process accepts.
     """
     logger = setup_logging(int(config.log_level), as_json=config.log_json)
-    bind_it = partial(bind_server, config, "relay")
-    place = open_resources(
+    bind_it = partial(launch.bind_server, config, "relay")
+    place = launch.open_resources(
         config,
         "relay",
         bind_it,
@@ -118,7 +110,7 @@ def relay_program(
             logger.warning("serving without TLS: use it only on a network you trust")
         agent_file = () if claim is not None or not config.begins else (config.config_path,)  # else the API reports it
         log_config_problems(logger, *agent_file, config.voice.output_path, config.voice.realtime_path)
-        publish_running_server(place.claim, config, place.listener, place.inner, brand=config.brand.name)
+        launch.publish_running_server(place.claim, config, place.listener, place.inner, brand=config.brand.name)
         if on_ready is not None:
             on_ready(bound)
         elif announces:
@@ -143,7 +135,7 @@ def relay_program(
         asks_for_users=asks_for_users(bound.local_trust),
         services=services,
         on_ready=ready,
-        on_exit=print_exit_reason,
+        on_exit=launch.print_exit_reason,
         claim=place.claim,
     )
 
@@ -152,7 +144,7 @@ def announce_relay(config: RelayConfig) -> None:
     """Print on standard error the address of the relay."""
     scheme = "https" if config.tls else "http"
     print(
-        f"relay: {scheme}://{format_authority(config.host, config.port)} (WebSocket at /ws)",
+        f"relay: {scheme}://{launch.format_authority(config.host, config.port)} (WebSocket at /ws)",
         file=sys.stderr,
         flush=True,
     )

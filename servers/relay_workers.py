@@ -20,16 +20,7 @@ from runtimes.host.host import Program, Services
 from runtimes.host.logs import relay_log_line, setup_logging
 from runtimes.net.listener import BindError, bind
 from runtimes.net.reuseport_bpf import attach_source_steering
-from servers.launch import (
-    CannotStartError,
-    bind_server,
-    claim_home,
-    format_authority,
-    open_inner_listener,
-    print_exit_reason,
-    private_home,
-    publish_running_server,
-)
+from servers import launch
 from servers.relay_program import announce_relay, relay_program
 from servers.supervision import inherited_address
 from svc_proto.cli.worker_supervisor import TERM_TIMEOUT, ParentWatch, WorkerSpec, WorkerSupervisor
@@ -70,18 +61,18 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
     """Build the supervisor of the workers. Raises `CannotStartError`: code 1 for TLS files, else 2."""
     redis = None if config.cluster is not None else next(filter(None, map(shutil.which, REDIS)), None)
     if config.cluster is None and redis is None:
-        raise CannotStartError(NO_REDIS, code=2)
+        raise launch.CannotStartError(NO_REDIS, code=2)
     if inherited_address(os.environ, "relay"):
-        raise CannotStartError("several workers cannot share the socket that a supervisor has opened", code=2)
+        raise launch.CannotStartError("several workers cannot share the socket that a supervisor has opened", code=2)
     logger = setup_logging(int(config.log_level), as_json=config.log_json)
     warn_of_costs(logger, config.workers, os.cpu_count())
     with ExitStack() as undo:
-        home = private_home(config.home)
-        claim = claim_home(home, "relay")
+        home = launch.private_home(config.home)
+        claim = launch.claim_home(home, "relay")
         undo.callback(claim.release)
-        listener = bind_server(config, "relay", shared=True, listen=False)
+        listener = launch.bind_server(config, "relay", shared=True, listen=False)
         undo.callback(listener.sock.close)
-        inner = open_inner_listener(listener, shared=True, listen=False)
+        inner = launch.open_inner_listener(listener, shared=True, listen=False)
         undo.pop_all()
     env = [(INSIDE, "" if inner is None else str(inner.address.port)), ("NOTIFY_SOCKET", "")]
     folder = Path(tempfile.mkdtemp(prefix="svc-redis-"))
@@ -103,12 +94,12 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
     bound = evolve(config, port=listener.address.port)
 
     def ready() -> None:
-        publish_running_server(claim, config, listener, inner, brand=config.brand.name, workers=config.workers)
+        launch.publish_running_server(claim, config, listener, inner, brand=config.brand.name, workers=config.workers)
         announce_relay(bound)
 
     def over(outcome: Exit) -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        print_exit_reason(outcome)
+        launch.print_exit_reason(outcome)
 
     return Program(
         core=Engine(WorkerSupervisor(needed, jobs), entropy=os.urandom, log_level=config.log_level),
@@ -132,13 +123,15 @@ def worker_programs(config: RelayConfig) -> list[Program]:
     """Build a worker's relay, and the program that ends it with its supervisor. Raises `CannotStartError`."""
     first, inside = os.environ[WORKER_VARIABLE] == "first", os.environ[INSIDE]
     config = evolve(config, shares_home=True, begins=first)
-    listener = bind_server(config, "relay", shared=True)
+    listener = launch.bind_server(config, "relay", shared=True)
     try:
         inner = bind("127.0.0.1", int(inside), shared=True) if inside else None
         own = bind("127.0.0.1", 0)  # here the other workers fetch the files registered with this one
     except BindError as error:
-        raise CannotStartError(str(error), code=2) from error
-    config = evolve(config, node_url=config.node_url or f"http://{format_authority('127.0.0.1', own.address.port)}")
+        raise launch.CannotStartError(str(error), code=2) from error
+    config = evolve(
+        config, node_url=config.node_url or f"http://{launch.format_authority('127.0.0.1', own.address.port)}"
+    )
     relay = relay_program(config, listener=listener, inner=inner, on_ready=lambda bound: print(READY_LINE, flush=True))
     for listener in relay.listeners:
         if not attach_source_steering(listener.sock, config.workers) and first:

@@ -19,17 +19,7 @@ from runtimes.failures import HostError
 from runtimes.files.private_files import ensure_private_folder
 from runtimes.host.pump import Pump
 from runtimes.host.thread_pool import ThreadPool
-from svc_proto.commands import (
-    CreateBlob,
-    DeleteBlob,
-    DiscardBlob,
-    FinishBlob,
-    OpenedFile,
-    OpenFile,
-    ReadFile,
-    ReleaseFile,
-    WriteBlob,
-)
+from svc_proto import commands
 from svc_proto.facts import FailureKind, OperationId
 
 __all__ = ["READ_LIMIT", "FileService", "OpenHandle"]
@@ -98,14 +88,14 @@ class FileService:
         self._blobs: dict[int, _Blob] = {}
         pump.serve(
             {
-                OpenFile: self._open_file,
-                ReadFile: self._read,
-                ReleaseFile: self._release,
-                CreateBlob: self._create,
-                WriteBlob: self._write,
-                FinishBlob: self._finish,
-                DiscardBlob: self._discard,
-                DeleteBlob: self._delete,
+                commands.OpenFile: self._open_file,
+                commands.ReadFile: self._read,
+                commands.ReleaseFile: self._release,
+                commands.CreateBlob: self._create,
+                commands.WriteBlob: self._write,
+                commands.FinishBlob: self._finish,
+                commands.DiscardBlob: self._discard,
+                commands.DeleteBlob: self._delete,
             }
         )
 
@@ -119,22 +109,22 @@ class FileService:
             handle.release()
         self._open.clear()
         for number in list(self._blobs):
-            self._discard(DiscardBlob(number))
+            self._discard(commands.DiscardBlob(number))
 
     # --- reading -------------------------------------------------------------------------------------------------
 
-    def _open_file(self, command: OpenFile) -> None:
-        def keep(found: tuple[int, OpenedFile]) -> OpenedFile:
+    def _open_file(self, command: commands.OpenFile) -> None:
+        def keep(found: tuple[int, commands.OpenedFile]) -> commands.OpenedFile:
             number = self._number()
             self._open[number] = OpenHandle(found[0])
             opened = found[1]
-            return OpenedFile(number, opened.real_path, opened.size, opened.modified, opened.regular)
+            return commands.OpenedFile(number, opened.real_path, opened.size, opened.modified, opened.regular)
 
         self._pump.work(
             command.op, self._readers, lambda: _open(command.path), keep=keep, release=lambda found: os.close(found[0])
         )
 
-    def _read(self, command: ReadFile) -> None:
+    def _read(self, command: commands.ReadFile) -> None:
         handle = self._open.get(command.handle)
         if handle is None:
             self._unknown(command.op)
@@ -146,14 +136,14 @@ class FileService:
         handle.acquire()
         self._pump.work(command.op, self._readers, lambda: _read_exactly(fd, offset, n), after=handle.release_use)
 
-    def _release(self, command: ReleaseFile) -> None:
+    def _release(self, command: commands.ReleaseFile) -> None:
         handle = self._open.pop(command.handle, None)
         if handle is not None:
             handle.release()
 
     # --- uploads -------------------------------------------------------------------------------------------------
 
-    def _create(self, command: CreateBlob) -> None:
+    def _create(self, command: commands.CreateBlob) -> None:
         spool = self._spool
         if spool is None:
             self._pump.refuse(command.op, FailureKind.UNSUPPORTED, "no spool folder")
@@ -166,14 +156,14 @@ class FileService:
 
         self._pump.work(command.op, self._writer, lambda: _create(spool, command), keep=keep, release=_discard_blob)
 
-    def _write(self, command: WriteBlob) -> None:
+    def _write(self, command: commands.WriteBlob) -> None:
         blob = self._blobs.get(command.handle)
         if blob is None or blob.ended:
             self._unknown(command.op)
             return
         self._pump.work(command.op, self._writer, lambda: _append(blob, command.data))
 
-    def _finish(self, command: FinishBlob) -> None:
+    def _finish(self, command: commands.FinishBlob) -> None:
         """Sync and close an upload. Until the answer, `DiscardBlob` or a cancellation still deletes the file."""
         blob = self._blobs.get(command.handle)
         if blob is None or blob.ended:
@@ -192,16 +182,16 @@ class FileService:
 
         def after() -> None:
             if command.op not in self._pump.operations:  # cancelled
-                self._discard(DiscardBlob(command.handle))
+                self._discard(commands.DiscardBlob(command.handle))
 
         self._pump.work(command.op, self._writer, work, keep=keep, after=after)
 
-    def _discard(self, command: DiscardBlob) -> None:
+    def _discard(self, command: commands.DiscardBlob) -> None:
         blob = self._blobs.pop(command.handle, None)
         if blob is not None:
             self._writer.submit(lambda: _discard_blob(blob), _nothing)
 
-    def _delete(self, command: DeleteBlob) -> None:
+    def _delete(self, command: commands.DeleteBlob) -> None:
         spool = self._spool
         if spool is not None:
             self._writer.submit(lambda: _delete_upload(spool, command.path), _nothing)
@@ -220,12 +210,12 @@ def _nothing(result: Any, error: BaseException | None) -> None:
     """Ignore the outcome: no operation waits for it."""
 
 
-def _open(path: str) -> tuple[int, OpenedFile]:
+def _open(path: str) -> tuple[int, commands.OpenedFile]:
     fd = os.open(path, _OPEN_FLAGS)
     try:
         status = os.fstat(fd)
         regular = stat.S_ISREG(status.st_mode)
-        return fd, OpenedFile(0, _real_path(fd, path), status.st_size, status.st_mtime, regular)
+        return fd, commands.OpenedFile(0, _real_path(fd, path), status.st_size, status.st_mtime, regular)
     except BaseException:
         os.close(fd)
         raise
@@ -250,7 +240,7 @@ def _read_exactly(fd: int, offset: int, n: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _create(spool: Path, command: CreateBlob) -> _Blob:
+def _create(spool: Path, command: commands.CreateBlob) -> _Blob:
     if not _SUFFIX.fullmatch(command.suffix):
         raise HostError(FailureKind.INVALID, "suffix of an upload")
     path = ensure_private_folder(spool).absolute() / (secrets.token_hex(16) + command.suffix)

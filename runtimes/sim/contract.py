@@ -18,49 +18,7 @@ from typing import Any, NoReturn, assert_never
 
 from attrs import define
 
-from svc_proto.commands import (
-    Abort,
-    Cancel,
-    CloseWrite,
-    Command,
-    Connect,
-    CreateBlob,
-    DeleteBlob,
-    DiscardBlob,
-    Exit,
-    FinishBlob,
-    Log,
-    Notify,
-    OpenFile,
-    Operation,
-    PauseReading,
-    ReadFile,
-    Ready,
-    ReleaseFile,
-    ResizeTerminal,
-    ResumeReading,
-    Send,
-    SendFile,
-    Signal,
-    Spawn,
-    TerminalSize,
-    WriteBlob,
-)
-from svc_proto.facts import (
-    Accepted,
-    ChannelId,
-    Closed,
-    Done,
-    Fact,
-    Failed,
-    OperationId,
-    ReadClosed,
-    Received,
-    Reloading,
-    Sent,
-    Started,
-    Stopping,
-)
+from svc_proto import commands, facts
 
 __all__ = ["Contract", "ContractError"]
 
@@ -75,8 +33,8 @@ class _ChannelRecord:
     read_closed: bool = False
     write_closed: bool = False
     aborted: bool = False
-    file: OperationId | None = None  # a `SendFile` in progress
-    spawn: Spawn | None = None  # the `Spawn` of its child
+    file: facts.OperationId | None = None  # a `SendFile` in progress
+    spawn: commands.Spawn | None = None  # the `Spawn` of its child
     unsent: int = 0  # bytes
 
 
@@ -91,55 +49,55 @@ class Contract:
         self._started = False
         self._ready = False
         self._exited = False
-        self._channels: dict[ChannelId, _ChannelRecord] = {}
-        self._closed: set[ChannelId] = set()  # used numbers of closed channels
-        self._open: dict[OperationId, Operation[Any]] = {}
-        self._used: set[OperationId] = set()
+        self._channels: dict[facts.ChannelId, _ChannelRecord] = {}
+        self._closed: set[facts.ChannelId] = set()  # used numbers of closed channels
+        self._open: dict[facts.OperationId, commands.Operation[Any]] = {}
+        self._used: set[facts.OperationId] = set()
         self._files: set[int] = set()
         self._blobs: set[int] = set()
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
-    def fact(self, fact: Fact | None) -> None:  # noqa: C901 - one case for each fact
+    def fact(self, fact: facts.Fact | None) -> None:  # noqa: C901 - one case for each fact
         """Check a fact that the runtime is about to give."""
         if self._exited:
             self._bad(fact, "a fact after Exit")
-        if self._started is isinstance(fact, Started):
+        if self._started is isinstance(fact, facts.Started):
             self._bad(fact, "Started is the first fact, and comes once")
         match fact:
             case None:
                 pass
-            case Received(ch=ch, data=data):
+            case facts.Received(ch=ch, data=data):
                 if self._known(fact, ch).read_closed:
                     self._bad(fact, "data after ReadClosed")
                 if not data:
                     self._bad(fact, "Received without data")
-            case Sent(ch=ch, n=n):
+            case facts.Sent(ch=ch, n=n):
                 channel = self._known(fact, ch)
                 if not 0 < n <= channel.unsent:
                     self._bad(fact, f"{channel.unsent} bytes were unsent")
                 channel.unsent -= n
-            case ReadClosed(ch=ch):
+            case facts.ReadClosed(ch=ch):
                 channel = self._known(fact, ch)
                 if channel.read_closed:
                     self._bad(fact, "a second ReadClosed")
                 channel.read_closed = True
-            case Closed(ch=ch):
+            case facts.Closed(ch=ch):
                 self._ends(fact, self._known(fact, ch))
                 del self._channels[ch]
                 self._closed.add(ch)
-            case Done(op=op) | Failed(op=op):
+            case facts.Done(op=op) | facts.Failed(op=op):
                 self._answered(fact, self._resolve_operation(fact, op))
-            case Accepted(ch=ch):
+            case facts.Accepted(ch=ch):
                 self._new_channel(fact, ch, odd=False).open = True
-            case Started():
+            case facts.Started():
                 self._started = True
-            case Stopping() | Reloading():
+            case facts.Stopping() | facts.Reloading():
                 pass
             case _:
                 assert_never(fact)
 
-    def _ends(self, fact: Closed, channel: _ChannelRecord) -> None:
+    def _ends(self, fact: facts.Closed, channel: _ChannelRecord) -> None:
         spawn = channel.spawn
         if channel.file is not None:
             self._bad(fact, "Closed before the answer to SendFile")
@@ -148,33 +106,33 @@ class Contract:
         if spawn is not None and spawn.ch == fact.ch and spawn.stderr in self._channels:
             self._bad(fact, "Closed before that of its error output")
 
-    def _answered(self, fact: Done | Failed, command: Operation[Any]) -> None:
-        done = isinstance(fact, Done)
-        if isinstance(fact, Done) and not command.accepts(fact.result):
+    def _answered(self, fact: facts.Done | facts.Failed, command: commands.Operation[Any]) -> None:
+        done = isinstance(fact, facts.Done)
+        if isinstance(fact, facts.Done) and not command.accepts(fact.result):
             self._bad(fact, f"not an answer to {type(command).__name__}")
         match command:
-            case Connect(ch=ch) if done:
+            case commands.Connect(ch=ch) if done:
                 self._channels[ch].open = True
-            case Connect(ch=ch):
+            case commands.Connect(ch=ch):
                 del self._channels[ch]
                 self._closed.add(ch)
-            case Spawn(ch=ch, stderr=errors):
+            case commands.Spawn(ch=ch, stderr=errors):
                 for number in (ch, errors):
                     if number is not None and done:
                         self._channels[number].open = True
                     elif number is not None:
                         del self._channels[number]
                         self._closed.add(number)
-            case SendFile(ch=ch) if ch in self._channels:
+            case commands.SendFile(ch=ch) if ch in self._channels:
                 self._channels[ch].file = None
-            case OpenFile() if isinstance(fact, Done):
+            case commands.OpenFile() if isinstance(fact, facts.Done):
                 self._files.add(fact.result.handle)  # type: ignore[attr-defined]
-            case CreateBlob() if isinstance(fact, Done):
+            case commands.CreateBlob() if isinstance(fact, facts.Done):
                 self._blobs.add(fact.result)  # type: ignore[arg-type]
-            case FinishBlob(handle=handle) if done:
+            case commands.FinishBlob(handle=handle) if done:
                 self._blobs.discard(handle)
 
-    def _resolve_operation(self, fact: Done | Failed, op: OperationId) -> Operation[Any]:
+    def _resolve_operation(self, fact: facts.Done | facts.Failed, op: facts.OperationId) -> commands.Operation[Any]:
         command = self._open.pop(op, None)
         if command is None:
             self._bad(fact, "a second answer" if op in self._used else "an answer to nothing")
@@ -182,78 +140,78 @@ class Contract:
 
     # --- commands ------------------------------------------------------------------------------------------------
 
-    def command(self, command: Command) -> None:  # noqa: C901 - one case for each command
+    def command(self, command: commands.Command) -> None:  # noqa: C901 - one case for each command
         """Check a command of the core."""
         match command:
-            case Send() | CloseWrite():
+            case commands.Send() | commands.CloseWrite():
                 self._write(command)
-            case Abort(ch=ch) | PauseReading(ch=ch) | ResumeReading(ch=ch):
+            case commands.Abort(ch=ch) | commands.PauseReading(ch=ch) | commands.ResumeReading(ch=ch):
                 channel = self._mine(command, ch)
-                if channel is not None and isinstance(command, Abort):
+                if channel is not None and isinstance(command, commands.Abort):
                     channel.aborted = True
-            case Signal(ch=ch) | ResizeTerminal(ch=ch):
+            case commands.Signal(ch=ch) | commands.ResizeTerminal(ch=ch):
                 self._to_child(command, ch)
-            case Operation():
+            case commands.Operation():
                 self._operation(command)
-            case Cancel(op=op):
+            case commands.Cancel(op=op):
                 if op not in self._open:
                     self._bad(command, "that operation has been answered" if op in self._used else "no such operation")
-            case ReleaseFile(handle=handle):
+            case commands.ReleaseFile(handle=handle):
                 self._handle(command, handle, self._files)
                 self._files.discard(handle)
-            case DiscardBlob(handle=handle):
+            case commands.DiscardBlob(handle=handle):
                 self._handle(command, handle, self._blobs)
                 self._blobs.discard(handle)
-            case Ready():
+            case commands.Ready():
                 if self._ready:
                     self._bad(command, "Ready was given before")
                 self._ready = True
-            case Exit():
+            case commands.Exit():
                 if self._exited:
                     self._bad(command, "Exit was given before")
                 self._exited = True
-            case Log() | Notify() | DeleteBlob():
+            case commands.Log() | commands.Notify() | commands.DeleteBlob():
                 pass
             case _:
                 self._bad(command, "not a command")
 
-    def _operation(self, command: Operation[Any]) -> None:
+    def _operation(self, command: commands.Operation[Any]) -> None:
         if command.op in self._used:
             self._bad(command, "an operation number used twice")
         self._used.add(command.op)
         self._open[command.op] = command
         match command:
-            case Connect(ch=ch):
+            case commands.Connect(ch=ch):
                 self._new_channel(command, ch, odd=True)
-            case Spawn(ch=ch, stderr=errors, terminal=terminal):
+            case commands.Spawn(ch=ch, stderr=errors, terminal=terminal):
                 self._new_channel(command, ch, odd=True).spawn = command
                 if errors is not None:
                     self._new_channel(command, errors, odd=True).spawn = command
                 self._size(command, terminal)
-            case SendFile(handle=handle):
+            case commands.SendFile(handle=handle):
                 self._handle(command, handle, self._files)
                 self._write(command)
-            case ReadFile(handle=handle):
+            case commands.ReadFile(handle=handle):
                 self._handle(command, handle, self._files)
-            case WriteBlob(handle=handle) | FinishBlob(handle=handle):
+            case commands.WriteBlob(handle=handle) | commands.FinishBlob(handle=handle):
                 self._handle(command, handle, self._blobs)
 
-    def _to_child(self, command: Signal | ResizeTerminal, ch: ChannelId) -> None:
+    def _to_child(self, command: commands.Signal | commands.ResizeTerminal, ch: facts.ChannelId) -> None:
         channel = self._mine(command, ch)
         if channel is None:
             return
         if channel.spawn is None or channel.spawn.ch != ch:
             self._bad(command, "the channel is no child")
-        if isinstance(command, ResizeTerminal):
+        if isinstance(command, commands.ResizeTerminal):
             if channel.spawn.terminal is None:
                 self._bad(command, "the child has no terminal")
             self._size(command, command.size)
 
-    def _size(self, command: Command, size: TerminalSize | None) -> None:
+    def _size(self, command: commands.Command, size: commands.TerminalSize | None) -> None:
         if size is not None and (size.cols < 1 or size.rows < 1):
             self._bad(command, "a terminal has one column and one row at least")
 
-    def _write(self, command: Send | CloseWrite | SendFile) -> None:
+    def _write(self, command: commands.Send | commands.CloseWrite | commands.SendFile) -> None:
         channel = self._mine(command, command.ch)
         if channel is None:
             self._bad(command, "the channel is closed")
@@ -263,12 +221,12 @@ class Contract:
             return  # the abort is in progress
         if channel.write_closed:
             self._bad(command, "after CloseWrite")
-        if isinstance(command, CloseWrite):
+        if isinstance(command, commands.CloseWrite):
             channel.write_closed = True
             return
         if channel.file is not None:
             self._bad(command, "a SendFile is under way")
-        if isinstance(command, SendFile):
+        if isinstance(command, commands.SendFile):
             channel.file = command.op
             channel.unsent += command.n
         else:
@@ -276,7 +234,7 @@ class Contract:
 
     # --- look-ups ------------------------------------------------------------------------------------------------
 
-    def _new_channel(self, what: Fact | Command, ch: ChannelId, *, odd: bool) -> _ChannelRecord:
+    def _new_channel(self, what: facts.Fact | commands.Command, ch: facts.ChannelId, *, odd: bool) -> _ChannelRecord:
         if ch in self._channels or ch in self._closed:
             self._bad(what, "a channel number used twice")
         if bool(ch & 1) is not odd or ch < 0:
@@ -284,13 +242,13 @@ class Contract:
         channel = self._channels[ch] = _ChannelRecord()
         return channel
 
-    def _known(self, fact: Fact, ch: ChannelId) -> _ChannelRecord:
+    def _known(self, fact: facts.Fact, ch: facts.ChannelId) -> _ChannelRecord:
         channel = self._channels.get(ch)
         if channel is None or not channel.open:
             self._bad(fact, "a fact after Closed" if ch in self._closed else "a fact of a channel that is not open")
         return channel
 
-    def _mine(self, command: Command, ch: ChannelId) -> _ChannelRecord | None:
+    def _mine(self, command: commands.Command, ch: facts.ChannelId) -> _ChannelRecord | None:
         """Return the channel, or None after its `Closed`. Raise `ContractError` if it is unknown or not open yet."""
         if ch in self._closed:
             return None
@@ -299,9 +257,9 @@ class Contract:
             self._bad(command, "no such channel" if channel is None else "the channel is not open yet")
         return channel
 
-    def _handle(self, command: Command, handle: int, handles: set[int]) -> None:
+    def _handle(self, command: commands.Command, handle: int, handles: set[int]) -> None:
         if handle not in handles:
             self._bad(command, "no such handle")
 
-    def _bad(self, what: Fact | Command | None, why: str) -> NoReturn:
+    def _bad(self, what: facts.Fact | commands.Command | None, why: str) -> NoReturn:
         raise ContractError(f"{self.name}: {what!r:.300}: {why}")

@@ -20,35 +20,7 @@ from runtimes.sim.connection import OutboxFile, SimEnd
 from runtimes.sim.disk import DirectoryNode, FileNode, Node, as_file
 from runtimes.sim.faults import SLOW
 from runtimes.sim.network import SimHandshake
-from svc_proto.commands import (
-    AppendFile,
-    Compute,
-    Connect,
-    Connected,
-    CreateBlob,
-    DeleteBlob,
-    DiscardBlob,
-    EnsureSecret,
-    FinishBlob,
-    OpenedFile,
-    OpenFile,
-    Operation,
-    Query,
-    ReadConfig,
-    ReadFile,
-    ReleaseFile,
-    ReloadTls,
-    ResizeTerminal,
-    SendFile,
-    Signal,
-    Spawn,
-    Spawned,
-    SweepFolder,
-    TlsReloaded,
-    WriteBlob,
-    WriteConfig,
-    WriteFile,
-)
+from svc_proto import commands
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId
 
 if TYPE_CHECKING:
@@ -95,28 +67,28 @@ class SimOperations:
         self._finished: dict[int, _SimBlob] = {}  # uploads that have ended
         self._handles = 0
         self.handlers: dict[type, Callable[[Any], None]] = {
-            Connect: self._connect,
-            ReloadTls: self._reload_tls,
-            SendFile: self._send_file,
-            OpenFile: self._open_file,
-            ReadFile: self._read_file,
-            ReleaseFile: self._release_file,
-            CreateBlob: self._create_blob,
-            WriteBlob: self._write_blob,
-            FinishBlob: self._finish_blob,
-            DiscardBlob: self._discard_blob,
-            DeleteBlob: self._delete_blob,
-            ReadConfig: self._read_config,
-            WriteConfig: self._write_config,
-            WriteFile: self._write_file,
-            AppendFile: self._append_file,
-            SweepFolder: self._sweep_folder,
-            EnsureSecret: self._ensure_secret,
-            Query: self._query,
-            Compute: self._compute,
-            Spawn: self._spawn,
-            Signal: self._signal,
-            ResizeTerminal: self._resize,
+            commands.Connect: self._connect,
+            commands.ReloadTls: self._reload_tls,
+            commands.SendFile: self._send_file,
+            commands.OpenFile: self._open_file,
+            commands.ReadFile: self._read_file,
+            commands.ReleaseFile: self._release_file,
+            commands.CreateBlob: self._create_blob,
+            commands.WriteBlob: self._write_blob,
+            commands.FinishBlob: self._finish_blob,
+            commands.DiscardBlob: self._discard_blob,
+            commands.DeleteBlob: self._delete_blob,
+            commands.ReadConfig: self._read_config,
+            commands.WriteConfig: self._write_config,
+            commands.WriteFile: self._write_file,
+            commands.AppendFile: self._append_file,
+            commands.SweepFolder: self._sweep_folder,
+            commands.EnsureSecret: self._ensure_secret,
+            commands.Query: self._query,
+            commands.Compute: self._compute,
+            commands.Spawn: self._spawn,
+            commands.Signal: self._signal,
+            commands.ResizeTerminal: self._resize,
         }
 
     @property
@@ -124,7 +96,7 @@ class SimOperations:
         """Return the number of open files and uploads, which grows in a core that leaks."""
         return len(self._files) + len(self._blobs)
 
-    def unserved(self, command: Operation[Any]) -> None:
+    def unserved(self, command: commands.Operation[Any]) -> None:
         """Fail an operation that this runtime does not have, as `UNSUPPORTED`."""
         failure = Failure(FailureKind.UNSUPPORTED, f"this runtime has no {type(command).__name__}")
         self._process.post(Failed(command.op, failure))
@@ -166,29 +138,29 @@ class SimOperations:
 
     # --- network -------------------------------------------------------------------------------------------------
 
-    def _connect(self, command: Connect) -> None:
+    def _connect(self, command: commands.Connect) -> None:
         def outcome(result: SimEnd | Failure) -> None:
             del self._give_up[command.op]
             if isinstance(result, Failure):
                 self._process.post(Failed(command.op, result))
             else:
-                self._process.post(Done(command.op, Connected(result.peer, result.connection.alpn)))
+                self._process.post(Done(command.op, commands.Connected(result.peer, result.connection.alpn)))
                 self._process.adopt(command.ch, result)
 
         network, target = self._world.network, (command.host, command.port)
         attempt = SimHandshake(network, self._host, target, tls=command.tls, outcome=outcome, alpn=command.alpn)
         self._give_up[command.op] = attempt.cancel
 
-    def _reload_tls(self, command: ReloadTls) -> None:
-        def effect() -> TlsReloaded:
+    def _reload_tls(self, command: commands.ReloadTls) -> None:
+        def effect() -> commands.TlsReloaded:
             tls_ports, pin = self._process.require_tls, self._host.certificate
             if tls_ports and pin is None:
                 raise HostError(FailureKind.TLS, "cannot use the certificate with the key")
-            return TlsReloaded((pin or "",) * tls_ports)
+            return commands.TlsReloaded((pin or "",) * tls_ports)
 
         self._begin(command, effect)
 
-    def _send_file(self, command: SendFile) -> None:
+    def _send_file(self, command: commands.SendFile) -> None:
         end = self._process.end_of(command.ch)
         if end is None or end.gone:
             self._process.post(Failed(command.op, Failure(FailureKind.CANCELLED, "the channel closed")))
@@ -217,18 +189,18 @@ class SimOperations:
 
     # --- files ---------------------------------------------------------------------------------------------------
 
-    def _open_file(self, command: OpenFile) -> None:
-        def effect() -> OpenedFile:
+    def _open_file(self, command: commands.OpenFile) -> None:
+        def effect() -> commands.OpenedFile:
             real, node = self._host.disk.open(command.path)
             handle = self._new_handle()
             self._files[handle] = node
             if isinstance(node, FileNode):
-                return OpenedFile(handle, real, len(node.data), node.modified)
-            return OpenedFile(handle, real, 0, 0.0, regular=False)
+                return commands.OpenedFile(handle, real, len(node.data), node.modified)
+            return commands.OpenedFile(handle, real, 0, 0.0, regular=False)
 
         self._begin(command, effect)
 
-    def _read_file(self, command: ReadFile) -> None:
+    def _read_file(self, command: commands.ReadFile) -> None:
         node = self._files[command.handle]
 
         def effect() -> bytes:
@@ -238,10 +210,10 @@ class SimOperations:
 
         self._begin(command, effect)
 
-    def _release_file(self, command: ReleaseFile) -> None:
+    def _release_file(self, command: commands.ReleaseFile) -> None:
         del self._files[command.handle]
 
-    def _create_blob(self, command: CreateBlob) -> None:
+    def _create_blob(self, command: commands.CreateBlob) -> None:
         def effect() -> int:
             if not SUFFIX.fullmatch(command.suffix):
                 raise HostError(FailureKind.INVALID, "suffix of an upload")
@@ -253,7 +225,7 @@ class SimOperations:
 
         self._begin(command, effect)
 
-    def _write_blob(self, command: WriteBlob) -> None:
+    def _write_blob(self, command: commands.WriteBlob) -> None:
         blob = self._blobs.get(command.handle)  # None: crossed with the `Done` of its `FinishBlob`
         self._begin(
             command,
@@ -261,20 +233,20 @@ class SimOperations:
             queue=("blob", command.handle),
         )
 
-    def _finish_blob(self, command: FinishBlob) -> None:
+    def _finish_blob(self, command: commands.FinishBlob) -> None:
         def effect() -> str:
             blob = self._finished[command.handle] = _still(self._blobs.pop(command.handle, None))
             return blob.path
 
         self._begin(command, effect, queue=("blob", command.handle))
 
-    def _discard_blob(self, command: DiscardBlob) -> None:
+    def _discard_blob(self, command: commands.DiscardBlob) -> None:
         """Delete an upload, even one that has just ended and whose `Done` is not delivered yet."""
         blob = self._blobs.pop(command.handle, None) or self._finished.pop(command.handle, None)
         if blob is not None:
             self._host.disk.remove(blob.path)
 
-    def _delete_blob(self, command: DeleteBlob) -> None:
+    def _delete_blob(self, command: commands.DeleteBlob) -> None:
         disk, (folder, _, name) = self._host.disk, command.path.rpartition("/")
         try:
             real, _node = disk.resolve(folder)
@@ -286,7 +258,7 @@ class SimOperations:
 
     # --- the state folder ----------------------------------------------------------------------------------------
 
-    def _read_config(self, command: ReadConfig) -> None:
+    def _read_config(self, command: commands.ReadConfig) -> None:
         def effect() -> str:
             try:
                 return self._host.disk.get(self._in_state(command.name)).decode("utf-8")
@@ -295,13 +267,13 @@ class SimOperations:
 
         self._begin(command, effect, queue=("state", command.name))
 
-    def _write_config(self, command: WriteConfig) -> None:
+    def _write_config(self, command: commands.WriteConfig) -> None:
         def effect() -> None:
             self._host.disk.replace(self._in_state(command.name), command.text.encode("utf-8"))
 
         self._begin(command, effect, queue=("state", command.name), durable=True)
 
-    def _write_file(self, command: WriteFile) -> None:
+    def _write_file(self, command: commands.WriteFile) -> None:
         def effect() -> str:
             path = self._in_state(command.name)
             self._host.disk.replace(path, command.data)
@@ -310,7 +282,7 @@ class SimOperations:
         folder = command.name.rpartition("/")[0]
         self._begin(command, effect, queue=("state", folder or command.name), durable=True)
 
-    def _append_file(self, command: AppendFile) -> None:
+    def _append_file(self, command: commands.AppendFile) -> None:
         def effect() -> int:
             path, disk = self._in_state(command.name), self._host.disk
             file = disk.regular(path) if disk.exists(path) else disk.create(path)
@@ -320,7 +292,7 @@ class SimOperations:
 
         self._begin(command, effect, queue=("state", command.name), durable=True)
 
-    def _sweep_folder(self, command: SweepFolder) -> None:
+    def _sweep_folder(self, command: commands.SweepFolder) -> None:
         def effect() -> int:
             folder, disk = self._in_state(command.name), self._host.disk
             files = disk.files(folder).items()
@@ -331,7 +303,7 @@ class SimOperations:
 
         self._begin(command, effect, queue=("state", command.name), durable=True)
 
-    def _ensure_secret(self, command: EnsureSecret) -> None:
+    def _ensure_secret(self, command: commands.EnsureSecret) -> None:
         def effect() -> bytes:
             path = self._in_state(command.name)
             if self._host.disk.exists(path) and len(secret := self._host.disk.get(path)) >= MIN_SECRET:
@@ -355,7 +327,7 @@ class SimOperations:
 
     # --- store and work ------------------------------------------------------------------------------------------
 
-    def _query(self, command: Query[Any]) -> None:
+    def _query(self, command: commands.Query[Any]) -> None:
         faults = self._world.faults
         self._begin(
             command,
@@ -366,16 +338,16 @@ class SimOperations:
             fault=faults.store,
         )
 
-    def _compute(self, command: Compute) -> None:
+    def _compute(self, command: commands.Compute) -> None:
         seconds = self._host.work_time(command.name)
         self._begin(command, lambda: self._host.work(command.name, command.args), seconds=seconds, fault=0.0)
 
     # --- children ------------------------------------------------------------------------------------------------
 
-    def _spawn(self, command: Spawn) -> None:
+    def _spawn(self, command: commands.Spawn) -> None:
         host = self._host
 
-        def effect() -> Spawned:
+        def effect() -> commands.Spawned:
             if not command.argv or (command.terminal is not None and command.stderr is not None):
                 raise HostError(FailureKind.INVALID, "no program named, or a terminal with an error output")
             if command.cwd is not None and not isinstance(host.disk.resolve(command.cwd)[1], DirectoryNode):
@@ -390,16 +362,16 @@ class SimOperations:
             if child.errors is not None and command.stderr is not None:
                 self._process.adopt(command.stderr, child.errors)
             child.start(host.programs[path])
-            return Spawned(child.pid)
+            return commands.Spawned(child.pid)
 
         self._begin(command, effect, seconds=SPAWN_TIME)
 
-    def _signal(self, command: Signal) -> None:
+    def _signal(self, command: commands.Signal) -> None:
         end = self._process.end_of(command.ch)
         if isinstance(end, SimChildEnd) and not end.gone:
             end.child.signal(command.signal)
 
-    def _resize(self, command: ResizeTerminal) -> None:
+    def _resize(self, command: commands.ResizeTerminal) -> None:
         end = self._process.end_of(command.ch)
         if isinstance(end, SimChildEnd) and not end.gone:
             end.child.resize(command.size)
@@ -408,7 +380,7 @@ class SimOperations:
 
     def _begin(
         self,
-        command: Operation[Any],
+        command: commands.Operation[Any],
         effect: Callable[[], object],
         *,
         queue: object = None,

@@ -23,6 +23,7 @@ from runtimes.sim.connection import SimEnd
 from runtimes.sim.contract import Contract, ContractError
 from runtimes.sim.cost import HandleCost, MeteredRows
 from runtimes.sim.operations import SimOperations
+from svc_proto import facts
 from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import (
     Abort,
@@ -38,19 +39,6 @@ from svc_proto.commands import (
     Ready,
     ResumeReading,
     Send,
-)
-from svc_proto.facts import (
-    Accepted,
-    ChannelId,
-    Closed,
-    Done,
-    Fact,
-    ReadClosed,
-    Received,
-    Reloading,
-    Sent,
-    Started,
-    Stopping,
 )
 
 if TYPE_CHECKING:
@@ -85,7 +73,7 @@ class _SimChannel:
 
     __slots__ = ("_process", "_read_noted", "_sent", "_why", "ch", "end")
 
-    def __init__(self, process: SimProcess, ch: ChannelId, end: SimEnd | SimChildEnd) -> None:
+    def __init__(self, process: SimProcess, ch: facts.ChannelId, end: SimEnd | SimChildEnd) -> None:
         self._process = process
         self.ch = ch
         self.end = end
@@ -107,23 +95,23 @@ class _SimChannel:
         self._why = why
         self._process.post((self, _Notice.CLOSED))
 
-    def fact(self, notice: _Notice) -> Fact | None:
+    def fact(self, notice: _Notice) -> facts.Fact | None:
         """Return the fact for the core, or None if the notice is obsolete."""
         if notice is _Notice.SENT:
             n, self._sent = self._sent, 0
-            return Sent(self.ch, n)
+            return facts.Sent(self.ch, n)
         if notice is _Notice.CLOSED:
-            return Closed(self.ch, self._why, self.end.exit_status)
+            return facts.Closed(self.ch, self._why, self.end.exit_status)
         self._read_noted = False
         data = self.end.read()
         if data is None:
             return None
         if self.end.has_more:
             self.on_readable()
-        return Received(self.ch, data) if data else ReadClosed(self.ch)
+        return facts.Received(self.ch, data) if data else facts.ReadClosed(self.ch)
 
 
-_Item: TypeAlias = Fact | tuple[_SimChannel, _Notice]
+_Item: TypeAlias = facts.Fact | tuple[_SimChannel, _Notice]
 
 
 class SimProcess:
@@ -143,7 +131,7 @@ class SimProcess:
         self._factory = factory
         self._ports = ports
         self._listeners = [_Listener(self, port) for port in ports]
-        self._channels: dict[ChannelId, _SimChannel] = {}
+        self._channels: dict[facts.ChannelId, _SimChannel] = {}
         self._accepted = 0
         self._inbox: deque[_Item] = deque()
         self._draining = False  # a drain is scheduled or in progress
@@ -188,9 +176,9 @@ class SimProcess:
     def commands(self) -> list[Command]:
         """Return every command so far. Raise ValueError unless the simulation was made with `trace=True`."""
         mine = [record.what for record in self._world.records if record.process == self.name]
-        return [what for what in mine if what is not None and not isinstance(what, Fact | str)]
+        return [what for what in mine if what is not None and not isinstance(what, facts.Fact | str)]
 
-    def end_of(self, ch: ChannelId) -> SimEnd | SimChildEnd | None:
+    def end_of(self, ch: facts.ChannelId) -> SimEnd | SimChildEnd | None:
         """Return the end behind a channel; None after the core has received `Closed`."""
         channel = self._channels.get(ch)
         return None if channel is None else channel.end
@@ -204,11 +192,11 @@ class SimProcess:
         """Stop listening, and give the core `Stopping` with `grace` seconds, as SIGTERM does."""
         if self.alive:
             self._unlisten()
-            self.post(Stopping(grace))
+            self.post(facts.Stopping(grace))
 
     def reload(self) -> None:
         """Give `Reloading` to the core, as SIGHUP does."""
-        self.post(Reloading())
+        self.post(facts.Reloading())
 
     def restart(self) -> SimProcess:
         """Kill the process if it runs, then start and return another one with the same core factory and ports."""
@@ -229,7 +217,7 @@ class SimProcess:
     def begin(self) -> None:
         """Give `Started` to the core; called once, by the host."""
         self._world.trace.add(self._world.now, self.name, "started")
-        self.post(Started())
+        self.post(facts.Started())
 
     def post(self, item: _Item) -> None:
         """Queue a fact, or the notice of one, unless the process has ended.
@@ -243,7 +231,7 @@ class SimProcess:
             self._draining = True
             self._world.at(self._world.now, self._drain)
 
-    def adopt(self, ch: ChannelId, end: SimEnd | SimChildEnd) -> None:
+    def adopt(self, ch: facts.ChannelId, end: SimEnd | SimChildEnd) -> None:
         """Register channel `ch` for an end of a connection, whose events become facts from now on."""
         channel = self._channels[ch] = _SimChannel(self, ch, end)
         end.adopt(channel)
@@ -251,8 +239,8 @@ class SimProcess:
     def accepted(self, end: SimEnd) -> None:
         """Accept a connection of a peer: give `Accepted` to the core, and register the channel."""
         self._accepted += 2
-        ch = ChannelId(self._accepted)
-        self.post(Accepted(ch, end.peer, end.local, end.connection.tls, end.connection.alpn))
+        ch = facts.ChannelId(self._accepted)
+        self.post(facts.Accepted(ch, end.peer, end.local, end.connection.tls, end.connection.alpn))
         self.adopt(ch, end)
 
     # --- facts ---------------------------------------------------------------------------------------------------
@@ -267,10 +255,10 @@ class SimProcess:
         self._draining = self._computing
         self._arm()
 
-    def _handle(self, fact: Fact | None) -> None:
+    def _handle(self, fact: facts.Fact | None) -> None:
         world, contract, name = self._world, self._contract, self.name
         contract.fact(fact)
-        if type(fact) is Closed:
+        if type(fact) is facts.Closed:
             del self._channels[fact.ch]
         if fact is not None:
             world.trace.add(world.now, name, fact)
@@ -405,9 +393,9 @@ class SimProcess:
         self._listeners = []
 
 
-def _metered(fact: Fact | None, report: Callable[[], None]) -> Fact | None:
-    if isinstance(fact, Done) and type(fact.result) is tuple:
-        return Done(fact.op, MeteredRows(fact.result, report))
+def _metered(fact: facts.Fact | None, report: Callable[[], None]) -> facts.Fact | None:
+    if isinstance(fact, facts.Done) and type(fact.result) is tuple:
+        return facts.Done(fact.op, MeteredRows(fact.result, report))
     return fact
 
 

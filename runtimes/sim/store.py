@@ -11,19 +11,9 @@ from typing import Any
 from runtimes.failures import HostError
 from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import Store as SqlStore
+from svc_proto import store_requests
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import (
-    CheckStore,
-    CountSessions,
-    DeleteSession,
-    LoadClusterSecret,
-    LoadSessionChanges,
-    LoadSessionRevision,
-    LoadSessions,
-    SaveSession,
-    SessionChange,
-)
 
 __all__ = ["CLUSTER_SECRET", "STORE_TIME", "SimStore"]
 
@@ -48,14 +38,14 @@ class SimStore:
         self._is_snapshot = False
         self._order: list[str] | None = None  # of a snapshot: its hashes in order, made with the first page
         self._answers: dict[type, Callable[[Any], object]] = {
-            LoadSessions: self._load,
-            CountSessions: lambda request: len(self.sessions),
-            LoadSessionChanges: self._load_changes,
-            LoadSessionRevision: lambda request: self._revision,
-            LoadClusterSecret: lambda request: CLUSTER_SECRET,
-            SaveSession: self._save,
-            DeleteSession: self._delete,
-            CheckStore: lambda request: None,
+            store_requests.LoadSessions: self._load,
+            store_requests.CountSessions: lambda request: len(self.sessions),
+            store_requests.LoadSessionChanges: self._load_changes,
+            store_requests.LoadSessionRevision: lambda request: self._revision,
+            store_requests.LoadClusterSecret: lambda request: CLUSTER_SECRET,
+            store_requests.SaveSession: self._save,
+            store_requests.DeleteSession: self._delete,
+            store_requests.CheckStore: lambda request: None,
         }
 
     def serve(self, request: type[StoreRequest[Any]], answer: Callable[[Any], object]) -> None:
@@ -84,7 +74,7 @@ class SimStore:
     def _revision(self) -> int:
         return next(reversed(self.changes.values()), 0)
 
-    def _load(self, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
+    def _load(self, request: store_requests.LoadSessions) -> tuple[Mapping[str, object], ...]:
         if request.token_hash:
             found = [self.sessions[request.token_hash]] if request.token_hash in self.sessions else []
         else:
@@ -103,23 +93,23 @@ class SimStore:
         first = bisect_right(self._order, after)
         return self._order[first : first + limit]
 
-    def _load_changes(self, request: LoadSessionChanges) -> tuple[SessionChange, ...]:
+    def _load_changes(self, request: store_requests.LoadSessionChanges) -> tuple[store_requests.SessionChange, ...]:
         if not 0 <= request.since <= self._revision:
             raise HostError(FailureKind.NOT_FOUND, "the store does not have all changes since then")
         newest = takewhile(lambda item: item[1] > request.since, reversed(self.changes.items()))
         missed = list(newest)[: -request.limit - 1 : -1]
         return tuple(
-            SessionChange(token_hash, revision, _copy_record(self.sessions.get(token_hash)))
+            store_requests.SessionChange(token_hash, revision, _copy_record(self.sessions.get(token_hash)))
             for token_hash, revision in missed
         )
 
-    def _save(self, request: SaveSession) -> None:
+    def _save(self, request: store_requests.SaveSession) -> None:
         if request.again and request.token_hash not in self.sessions:
             raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
         self.sessions[request.token_hash] = _copy_record(dict(request.record))
         self._note_change(request.token_hash)
 
-    def _delete(self, request: DeleteSession) -> None:
+    def _delete(self, request: store_requests.DeleteSession) -> None:
         if self.sessions.pop(request.token_hash, None) is not None:
             self._note_change(request.token_hash)
 

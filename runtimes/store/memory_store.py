@@ -16,21 +16,11 @@ from typing import Any
 
 from runtimes.failures import HostError
 from runtimes.store.store_service import Store, StoreError, outcome_of
+from svc_proto import store_requests
 from svc_proto.basics.audit_event import MAX_EVENTS, AuditEvent
 from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import (
-    AppendAuditEvent,
-    CheckStore,
-    CountSessions,
-    DeleteSession,
-    ListAuditEvents,
-    LoadSessionChanges,
-    LoadSessionRevision,
-    LoadSessions,
-    SaveSession,
-)
 
 __all__ = ["MemoryStore"]
 
@@ -49,31 +39,31 @@ class MemoryStore:
         """Perform a request and return its answer. Raise `HostError` if it fails."""
         with self._turn:
             match request:
-                case LoadSessions(token_hash=""):
+                case store_requests.LoadSessions(token_hash=""):
                     page = nsmallest(request.limit, (key for key in self._records if key > request.after))
                     return tuple(map(self._record, page))
-                case LoadSessions(token_hash=wanted):
+                case store_requests.LoadSessions(token_hash=wanted):
                     return (self._record(wanted),) if wanted in self._records else ()
-                case CountSessions():
+                case store_requests.CountSessions():
                     return len(self._records)
-                case LoadSessionChanges():
+                case store_requests.LoadSessionChanges():
                     raise HostError(FailureKind.NOT_FOUND, "a store in memory keeps no changes")
-                case LoadSessionRevision():
+                case store_requests.LoadSessionRevision():
                     return 0
-                case SaveSession(again=True) if request.token_hash not in self._records:
+                case store_requests.SaveSession(again=True) if request.token_hash not in self._records:
                     raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
-                case SaveSession():
+                case store_requests.SaveSession():
                     self._records[request.token_hash] = self._packed(request.record)
                     return None
-                case DeleteSession():
+                case store_requests.DeleteSession():
                     self._records.pop(request.token_hash, None)
                     return None
-                case CheckStore():
+                case store_requests.CheckStore():
                     return None
-                case AppendAuditEvent():
+                case store_requests.AppendAuditEvent():
                     self._events.append(request.event)
                     return None
-                case ListAuditEvents():
+                case store_requests.ListAuditEvents():
                     return tuple(islice(reversed(self._events), request.limit))
                 case _:
                     return self._database().execute(request)

@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from svc_proto.commands import (
-    Compute,
-    CreateBlob,
-    DiscardBlob,
-    EnsureSecret,
-    FinishBlob,
-    Level,
-    OpenFile,
-    ReadConfig,
-    ReadFile,
-    ReleaseFile,
-    WriteBlob,
-    WriteConfig,
-)
+from svc_proto import commands
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject, as_object
@@ -46,7 +33,7 @@ MISSING_FILE_KINDS = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the lat
 
 def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[bytes | Failure]:
     """Return the content of a regular file, or a `Failure` if it cannot be read or has more than `limit` bytes."""
-    opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
+    opened = yield from run_operation(engine, commands.OpenFile(engine.new_op(), path))
     if isinstance(opened, Failure):
         return opened
     try:
@@ -54,9 +41,9 @@ def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[byt
             return Failure(FailureKind.INVALID, "not a regular file")
         if opened.size > limit:
             return Failure(FailureKind.TOO_LARGE, f"more than {limit} bytes")
-        return (yield from run_operation(engine, ReadFile(engine.new_op(), opened.handle, 0, limit)))
+        return (yield from run_operation(engine, commands.ReadFile(engine.new_op(), opened.handle, 0, limit)))
     finally:
-        engine.emit(ReleaseFile(opened.handle))
+        engine.emit(commands.ReleaseFile(opened.handle))
 
 
 def read_env_file(engine: Engine, path: str) -> Flow[Mapping[str, str] | Failure]:
@@ -64,7 +51,7 @@ def read_env_file(engine: Engine, path: str) -> Flow[Mapping[str, str] | Failure
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):
         return text
-    found = yield from run_operation(engine, Compute(engine.new_op(), "dotenv.load", (text,)))
+    found = yield from run_operation(engine, commands.Compute(engine.new_op(), "dotenv.load", (text,)))
     return found if isinstance(found, Failure) else cast("Mapping[str, str]", found)
 
 
@@ -76,7 +63,7 @@ def read_yaml(engine: Engine, path: str) -> Flow[JsonObject | Failure]:
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):
         return text
-    value = yield from run_operation(engine, Compute(engine.new_op(), "yaml.load", (text,)))
+    value = yield from run_operation(engine, commands.Compute(engine.new_op(), "yaml.load", (text,)))
     if isinstance(value, Failure):
         return value
     found = as_object({} if value is None else value)
@@ -105,13 +92,13 @@ def update_yaml(
         if text.kind is not FailureKind.NOT_FOUND:
             raise refused("is not UTF-8: mend it by hand" if text.detail == NOT_TEXT else "could not be read")
         text = ""
-    found = yield from run_operation(engine, Compute(engine.new_op(), "yaml.load", (text,)))
-    edited = yield from run_operation(engine, Compute(engine.new_op(), "yaml.edit", (text, change(found))))
+    found = yield from run_operation(engine, commands.Compute(engine.new_op(), "yaml.load", (text,)))
+    edited = yield from run_operation(engine, commands.Compute(engine.new_op(), "yaml.edit", (text, change(found))))
     if not isinstance(edited, str):
         raise refused(unfit)
-    written = yield from run_operation(engine, WriteConfig(engine.new_op(), name or path, edited))
+    written = yield from run_operation(engine, commands.WriteConfig(engine.new_op(), name or path, edited))
     if isinstance(written, Failure):
-        engine.log(Level.ERROR, "configuration not written", path=path, problem=written.kind.value)
+        engine.log(commands.Level.ERROR, "configuration not written", path=path, problem=written.kind.value)
         raise refused("could not be written")
 
 
@@ -120,7 +107,7 @@ def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:
 
     Return a `Failure` if it exists but cannot be read: the caller must not overwrite it then.
     """
-    text = yield from run_operation(engine, ReadConfig(engine.new_op(), name))
+    text = yield from run_operation(engine, commands.ReadConfig(engine.new_op(), name))
     return None if isinstance(text, Failure) and text.kind in MISSING_FILE_KINDS else text
 
 
@@ -132,7 +119,7 @@ def read_json_state(engine: Engine, name: str) -> Flow[JsonObject]:
 
 def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Failure]:
     """Return a secret of the state folder, or a `Failure`. A missing one is created with `size` random bytes."""
-    return (yield from run_operation(engine, EnsureSecret(engine.new_op(), name, engine.entropy(size))))
+    return (yield from run_operation(engine, commands.EnsureSecret(engine.new_op(), name, engine.entropy(size))))
 
 
 def spool_file(engine: Engine, suffix: str, *parts: bytes) -> Flow[str | Failure]:
@@ -140,21 +127,21 @@ def spool_file(engine: Engine, suffix: str, *parts: bytes) -> Flow[str | Failure
 
     The caller has to delete the file (`DeleteBlob`).
     """
-    blob = yield from run_operation(engine, CreateBlob(engine.new_op(), suffix))
+    blob = yield from run_operation(engine, commands.CreateBlob(engine.new_op(), suffix))
     if isinstance(blob, Failure):
         return blob
     path: str | Failure | None = None
     try:
         for part in filter(None, parts):
-            written = yield from run_operation(engine, WriteBlob(engine.new_op(), blob, part))
+            written = yield from run_operation(engine, commands.WriteBlob(engine.new_op(), blob, part))
             if isinstance(written, Failure):
                 path = written
                 return path
-        path = yield from run_operation(engine, FinishBlob(engine.new_op(), blob))
+        path = yield from run_operation(engine, commands.FinishBlob(engine.new_op(), blob))
         return path
     finally:
         if not isinstance(path, str):
-            engine.emit(DiscardBlob(blob))
+            engine.emit(commands.DiscardBlob(blob))
 
 
 def _read_text(engine: Engine, path: str) -> Flow[str | Failure]:

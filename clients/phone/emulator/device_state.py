@@ -10,32 +10,12 @@ from typing import assert_never
 
 from attrs import evolve
 
+from clients.phone.emulator import environment, system_screens
 from clients.phone.emulator.app_content import AppContent
-from clients.phone.emulator.environment import (
-    SAMPLE_CONTACTS,
-    SAMPLE_FIXES,
-    Contact,
-    EmulatedPermissions,
-    Fix,
-    Gesture,
-    OutboxItem,
-    Radio,
-)
 from clients.phone.emulator.events import EventBuffer
 from clients.phone.emulator.layout import App, Form, Screen, ScreenState, label
 from clients.phone.emulator.pickers import Picker, picker_screen
 from clients.phone.emulator.sample_apps import SETTINGS
-from clients.phone.emulator.system_screens import (
-    LAUNCHER,
-    POWER_MENU,
-    QUICK_SETTINGS,
-    SYSTEM_UI,
-    Notice,
-    Overlay,
-    app_list,
-    keyguard,
-    shade,
-)
 from clients.phone.emulator.view_tree import HEIGHT, WIDTH, Window
 from clients.phone.emulator.widgets import KEYBOARD, build_keyboard, build_toast, build_window, longest_scroll
 from svc_proto.basics.moment import Moment
@@ -57,8 +37,8 @@ class DeviceState:
     def __init__(self, apps: Iterable[App], *, client: App) -> None:
         self.client = client
         self.apps: dict[str, App] = {app.package: app for app in (*apps, client)}
-        self.front = LAUNCHER
-        self.overlay: Overlay | None = None
+        self.front = system_screens.LAUNCHER
+        self.overlay: system_screens.Overlay | None = None
         self.screen_on = True
         self.locked = False
         self.credential_lock = False
@@ -66,19 +46,19 @@ class DeviceState:
         self.has_keyboard = False  # whether a keyboard covers the lower part of the screen while a field has the cursor
         self.delay = 0.0  # s from a touch to its effect
         self.battery_percent = 64
-        self.permissions = EmulatedPermissions()
-        self.radio = Radio.OK
+        self.permissions = environment.EmulatedPermissions()
+        self.radio = environment.Radio.OK
         self.clipboard = ""
         self.playing = False
         self.track = 0
         self.volume = 7
         self.events = EventBuffer()
-        self.contacts: tuple[Contact, ...] = SAMPLE_CONTACTS
+        self.contacts: tuple[environment.Contact, ...] = environment.SAMPLE_CONTACTS
         self.location_on = True
-        self.fixes: tuple[Fix, ...] = SAMPLE_FIXES
-        self.outbox: deque[OutboxItem] = deque(maxlen=RECORDS)
-        self.gestures: deque[Gesture] = deque(maxlen=RECORDS)
-        self.notices: deque[Notice] = deque(maxlen=NOTICES)
+        self.fixes: tuple[environment.Fix, ...] = environment.SAMPLE_FIXES
+        self.outbox: deque[environment.OutboxItem] = deque(maxlen=RECORDS)
+        self.gestures: deque[environment.Gesture] = deque(maxlen=RECORDS)
+        self.notices: deque[system_screens.Notice] = deque(maxlen=NOTICES)
         self.content = AppContent(self.apps.values())
         self.texts = self.content.texts  # by package and field
         self.switches = self.content.switches
@@ -105,7 +85,7 @@ class DeviceState:
         """
         if not self.permissions.accessibility:
             return ()
-        return (keyguard(),) if self.locked else tuple(self._windows())
+        return (system_screens.keyguard(),) if self.locked else tuple(self._windows())
 
     def top(self) -> Window:
         """Return the topmost window that is neither a notice nor a keyboard. Raises as `readable` does."""
@@ -161,7 +141,7 @@ class DeviceState:
                 return
 
     def _window(self, package: str, screen: Screen, name: str) -> Window:
-        state = SETTINGS if package == SYSTEM_UI else package
+        state = SETTINGS if package == system_screens.SYSTEM_UI else package
         look = ScreenState(
             texts=self.content.texts_of(state),
             on=frozenset(key for (owner, key), on in self.switches.items() if owner == state and on),
@@ -183,24 +163,24 @@ class DeviceState:
     def _screen(self, name: str) -> Screen:
         app = self.apps.get(self.front)
         if app is None:
-            return app_list("Home", self.apps.values())
+            return system_screens.app_list("Home", self.apps.values())
         screen = app.screens[name]
         if self._now.mono < self._shown_at + screen.late:
             screen = evolve(screen, rows=(LOADING,))
         return self.content.fill(screen, self.front)
 
-    def _overlay_screen(self, overlay: Overlay) -> Screen:
+    def _overlay_screen(self, overlay: system_screens.Overlay) -> Screen:
         match overlay:
-            case Overlay.RECENTS:
-                return app_list("Recent apps", [self.apps[package] for package in self._recent])
-            case Overlay.SHADE:
-                return shade(self.notices)
-            case Overlay.QUICK_SETTINGS:
-                return QUICK_SETTINGS
-            case Overlay.POWER_MENU:
-                return POWER_MENU
-            case Overlay.SHARE_SHEET:
-                return app_list(self._share_title, self.apps.values())
+            case system_screens.Overlay.RECENTS:
+                return system_screens.app_list("Recent apps", [self.apps[package] for package in self._recent])
+            case system_screens.Overlay.SHADE:
+                return system_screens.shade(self.notices)
+            case system_screens.Overlay.QUICK_SETTINGS:
+                return system_screens.QUICK_SETTINGS
+            case system_screens.Overlay.POWER_MENU:
+                return system_screens.POWER_MENU
+            case system_screens.Overlay.SHARE_SHEET:
+                return system_screens.app_list(self._share_title, self.apps.values())
             case _ as never:
                 assert_never(never)
 

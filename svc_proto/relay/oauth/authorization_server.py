@@ -33,22 +33,8 @@ from svc_proto.machines.paired_session_registry import DEFAULT_TTL
 from svc_proto.relay.oauth.issuer import MCP_PATH, issuer_url
 from svc_proto.relay.oauth.pages import error_page, expired_page, redirect_to, waiting_page
 from svc_proto.relay.ports import PairedSessionsPort
+from svc_proto.schema import oauth
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.schema.oauth import (
-    SCOPE_ACT,
-    SCOPE_READ,
-    SCOPES,
-    add_query_fields,
-    check_resource,
-    client_metadata,
-    decode_client_id,
-    is_loopback,
-    parse_authorization_request,
-    parse_client,
-    parse_form,
-    resource_metadata,
-    server_metadata,
-)
 from svc_proto.wire.urls import parse_query_list
 
 if TYPE_CHECKING:
@@ -86,11 +72,11 @@ class AuthorizationServer:
 
     def protected_resource_metadata(self, request: Request) -> JsonResponse[types.ResourceMetadataJson]:
         """Return the protected resource metadata (RFC 9728). Raise `Refused` 400 if there is no issuer URL."""
-        return json_response(200, resource_metadata(self._place(request), MCP_PATH), NO_STORE)
+        return json_response(200, oauth.resource_metadata(self._place(request), MCP_PATH), NO_STORE)
 
     def server_metadata(self, request: Request) -> JsonResponse[types.ServerMetadataJson]:
         """Return the authorization server metadata (RFC 8414). Raise `Refused` 400 if there is no issuer URL."""
-        return json_response(200, server_metadata(self._place(request)), NO_STORE)
+        return json_response(200, oauth.server_metadata(self._place(request)), NO_STORE)
 
     # --- for clients ---
 
@@ -101,11 +87,11 @@ class AuthorizationServer:
         """
         self._place(request)
         try:
-            client = parse_client(request.json_object())
+            client = oauth.parse_client(request.json_object())
         except Refused as refused:
             code = refused.code if refused.code == "invalid_redirect_uri" else "invalid_client_metadata"
             raise Refused(refused.status, code, refused.message) from None
-        return json_response(201, client_metadata(client), NO_STORE)
+        return json_response(201, oauth.client_metadata(client), NO_STORE)
 
     def token(self, request: Request) -> Flow[JsonResponse[types.TokensJson]]:
         """Exchange a code or a refresh token for new tokens (RFC 6749 section 3.2). Raise `Refused` 400 or 503.
@@ -114,7 +100,7 @@ class AuthorizationServer:
         but is not accepted, such as a used one after its grace.
         """
         form = self._form(request)
-        check_resource(form.get("resource"), self._place(request) + MCP_PATH)
+        oauth.check_resource(form.get("resource"), self._place(request) + MCP_PATH)
         match form.get("grant_type"):
             case "authorization_code":
                 return self._trade(form)
@@ -159,8 +145,8 @@ class AuthorizationServer:
             if request.headers.get(b"sec-fetch-dest") not in (None, b"document"):
                 # An image or frame in another page would use up the consent requests of the page's reader.
                 raise Refused(400, "invalid_request", "a browser goes to this page, other pages do not load it")
-            query = parse_form(parse_query_list(request.raw_query))
-            client = decode_client_id(query.get("client_id", ""))
+            query = oauth.parse_form(parse_query_list(request.raw_query))
+            client = oauth.decode_client_id(query.get("client_id", ""))
             if client is None:
                 raise Refused(400, "invalid_client", "its client_id is not one of ours, it has to register")
             redirect = query.get("redirect_uri", "")
@@ -169,15 +155,15 @@ class AuthorizationServer:
         except Refused as refused:
             return error_page(page_texts(request.headers), refused.status, refused.message)
         try:
-            question = parse_authorization_request(query, client, place + MCP_PATH)
+            question = oauth.parse_authorization_request(query, client, place + MCP_PATH)
             engine, address = relay.engine, relay.proxies.client_address(request)
             if self.consents.is_full and self._mentions.is_due("", engine.now.mono):
                 engine.log(Level.WARNING, "too many sign-ins of agents wait for an answer", address=address)
             consent = self.consents.request(question, address, engine.now, engine.entropy)
         except Refused as refused:
-            if is_loopback(redirect):
+            if oauth.is_loopback(redirect):
                 fields = {"error": refused.code, "error_description": refused.message, "state": query.get("state")}
-                return redirect_to(add_query_fields(redirect, **fields, iss=place))
+                return redirect_to(oauth.add_query_fields(redirect, **fields, iss=place))
             # Any site can register any address: to redirect there without consent would be an open redirect.
             return error_page(page_texts(request.headers), refused.status, refused.message)
         self._watch()
@@ -206,7 +192,7 @@ class AuthorizationServer:
         self._watch()
         error = None if code else "access_denied"
         return redirect_to(
-            add_query_fields(
+            oauth.add_query_fields(
                 authorization_request.redirect, code=code, error=error, state=authorization_request.state, iss=place
             )
         )
@@ -253,10 +239,10 @@ class AuthorizationServer:
         allowed, authorization_request = None, consent.question
         if boolean(body.get("allow"), "allow"):
             scope = (
-                optional(body, "scope", lambda value, name: choice(value, name, allowed=SCOPES))
+                optional(body, "scope", lambda value, name: choice(value, name, allowed=oauth.SCOPES))
                 or authorization_request.scope
             )
-            if scope == SCOPE_ACT and authorization_request.scope == SCOPE_READ:
+            if scope == oauth.SCOPE_ACT and authorization_request.scope == oauth.SCOPE_READ:
                 raise invalid("scope", "no more than was asked for")
             ttl = optional(body, "ttl_seconds", seconds)
             allowed = GrantedConsent(scope, DEFAULT_TTL if ttl is None else ttl)
@@ -325,7 +311,7 @@ class AuthorizationServer:
         self._place(request)
         if (request.headers.get(b"content-type") or b"").partition(b";")[0].strip().lower() != FORM:
             raise Refused(400, "invalid_request", f"the body must be {FORM.decode()}")
-        return parse_form(parse_query_list(request.body.decode("utf-8", "replace")))
+        return oauth.parse_form(parse_query_list(request.body.decode("utf-8", "replace")))
 
     def _trade(self, form: dict[str, str]) -> Flow[JsonResponse[types.TokensJson]]:
         relay = self._relay
@@ -364,7 +350,9 @@ class AuthorizationServer:
             session = None
         if session is None or session.tokens is None or session.tokens.client != sha256_hex(client):
             raise Refused(400, "invalid_grant", "the refresh token is not known, over, used, or of another client")
-        if not set(form.get("scope", "").split()) <= set(SCOPES if _scope(session) == SCOPE_ACT else (SCOPE_READ,)):
+        if not set(form.get("scope", "").split()) <= set(
+            oauth.SCOPES if _scope(session) == oauth.SCOPE_ACT else (oauth.SCOPE_READ,)
+        ):
             raise Refused(400, "invalid_scope", "more than was allowed")
         return (yield from self._tokens(session, token.partition(".")[0], client, used=token))
 
@@ -418,7 +406,7 @@ class AuthorizationServer:
 
 
 def _scope(session: PairedSession) -> types.Scope:
-    return SCOPE_ACT if SCOPE_ACT in session.grants else SCOPE_READ
+    return oauth.SCOPE_ACT if oauth.SCOPE_ACT in session.grants else oauth.SCOPE_READ
 
 
 def _after(seeking: Flow[None], then: Callable[[Request], ResponseT], request: Request) -> Flow[ResponseT]:

@@ -11,18 +11,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from svc_proto.basics.plain_letters import plain
+from svc_proto.schema.effects import label_words
 from svc_proto.schema.effects.effect_kinds import EffectKind
-from svc_proto.schema.effects.label_words import (
-    CONFIRMING,
-    EFFECT_SYMBOLS,
-    EFFECT_WORDS,
-    HARMLESS,
-    LURES,
-    NOUN_ENDINGS,
-    NOUNS,
-    REFRESHED,
-    REFRESHING,
-)
 
 __all__ = ["MAX_WORDS", "is_confirming", "is_harmless", "is_refreshing", "kind_of_label", "kind_of_sentence"]
 
@@ -31,8 +21,8 @@ MAX_LABEL = 48  # characters
 MAX_EXTRA = 1.6  # times the length of a phrase that an entry of a list may have
 MAX_UNSPACED = 12  # characters of a label in a script without spaces
 
-_NOUNS = frozenset(NOUNS.split("|"))
-_NOUN_ENDINGS = frozenset(NOUN_ENDINGS.split("|"))
+_NOUNS = frozenset(label_words.NOUNS.split("|"))
+_NOUN_ENDINGS = frozenset(label_words.NOUN_ENDINGS.split("|"))
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -48,7 +38,7 @@ def _net() -> tuple[dict[str, EffectKind], tuple[tuple[str, EffectKind], ...]]:
     """
     spaced: dict[str, EffectKind] = {}
     unspaced: dict[str, EffectKind] = {}
-    for kind, words in EFFECT_WORDS.items():
+    for kind, words in label_words.EFFECT_WORDS.items():
         for phrase in sorted(_phrases(words)):
             (unspaced if _UNSPACED.search(phrase) else spaced).setdefault(phrase, kind)
     return spaced, tuple(sorted(unspaced.items(), key=lambda item: -len(item[0])))
@@ -56,25 +46,25 @@ def _net() -> tuple[dict[str, EffectKind], tuple[tuple[str, EffectKind], ...]]:
 
 @lru_cache(maxsize=1)
 def _harmless() -> frozenset[str]:
-    return _phrases(HARMLESS)
+    return _phrases(label_words.HARMLESS)
 
 
 @lru_cache(maxsize=1)
 def _refreshing() -> frozenset[str]:
     """Return the words for loading again, alone and joined with the words for what is loaded."""
-    words, things = _phrases(REFRESHING), _phrases(REFRESHED)
+    words, things = _phrases(label_words.REFRESHING), _phrases(label_words.REFRESHED)
     pairs = (pair for word in words for each in things for pair in ((word, each), (each, word)))
     return words | {phrase for pair in pairs for phrase in (" ".join(pair), "".join(pair))}
 
 
 @lru_cache(maxsize=1)
 def _lures() -> frozenset[str]:
-    return _phrases(LURES)
+    return _phrases(label_words.LURES)
 
 
 @lru_cache(maxsize=1)
 def _confirming() -> frozenset[str]:
-    return _phrases(CONFIRMING)
+    return _phrases(label_words.CONFIRMING)
 
 
 def is_harmless(labels: Iterable[str]) -> bool:
@@ -151,4 +141,6 @@ def _letters(label: str) -> str:
 
 
 def _kind_of_symbols(label: str) -> EffectKind | None:
-    return next((kind for kind, signs in EFFECT_SYMBOLS.items() if any(sign in label for sign in signs)), None)
+    return next(
+        (kind for kind, signs in label_words.EFFECT_SYMBOLS.items() if any(sign in label for sign in signs)), None
+    )

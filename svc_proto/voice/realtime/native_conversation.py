@@ -11,17 +11,7 @@ from typing import assert_never
 from svc_proto.basics.pcm import SAMPLE_WIDTH, resample
 from svc_proto.voice import provider_interface
 from svc_proto.voice.provider_interface import ProviderEvent
-from svc_proto.voice.realtime.actions import (
-    AnswerCall,
-    CancelResponse,
-    ClearInput,
-    CloseClient,
-    CommitInput,
-    ConversationAction,
-    DetachRun,
-    EmitAudio,
-    SendUserText,
-)
+from svc_proto.voice.realtime import actions
 from svc_proto.voice.realtime.answer_delivery import AnswerDelivery, ProgressAnnouncement
 from svc_proto.voice.realtime.answer_playback import ALARM, AnswerPlayback, Said, client_event_of
 from svc_proto.voice.realtime.conversation_base import ConversationBase
@@ -108,7 +98,7 @@ class NativeConversation(ConversationBase):
     def clear(self) -> None:
         """Discard audio that was not committed."""
         self.uncommitted = 0
-        self.out.append(ClearInput())
+        self.out.append(actions.ClearInput())
 
     def commit(self, transcript: str | None) -> None:
         """End an utterance: interrupt the current speech, commit the audio and wait for the provider's transcript.
@@ -119,7 +109,7 @@ class NativeConversation(ConversationBase):
         byte_count, self.uncommitted = self.uncommitted, 0
         if byte_count >= SHORTEST * SAMPLE_WIDTH * self._rate:
             self._interrupt()
-            self.out.append(CommitInput())
+            self.out.append(actions.CommitInput())
             self.floor.step(_T.HEAR, self.now() + TRANSCRIPTION_TIMEOUT)
         elif self.floor.state in (_S.IDLE, _S.WORKING):
             self._emit("voice.input_transcript.final", text="")
@@ -131,7 +121,7 @@ class NativeConversation(ConversationBase):
             self._emit("voice.response.done", response_id=None, cancelled=True)
         self._interrupt()
         self._emit("voice.input_transcript.final", text=text, source="client_text")
-        self.out.append(SendUserText(text))
+        self.out.append(actions.SendUserText(text))
         self.out += self.floor.respond(self.now())
 
     def cancel(self) -> None:
@@ -144,7 +134,7 @@ class NativeConversation(ConversationBase):
         self.out += self.runs.cancel(self.now())
         self.out += self.runs.drop_turn(cancelled=True)
         response_id = self._quiet()
-        self.out.append(CancelResponse())
+        self.out.append(actions.CancelResponse())
         self.clear()
         self._emit("voice.response.done", response_id=response_id, cancelled=True, **extra)
         self.answer.end()
@@ -194,7 +184,7 @@ class NativeConversation(ConversationBase):
                 self._note("voice.realtime_agent.provider_idle_close", message=message)
                 self._end_turn()
                 self._show_results()
-                self.out.append(CloseClient(1000, "the voice provider has closed an idle session"))
+                self.out.append(actions.CloseClient(1000, "the voice provider has closed an idle session"))
             case provider_interface.ProviderErrorEvent(message, benign=True):
                 self._note("voice.realtime_agent.provider_notice", message=message)
             case provider_interface.ProviderErrorEvent(message):
@@ -230,14 +220,14 @@ class NativeConversation(ConversationBase):
         """
         self._show_results()
         if self.floor.state is _S.IDLE:
-            self.out.append(CloseClient(1000, "the voice provider has closed the session"))
+            self.out.append(actions.CloseClient(1000, "the voice provider has closed the session"))
         else:
             self._fail(message)
-            self.out.append(CloseClient(1011, "the voice provider is gone"))
+            self.out.append(actions.CloseClient(1011, "the voice provider is gone"))
 
     # --- the renderer ---
 
-    def rendered_audio(self, response_id: str, audio: EmitAudio) -> None:
+    def rendered_audio(self, response_id: str, audio: actions.EmitAudio) -> None:
         """Send the client a piece of audio that the relay rendered, unless its response is no longer wanted."""
         self.out += self.answer.rendered_audio(response_id, audio, self.now())
 
@@ -276,7 +266,7 @@ class NativeConversation(ConversationBase):
         else:
             self.out += run.story.complete()
             answer = run.finish(runs.speakable)
-            self.out.append(AnswerCall(call_id, completed_output(run, answer)))
+            self.out.append(actions.AnswerCall(call_id, completed_output(run, answer)))
             if working:
                 self.out += self.answer.deliver(self.runs.deliver(run), self.now())
 
@@ -314,7 +304,7 @@ class NativeConversation(ConversationBase):
         floor = self.floor
         meaning = floor.responses.start(response_id, self.now())
         if meaning is ResponseOrigin.STRAY:
-            self.out.append(CancelResponse())
+            self.out.append(actions.CancelResponse())
         if meaning in (ResponseOrigin.STRAY, ResponseOrigin.IGNORED):
             return False
         self.out += self.answer.filler.stop()
@@ -374,7 +364,7 @@ class NativeConversation(ConversationBase):
             self.out += self.answer.give_up(self.now())
         elif self.floor.state is not _S.IDLE:
             if run is not None and run.live:
-                self.out.append(DetachRun(run.call_id))
+                self.out.append(actions.DetachRun(run.call_id))
             self.runs.drop_turn()
             self._emit("voice.response.done", response_id=self._quiet() or response_id)
         self.answer.end()
@@ -426,7 +416,7 @@ class NativeConversation(ConversationBase):
 
     def _advance_runs(self) -> None:
         now, runs, state = self.now(), self.runs, self.floor.state
-        floor, run, emitted = self.answer.turn_state(waits=runs.answered), runs.turn, list[ConversationAction]()
+        floor, run, emitted = self.answer.turn_state(waits=runs.answered), runs.turn, list[actions.ConversationAction]()
         if run is not None and run.due is not None and now >= run.due:
             emitted = run.on_due(now, floor)
             self.out += emitted
@@ -487,7 +477,7 @@ class NativeConversation(ConversationBase):
         if stops is not None and self.floor.state is _S.WORKING:  # the run call came with this cancel call
             self._emit("voice.response.done", response_id=None, cancelled=True, run_id=stops.story.run_id)
             self.answer.end()
-        self.out.append(AnswerCall(call.call_id, output))
+        self.out.append(actions.AnswerCall(call.call_id, output))
 
     def _consult(self, call_id: str) -> None:
         """Begin to wait for the playback of earlier speech; then a response to the function output is requested."""

@@ -10,21 +10,9 @@ from typing import assert_never
 from attrs import define, field
 
 from svc_proto.schema.chat_events import AssistantDelta
+from svc_proto.voice.realtime import function_calls
 from svc_proto.voice.realtime.actions import AnswerCall, ConversationAction, DetachRun, Emit, LogEvent, StopRun
 from svc_proto.voice.realtime.answer_playback import SpokenAnswer
-from svc_proto.voice.realtime.function_calls import (
-    BACKGROUND,
-    BUSY,
-    CancelCall,
-    ConfirmCall,
-    ConversationCall,
-    RunTaskCall,
-    StatusCall,
-    UnknownCall,
-    ended_output,
-    queued_output,
-    status_output,
-)
 from svc_proto.voice.realtime.run_events import ChatSessionBound, RunEventMapper, VoiceRunEvent
 from svc_proto.voice.realtime.voice_run import (
     FOREGROUND,
@@ -237,20 +225,22 @@ class VoiceRuns:
             del self._calls[next(iter(self._calls))]
         return True
 
-    def answer(self, call: ConversationCall, now: float) -> tuple[list[ConversationAction], Mapping[str, object]]:
+    def answer(
+        self, call: function_calls.ConversationCall, now: float
+    ) -> tuple[list[ConversationAction], Mapping[str, object]]:
         """Handle a call that starts no run; return the actions and the output."""
         match call:
-            case RunTaskCall():
+            case function_calls.RunTaskCall():
                 return [], {"ok": False, "error": ONE_TASK}
-            case StatusCall():
-                return [], {**status_output(self.status_run, self.queued), "session_id": self.session_id}
-            case CancelCall():
+            case function_calls.StatusCall():
+                return [], {**function_calls.status_output(self.status_run, self.queued), "session_id": self.session_id}
+            case function_calls.CancelCall():
                 return self._stop(now)
-            case ConfirmCall(confirmation_id=confirmation_id, answer=answer):
+            case function_calls.ConfirmCall(confirmation_id=confirmation_id, answer=answer):
                 taken = self.approve(confirmation_id, answer)
                 status = "forwarded" if taken else "not_pending"
                 return taken, {"ok": bool(taken), "confirmation_id": confirmation_id, "status": status}
-            case UnknownCall(output=output):
+            case function_calls.UnknownCall(output=output):
                 return [], output
             case _:
                 assert_never(call)
@@ -269,7 +259,7 @@ class VoiceRuns:
 
     # --- start of a run ---
 
-    def new(self, call: RunTaskCall, *, side: bool = False) -> VoiceRun:
+    def new(self, call: function_calls.RunTaskCall, *, side: bool = False) -> VoiceRun:
         """Create a run for this call. The bound chat session overrides the call's; `side`: use the side session."""
         run = VoiceRun(
             story=RunEventMapper(self.word, call.call_id, self.session_id or call.session_id),
@@ -285,20 +275,20 @@ class VoiceRuns:
     def detach(self, run: VoiceRun, tier: RunTier, *, spoken: bool) -> list[ConversationAction]:
         """Detach a run from its turn; `spoken`: the provider announces that aloud."""
         about = {"call_id": run.call_id, "origin": "provider_tool_call", "spoken_handoff": spoken}
-        return [*self._promote(run, tier, about), AnswerCall(run.call_id, BACKGROUND)]
+        return [*self._promote(run, tier, about), AnswerCall(run.call_id, function_calls.BACKGROUND)]
 
     def enqueue(self, run: VoiceRun, tier: RunTier) -> list[ConversationAction]:
         """Queue a run until the background has room; discard it if the queue is full."""
         call_id, place = run.call_id, len(self.queued) + 1
         if place > MAX_QUEUED:
             self.discard(run)
-            return [AnswerCall(call_id, BUSY)]
+            return [AnswerCall(call_id, function_calls.BUSY)]
         run.step(VoiceRunTrigger.QUEUE)
         run.story.call_id = f"{call_id}:queued"  # distinct from an earlier run of that name that has not ended yet
         run.tier = tier
         self._move_to_end(run)
         about = {"queued_count": place, "queue_position": place, "transcript_preview": run.text[:MAX_PREVIEW]}
-        return [run.story.emit("run.queued", **about), AnswerCall(call_id, queued_output(place))]
+        return [run.story.emit("run.queued", **about), AnswerCall(call_id, function_calls.queued_output(place))]
 
     def requeue(self, run: VoiceRun) -> list[ConversationAction]:
         """Stop the turn's run, because the background has no room; the caller queues a new one."""
@@ -406,7 +396,7 @@ class VoiceRuns:
             return []
         wanted = why and run.state is not VoiceRunState.ANSWERED
         self.discard(run)
-        return [AnswerCall(run.call_id, ended_output(run, **why))] if wanted else []
+        return [AnswerCall(run.call_id, function_calls.ended_output(run, **why))] if wanted else []
 
     def deliver(self, run: VoiceRun) -> SpokenAnswer:
         """Remove an answered run and return its answer for delivery."""
