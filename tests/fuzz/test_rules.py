@@ -24,8 +24,8 @@ TRIED = {  # by `make test`: one for each kind of entry; with --full all are tri
 EXAMPLE = """\
 [["svc_proto.version"]]
 name = "a version of the example"
-before = "from __future__ import annotations"
-after = ""
+before = "PROTOCOL_VERSION = 1"
+after = "PROTOCOL_VERSION = 2"
 world = 5
 breaks = "NO_BUG"
 """
