@@ -44,7 +44,6 @@ class Invariant(Enum):
     ONE_END = "wire api 4: every turn and every stream ends, once, and is never silent for long"
     CANCELLED = "wire api 4.4: no model works for a client that has left, or for a deleted chat"
     CONFIRMED = "Approvals: an answer counts once, and what asks first happens only after a yes"
-    ANSWERED = "Peers that deviate: each waiting party gets an answer or an error within 2 s of the cause"
     RECOVERY = "When all faults are over every client can connect and work again, and nothing is left behind"
 
 

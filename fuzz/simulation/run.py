@@ -3,18 +3,17 @@
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import click
-from attrs import define, evolve, field
+from attrs import define, field
 
 from fuzz.corpus_paths import CRASHES
 from fuzz.reference_parsers import disable_fast_paths
-from fuzz.simulation.checks.all_checks import ALL_CHECKS
 from fuzz.simulation.narration import describe_step
 from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_script
 from fuzz.simulation.script import Script
@@ -32,7 +31,6 @@ Examples:
   python -m fuzz.simulation.run --seeds 1000
   python -m fuzz.simulation.run --seeds 1000 --rows
   python -m fuzz.simulation.run --seeds 1000 --reference
-  python -m fuzz.simulation.run --seeds 100 --check codes --check crowds
   python -m fuzz.simulation.run --seeds 1000 --gateway
   python -m fuzz.simulation.run --seed 7 --trace
   python -m fuzz.simulation.run --script fuzz/crashes/simulation-7.txt
@@ -79,9 +77,8 @@ class RunSummary:
 
 
 def replay_command(script: Script, *, gateway: bool = False) -> str:
-    """Return the command that repeats the script of a seed, with the checks that it names."""
-    options = [*(["--gateway"] if gateway else []), *(f"--check {name}" for name in script.checks)]
-    return " ".join([f"python -m fuzz.simulation.run --seed {script.seed}", *options])
+    """Return the command that repeats the script of a seed."""
+    return f"python -m fuzz.simulation.run --seed {script.seed}{' --gateway' if gateway else ''}"
 
 
 @contextmanager
@@ -91,16 +88,14 @@ def outcomes(
     *,
     rows: bool = False,
     reference: bool = False,
-    checks: Sequence[str] = (),
     gateway: bool = False,
 ) -> Iterator[Iterator[ScenarioReport | ScenarioFailure]]:
     """Run the simulations of some seeds in `jobs` processes, and yield an iterator of the outcomes in order.
 
     With `rows` each process counts the used rows of transition tables. With `reference` no process uses fast paths
-    (`fuzz.reference_parsers`). With `checks` these checks run at the end of each simulation. With `gateway` the scripts
-    are those of `generate_gateway_script`.
+    (`fuzz.reference_parsers`). With `gateway` the scripts are those of `generate_gateway_script`.
     """
-    playing = partial(_play_seed, tuple(checks), gateway)
+    playing = partial(_play_seed, gateway)
     if jobs == 1:
         _prepare(rows, reference)
         yield map(playing, seeds)
@@ -109,12 +104,12 @@ def outcomes(
         yield pool.imap(playing, seeds, chunksize=BATCH_SIZE)
 
 
-def _play_seed(checks: tuple[str, ...], gateway: bool, seed: int) -> ScenarioReport | ScenarioFailure:
-    return run_script(_script(checks, gateway, seed))
+def _play_seed(gateway: bool, seed: int) -> ScenarioReport | ScenarioFailure:
+    return run_script(_script(gateway, seed))
 
 
-def _script(checks: tuple[str, ...], gateway: bool, seed: int) -> Script:
-    return evolve((generate_gateway_script if gateway else generate_script)(seed), checks=checks)
+def _script(gateway: bool, seed: int) -> Script:
+    return (generate_gateway_script if gateway else generate_script)(seed)
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -133,14 +128,6 @@ def _script(checks: tuple[str, ...], gateway: bool, seed: int) -> Script:
 @click.option(
     "--reference", is_flag=True, help="Use the reference parsers in place of the fast paths; the digest must be equal."
 )
-@click.option(
-    "--check",
-    "checks",
-    multiple=True,
-    type=click.Choice([*dict.fromkeys(kind.__name__ for kind in ALL_CHECKS)]),
-    metavar="NAME",
-    help="Check at the end, in place of those that the seed draws; repeatable.",
-)
 @click.option("--gateway", is_flag=True, help="Shorter worlds, each with phones on the app's standard connection.")
 @click.option("--trace", is_flag=True, help="Print all events of one world.")
 def main(
@@ -153,7 +140,6 @@ def main(
     tries: int,
     rows: bool,
     reference: bool,
-    checks: tuple[str, ...],
     gateway: bool,
     trace: bool,
 ) -> None:
@@ -161,7 +147,7 @@ def main(
     began = time.monotonic()
     if path is not None or seed is not None:
         _prepare(rows, reference)
-        script = _script(checks, gateway, seed or 0) if path is None else Script.from_json(path.read_text())
+        script = _script(gateway, seed or 0) if path is None else Script.from_json(path.read_text())
         outcome = run_script(script, trace=trace)
         if trace:
             print(outcome.story)
@@ -169,7 +155,7 @@ def main(
     else:
         processes = min(jobs or multiprocessing.cpu_count(), seeds)
         options = {"rows": rows, "reference": reference, "gateway": gateway}
-        with outcomes(range(first, first + seeds), processes, checks=checks, **options) as coming:
+        with outcomes(range(first, first + seeds), processes, **options) as coming:
             total, failures = _watch(coming, seeds)
     print(total.text(time.monotonic() - began, len(failures)))
     if rows:

@@ -24,8 +24,6 @@ from fuzz.simulation.actors.session_owners import SessionOwners
 from fuzz.simulation.actors.status_reporters import StatusReporters
 from fuzz.simulation.actors.terminal_users import TerminalUsers
 from fuzz.simulation.actors.tui_users import TuiUsers
-from fuzz.simulation.checks.all_checks import select_checks
-from fuzz.simulation.checks.check_context import CheckContext
 from fuzz.simulation.deployment import LIMITS, Deployment
 from fuzz.simulation.faults import FaultInjector
 from fuzz.simulation.invariants import Invariant, Violation
@@ -331,7 +329,6 @@ class _ScenarioRunner:
             world.close_connections()
         if self.agents.has_clients:
             self.pass_until(world.sim.now + IDLE)
-        self.run_checks()
         # The reference phone, and the agent's connection.
         for process, most in ((world.relay, 2), (world.api, 0)):
             if process.channel_count > most or process.operations.open_handles:
@@ -347,15 +344,6 @@ class _ScenarioRunner:
         self._stop(world.api, world.relay)
         self.stopped()
         world.check_history()
-
-    def run_checks(self) -> None:
-        world = self.world
-        world.left = False
-        for kind in select_checks(self.script):
-            kind(CheckContext(self.crowd, kind.__name__, self.pass_until, world.supervise))
-            world.count(f"audits: {kind.__name__}")
-        world.close_connections()
-        self.pass_until(world.sim.now + EMPTY)
 
     def _stop(self, *processes: SimProcess) -> None:
         for process in processes:

@@ -13,11 +13,10 @@ PAIRED = 2.0  # s after which the phone and two devices are paired; a code whose
 
 @frozen
 class Script:
-    """Steps in order of time, the seed of all other randomness, and the checks at the end."""
+    """Steps in order of time, and the seed of all other randomness."""
 
     seed: int
     steps: tuple[Step, ...]
-    checks: tuple[str, ...] = ()  # by name; empty: selected by the seed
 
     @property
     def faults(self) -> int:
@@ -25,10 +24,9 @@ class Script:
         return sum(isinstance(step, Fault) for step in self.steps)
 
     def to_json(self) -> str:
-        """Return the script as text: a line for the seed and the checks, and one for each step."""
+        """Return the script as text: a line for the seed, and one for each step."""
         rows = [[step.at, step.name, {name: getattr(step, name) for name in slots(type(step))}] for step in self.steps]
-        first = {"seed": self.seed, **({"checks": self.checks} if self.checks else {})}
-        return "\n".join([json.dumps(first), *map(json.dumps, rows)]) + "\n"
+        return "\n".join([json.dumps({"seed": self.seed}), *map(json.dumps, rows)]) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Script:
@@ -40,5 +38,4 @@ class Script:
             if name not in STEP_KINDS:
                 raise ValueError(f"no step is named {name}")
             steps.append(STEP_KINDS[name](at, **numbers))
-        head = json.loads(first)
-        return cls(head["seed"], tuple(steps), tuple(head.get("checks", ())))
+        return cls(json.loads(first)["seed"], tuple(steps))

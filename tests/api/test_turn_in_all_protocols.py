@@ -2,25 +2,15 @@
 
 import json
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
-from fuzz.simulation.servers.model_script import chunk, round_of
 from svc_proto.api.config import ApiConfig
 from tests.api.harness import KEY, ApiHarness
-from tests.support.servers.model_server import DONE, MODEL_PORT, ModelAnswer, ScriptedModel, refusal
-
-
-def answer_of(asked: dict[str, Any]) -> ModelAnswer:
-    question = next(row["content"] for row in reversed(asked["messages"]) if row["role"] == "user")
-    said = round_of(asked["messages"], question)
-    if said.status != 200:
-        return refusal(said.status)
-    return ModelAnswer(events=(*(chunk(delta) for delta in said.deltas), *said.ending(), DONE))
+from tests.api.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
+from tests.support.servers.model_server import MODEL_PORT, ScriptedModel
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -29,7 +19,7 @@ def answer_of(asked: dict[str, Any]) -> ModelAnswer:
 def test_protocol_reports_the_turn_of_the_model(protocol: str, seed: int) -> None:
     turn = draw_turn(Random(seed), "unit")
     book = ApiHarness(ApiConfig(key=KEY, model_base_url=f"http://127.0.0.1:{MODEL_PORT}/v1", model="small"))
-    book.serve(MODEL_PORT, ScriptedModel([answer_of] * len(turn.rounds)))
+    book.serve(MODEL_PORT, ScriptedModel(each.answer() for each in turn.rounds))
     chat = book.session()
     path, body, streams = request_of(protocol, chat, turn)
     named = [(b"x-svc-session-id", chat.encode())] if protocol.startswith("completion") else []

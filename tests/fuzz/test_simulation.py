@@ -109,8 +109,7 @@ def test_gateway_worlds_hold() -> None:
 
 
 def test_the_replay_command_of_a_gateway_world_names_it() -> None:
-    script = Script(7, (), ("codes",))
-    assert replay_command(script, gateway=True) == "python -m fuzz.simulation.run --seed 7 --gateway --check codes"
+    assert replay_command(Script(7, ()), gateway=True) == "python -m fuzz.simulation.run --seed 7 --gateway"
 
 
 def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Simulated model, speech and MCP servers."""
+"""Simulated model server."""

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from fuzz.simulation.servers.model_deviations import ModelDeviation
-from fuzz.simulation.servers.model_script import ModelRound, calling, chunk, round_of, usage
 from runtimes.sim.connection import SimEnd
 from runtimes.sim.host import SimHost
 from svc_proto.wire.events import Headers, ResponseData, ResponseEnd, ResponseHead
@@ -34,18 +32,13 @@ class ModelBehavior(Enum):
     BREAK = "break"  # the connection breaks in the middle
     HANG = "hang"  # no data after the middle
     NONSENSE = "nonsense"  # no JSON in its events
-    # JSON behind the question's number sign: see `fuzz.simulation.servers.model_script.ModelRound`
-    SCRIPT = "script"
 
 
 CALLS = (ModelBehavior.TOOL, ModelBehavior.LOSE)
 
 
 class SimModelServer:
-    """Listener of the simulated model; `trouble`, or else the question, selects the behavior of an answer.
-
-    A model named in `deviations` gets the replies defined there instead.
-    """
+    """Listener of the simulated model; `trouble`, or else the question, selects the behavior of an answer."""
 
     def __init__(self, host: SimHost) -> None:
         self.host = host
@@ -58,8 +51,6 @@ class SimModelServer:
         # Called with each question and its messages.
         self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []
         self.newest: dict[str, float] = {}  # time of the last request with this question
-        self.deviations: dict[str, ModelDeviation] = {}  # by name of the model
-        self.deviating: dict[str, list[float]] = {}  # by name of the model, when each reply to it ended
         listen(host, MODEL_PORT, lambda end: _ModelConnection(self, end))
 
     @property
@@ -80,7 +71,7 @@ class _ModelConnection(ServerSideConnection):
             upstream.broken.append((upstream.host.world.now, self.question))
 
     def on_request(self, body: bytes) -> None:
-        """Answer a request: with the list of models, or as the model's deviation, `trouble` or the question selects.
+        """Answer a request: with the list of models, or as `trouble` or the question selects.
 
         Requests to other paths get 404.
         """
@@ -93,9 +84,6 @@ class _ModelConnection(ServerSideConnection):
             self._refuse(404)
             return
         asked = json.loads(body)
-        if asked["model"] in upstream.deviations:
-            self._deviate(asked)
-            return
         upstream.asked += 1
         rows = asked["messages"]
         question = next(_text(row["content"]) for row in reversed(rows) if row["role"] == "user")
@@ -108,38 +96,12 @@ class _ModelConnection(ServerSideConnection):
             upstream.host.world.after(upstream.doomed.pop(0), self.end.abort)
         for listener in upstream.on_question:
             listener(question, rows)
-        part = round_of(rows, question) if manner is ModelBehavior.SCRIPT else None
-        status = 500 if manner is ModelBehavior.REFUSE else 200 if part is None else part.status
-        if status != 200:
-            self._refuse(status)
+        if manner is ModelBehavior.REFUSE:
+            self._refuse(500)
             return
         fields = Headers([(b"content-type", b"text/event-stream")])
         self.put(ResponseHead(self.stream, 200, fields))
-        if part is None:
-            self._answer(manner, rows, question)
-        else:
-            self._execute(part)
-
-    def _deviate(self, asked: dict[str, Any]) -> None:
-        upstream, model = self._upstream, asked["model"]
-        times = upstream.deviating.setdefault(model, [])
-        reply = upstream.deviations[model].reply(asked, len(times))
-        times.append(upstream.host.world.now)
-        self.put(ResponseHead(self.stream, reply.status, Headers(reply.fields)))
-        self.put(*(ResponseData(self.stream, piece) for piece in reply.pieces))
-        if reply.cut:
-            upstream.host.world.after(0.1, self.end.abort)
-            times[-1] += 0.1
-        else:
-            self.put(ResponseEnd(self.stream))
-
-    def _execute(self, part: ModelRound) -> None:
-        words = [chunk(delta) for delta in part.deltas]
-        if part.hang:
-            self._send_chunks(words, ModelBehavior.HANG)
-            return
-        ending = [*part.ending(), DONE]
-        self._send_chunks([*words, *ending], rest=(len(ending) if part.wait else -1, part.wait))
+        self._answer(manner, rows, question)
 
     def _answer(self, manner: ModelBehavior, rows: list[dict[str, Any]], question: str) -> None:
         after_tool = rows[-1]["role"] == "tool"
@@ -148,7 +110,7 @@ class _ModelConnection(ServerSideConnection):
             self._send_chunks([chunk({"content": "Let me see."}), *call, DONE])
             return
         if manner is ModelBehavior.NOTES and (notes := _notes(rows, question)):
-            self._send_chunks([*notes.ending(), DONE])
+            self._send_chunks([*notes, DONE])
             return
         if manner is ModelBehavior.LOSE:
             self._send_chunks([], ModelBehavior.BREAK)
@@ -177,13 +139,8 @@ class _ModelConnection(ServerSideConnection):
         self.put(ResponseHead(self.stream, status, fields), ResponseData(self.stream, body))
         self.put(ResponseEnd(self.stream))
 
-    def _send_chunks(
-        self, pieces: list[bytes], manner: ModelBehavior = ModelBehavior.PLAIN, rest: tuple[int, float] = (-1, 0.0)
-    ) -> None:
+    def _send_chunks(self, pieces: list[bytes], manner: ModelBehavior = ModelBehavior.PLAIN) -> None:
         if self.end.gone:
-            return
-        if len(pieces) == rest[0]:
-            self._upstream.host.world.after(rest[1], lambda: self._send_chunks(pieces, manner))
             return
         if pieces and self.end.unsent == 0:
             if pieces[0] is DONE:  # the client may disconnect from now on
@@ -193,21 +150,54 @@ class _ModelConnection(ServerSideConnection):
         if pieces:
             world = self._upstream.host.world
             pause = 1.0 if self.end.unsent else 0.002 if len(pieces) > LONG // 5 else 0.2
-            world.after(world.rng.random() * pause, lambda: self._send_chunks(pieces, manner, rest))
+            world.after(world.rng.random() * pause, lambda: self._send_chunks(pieces, manner))
         elif manner is ModelBehavior.BREAK:
             self.end.abort()
         elif manner is not ModelBehavior.HANG:
             self.put(ResponseEnd(self.stream))
 
 
-def _notes(rows: list[dict[str, Any]], question: str) -> ModelRound | None:
+def _notes(rows: list[dict[str, Any]], question: str) -> list[bytes]:
+    """Return the model's next call of tools in an answer with notes; an empty list after the last one."""
     last = max(place for place, row in enumerate(rows) if row["role"] == "user")
     made = sum(bool(row.get("tool_calls")) for row in rows[last:])
     calls: list[list[Any]] = [["phone_ping", {}]]
     if made:
         words = question.partition("#")[2].split()
         calls = [["memory", {"action": "add", "content": word}] for word in words]
-    return ModelRound(calls=calls, usage=[*TAKEN], number=made) if calls and made <= 1 else None
+    if not calls or made > 1:
+        return []
+    return [*calling(*((f"call_{made}_{n}", *call) for n, call in enumerate(calls))), usage(*TAKEN)]
+
+
+def chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
+    """Return a chunk of an answer as an event of the stream."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return _event({"id": "c", "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def calling(*calls: tuple[str, str, Any]) -> list[bytes]:
+    """Return the end of an answer with tool calls: for each the id, the tool, and its arguments."""
+    told = [
+        {
+            "index": n,
+            "id": identity,
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)},
+        }
+        for n, (identity, name, arguments) in enumerate(calls)
+    ]
+    return [chunk({"tool_calls": told}), chunk({}, "tool_calls")]
+
+
+def usage(asked: int, said: int) -> bytes:
+    """Return the stream event with the token counts."""
+    told = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+    return _event({"id": "c", "choices": [], "usage": told})
+
+
+def _event(told: dict[str, object]) -> bytes:
+    return b"data: " + json.dumps(told).encode() + b"\n\n"
 
 
 def _manner(question: str) -> ModelBehavior:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from fuzz.simulation.servers.model_script import ModelRound, question_with_script
+from tests.support.servers.model_server import DONE, ModelAnswer, chunk, refusal, usage
 
 Members: TypeAlias = dict[str, Any]
 Events: TypeAlias = Sequence[tuple[str, Members]]
@@ -21,6 +21,37 @@ TOOLS: tuple[tuple[str, Members, str], ...] = (  # name, arguments, result
 )
 
 
+@frozen(kw_only=True)
+class ModelRound:
+    """Scripted answer of the model: its text and reasoning, its tool calls, and its end."""
+
+    text: str = ""
+    think: str = ""
+    calls: list[tuple[str, Members]] = field(factory=list)  # name and arguments of each
+    finish: str = "stop"
+    usage: tuple[int, int] | None = None  # tokens in, and out
+    status: int = 200  # other than 200: an error
+
+    def answer(self) -> ModelAnswer:
+        """Return the model's answer: reasoning, words, tool calls, finish reason, and token counts."""
+        if self.status != 200:
+            return refusal(self.status)
+        told = (("reasoning_content", self.think), ("content", self.text))
+        events = [chunk({name: f"{word} "}) for name, text in told if text for word in text.split(" ")]
+        for place, (name, arguments) in enumerate(self.calls):
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            call = {"index": place, "id": f"call_{name}_{place}", "type": "function", "function": function}
+            events.append(chunk({"tool_calls": [call]}))
+        events.append(chunk(finish="tool_calls" if self.calls else self.finish))
+        counts = () if self.usage is None else (usage(*self.usage),)
+        return ModelAnswer(events=(*events, *counts, DONE))
+
+    @property
+    def streamed(self) -> str:
+        """Return the text as it is streamed: a space behind each word."""
+        return f"{self.text} " if self.text else ""
+
+
 @frozen
 class TurnScript:
     """Model answers of one turn, in order; `end` is `stop`, `length` or `error`."""
@@ -31,14 +62,9 @@ class TurnScript:
     end: str
 
     @property
-    def question(self) -> str:
-        """Return the message that makes the scripted model send the answers `rounds`."""
-        return question_with_script(self.word, *self.rounds)
-
-    @property
     def texts(self) -> list[str]:
         """Return the text of each answer as it is streamed."""
-        return ["".join(str(delta.get("content", "")) for delta in each.deltas) for each in self.rounds]
+        return [each.streamed for each in self.rounds]
 
     @property
     def usage(self) -> Members:
@@ -49,7 +75,7 @@ class TurnScript:
 
     def report(self) -> Members:
         """Return all contents of the turn, of which each protocol reports a part."""
-        thoughts = (str(delta.get("reasoning_content", "")) for each in self.rounds for delta in each.deltas)
+        thoughts = (f"{each.think} " for each in self.rounds if each.think)
         names = [each.calls[0][0] for each in self.rounds[:-1]]
         return {
             "text": GAP.join(filter(None, self.texts)),
@@ -61,7 +87,7 @@ class TurnScript:
 
     def rows(self) -> list[tuple[object, ...]]:
         """Return the rows that must be stored, in order: role, content, finish reason, tool."""
-        rows: list[tuple[object, ...]] = [("user", self.question, None, None)]
+        rows: list[tuple[object, ...]] = [("user", self.word, None, None)]
         for said, each, result in zip(self.texts, self.rounds, self.results, strict=False):
             rows += [("assistant", said, "tool_calls", None), ("tool", result, None, each.calls[0][0])]
         if self.texts[-1] or self.end != "error":
@@ -73,19 +99,19 @@ def draw_turn(rng: Random, word: str) -> TurnScript:
     """Draw a turn: up to two tool calls, then a text, an empty or shortened one, or an error of the model."""
     rounds, results = list[ModelRound](), list[str]()
 
-    def usage() -> list[int] | None:
-        return rng.choice((None, [rng.randint(1, 99), rng.randint(1, 9)]))
+    def tokens() -> tuple[int, int] | None:
+        return rng.choice((None, (rng.randint(1, 99), rng.randint(1, 9))))
 
     for _ in range(rng.choice((0, 0, 1, 2))):
         name, arguments, result = rng.choice(TOOLS)
         text, thought = rng.choice(("", f"look {word}")), rng.choice(("", "hm"))
-        rounds.append(ModelRound(text=text, think=thought, calls=[[name, arguments]], usage=usage()))
+        rounds.append(ModelRound(text=text, think=thought, calls=[(name, arguments)], usage=tokens()))
         results.append(result)
     text, thought = rng.choice((word, f"{word}ä\u2028 <b> {word}", "")), rng.choice(("", "so then"))
     last, end = rng.choice(
         (
-            *[(ModelRound(text=text, think=thought, usage=usage()), "stop")] * 4,
-            (ModelRound(text=text, usage=usage(), finish="length"), "length"),
+            *[(ModelRound(text=text, think=thought, usage=tokens()), "stop")] * 4,
+            (ModelRound(text=text, usage=tokens(), finish="length"), "length"),
             (ModelRound(status=400), "error"),
         )
     )
@@ -194,7 +220,7 @@ PROTOCOLS: Mapping[str, tuple[str, Callable[[str], Members], Reader]] = {
 def request_of(protocol: str, chat: str, turn: TurnScript) -> tuple[str, Members, bool]:
     """Return path and body of the request that sends a turn by a protocol, and whether the response is a stream."""
     path, body, _ = PROTOCOLS[protocol]
-    members = body(turn.question) | ({"session_id": chat} if protocol == "run" else {})
+    members = body(turn.word) | ({"session_id": chat} if protocol == "run" else {})
     return path.replace("{chat}", chat), members, path.endswith("/stream") or bool(members.get("stream"))
 
 

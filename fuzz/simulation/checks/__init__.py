@@ -1,1 +1,0 @@
-"""Checks that run after all clients have disconnected: see `fuzz.simulation.checks.check_context`."""

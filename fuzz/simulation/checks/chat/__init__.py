@@ -1,1 +1,0 @@
-"""Checks of chat sessions, turns and approvals."""

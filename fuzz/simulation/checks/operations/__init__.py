@@ -1,1 +1,0 @@
-"""Checks of operations: restarts and persistence."""

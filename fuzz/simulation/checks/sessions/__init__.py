@@ -1,1 +1,0 @@
-"""Checks of paired sessions: revocation and expiry."""

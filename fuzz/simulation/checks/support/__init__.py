@@ -1,1 +1,0 @@
-"""Models and helpers that checks and unit tests share."""
