@@ -4,31 +4,20 @@
 MAX_UNTAKEN = 50
 
 _DESKTOP = "no command of a desktop runs in a world"
-_VOICE = "no client speaks in a world; two checks open a voice session and end it"
-_STARTS = "each tool server of a world starts, and is removed while it runs"
+_VOICE = "no client opens a voice session in a world"
+_TOOLS = "no tool server is configured in a world"
 _OAUTH = "no OAuth client requests access in a world"
-_ONCE = "a server that is not wanted any more is told so once"
 
 OUT_OF_REACH: dict[str, str] = {  # by table, or by row
-    "agent.mcp_server.MCP_SERVER_TABLE: DOWN, STOP": _STARTS,
-    "agent.mcp_server.MCP_SERVER_TABLE: STARTING, FAIL": _STARTS,
-    "agent.mcp_server.MCP_SERVER_TABLE: STARTING, STOP": _STARTS,
-    "agent.mcp_server.MCP_SERVER_TABLE: STOPPED, STOP": _ONCE,
-    "agent.mcp_server.MCP_SERVER_TABLE: WAITING, STOP": _STARTS,
+    "agent.mcp_server.MCP_SERVER_TABLE": _TOOLS,
     "cli.voice_chat.VOICE_CHAT_TABLE": _DESKTOP,
     "phone.attachment.ATTACHMENT_TABLE": "the phone of a world shows no chats, which attachments are parts of",
     "phone.terminal_channels.CHANNEL_CLIENT_TABLE": "no user types at the phone of a world",
     "machines.oauth_consent.CONSENT_TABLE": _OAUTH,
     "machines.candidate_selection.SELECTION_TABLE": "the phone of a world knows one route only",
+    "machines.voice_session.VOICE_TABLE": _VOICE,
     "phone.safety.master_toggle.MASTER_TABLE: OFF, TURN_ON_INACCESSIBLE": "the simulated handset has its accessibility",
-    **{
-        f"machines.voice_session.VOICE_TABLE: {row}": _VOICE
-        for row in (
-            *(f"ATTACHED, {trigger}" for trigger in ("DETACH", "RELEASE", "RESUME")),
-            *(f"DETACHED, {trigger}" for trigger in ("CLOSE", "EXPIRE", "RESUME")),
-            *("CLOSED, CLOSE", "FRESH, EXPIRE", "STARTING, CLOSE", "STARTING, RELEASE"),
-        )
-    },
+    "service_clients.mcp_client.MCP_CLIENT_TABLE": _TOOLS,
     "voice.realtime.answer_playback.PLAYBACK_TABLE": _VOICE,
     "voice.realtime.provider_responses.RESPONSE_TABLE": _VOICE,
     "voice.realtime.rendered_conversation.RENDERED_TABLE": _VOICE,
