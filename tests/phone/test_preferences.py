@@ -2,17 +2,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.phone.preferences import MIB, Preferences
-
-
-def test_the_defaults_are_the_specification() -> None:
-    defaults = Preferences()
-    assert (defaults.max_inbound, defaults.cache_cap) == (25 * MIB, 200 * MIB)
-    assert (defaults.auto_fetch_threshold_mb, defaults.auto_fetch_on_cellular, defaults.allow_plain) == (
-        2,
-        False,
-        False,
-    )
+from svc_proto.phone.preferences import Preferences
 
 
 @pytest.mark.parametrize(

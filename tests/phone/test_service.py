@@ -10,15 +10,14 @@ from svc_proto.commands import Abort, Connect, Connected, Exit, Notify, Ready, S
 from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Closed, OperationId, ReadClosed, Received, Sent, Started
 from svc_proto.phone.backend import CommandReply, DelayedReply, UploadReply
-from svc_proto.phone.service import PHONE_TABLE, Phone, PhoneConfig, PhoneState, PhoneTrigger
+from svc_proto.phone.service import Phone, PhoneConfig, PhoneState
 from svc_proto.wire.events import AcceptWebSocket, BinaryMessage, CloseWebSocket, TextMessage, WebSocketClosed
-from tests.machines.specified_tables import check_table
 from tests.phone.harness import RELAY, STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status
 from tests.phone.safety.scripted_backend import ScriptedBackend
 from tests.schema.test_envelope import JSON
 from tests.support.playbook import Playbook, SendMatcher, counting_entropy
 
-S, T = PhoneState, PhoneTrigger
+S = PhoneState
 IDENTITY: dict[str, object] = {
     "device_name": "Reference phone",
     "device_hostname": "Reference phone",
@@ -30,25 +29,6 @@ IDENTITY: dict[str, object] = {
     "supports": {"typed_stream_events": True, "event_schema_version": 1},
     "names": "svc",
 }
-
-
-def test_table_matches_the_module() -> None:
-    check_table(
-        PHONE_TABLE,
-        PhoneState,
-        PhoneTrigger,
-        [
-            ("connecting", (T.OPENED,), "signing in"),
-            ("connecting", (T.FAILED,), "backing off"),
-            ("signing in", (T.AUTHENTICATED,), "online"),
-            ("signing in", (T.REJECTED,), "given up"),
-            ("signing in", (T.LOST,), "backing off"),
-            ("online", (T.LOST,), "backing off"),
-            ("backing off", (T.RETRY,), "connecting"),
-            ("given up", (T.STOP,), "given up"),
-            *((state, (T.STOP,), "stopped") for state in ("connecting", "signing in", "online", "backing off")),
-        ],
-    )
 
 
 # --- authentication -----------------------------------------------------------------------------------------------

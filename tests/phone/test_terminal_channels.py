@@ -5,12 +5,9 @@ import pytest
 from svc_proto.commands import Notify
 from svc_proto.facts import Received
 from svc_proto.phone.terminal_channels import (
-    CHANNEL_CLIENT_TABLE,
     MAX_QUEUED_LINES,
     OPEN_TIMEOUT,
     PAIR_ANEW,
-    ChannelClientState,
-    ChannelClientTrigger,
 )
 from tests.phone.harness import KEYS, PhoneHarness, SentEnvelope, with_keyboard
 
@@ -58,12 +55,6 @@ def at_agent() -> PhoneHarness:
     heard(rig, "tui", "tui.rpc.response", SUBMITTED)
     rig.new_notifications()
     return rig
-
-
-def test_the_table() -> None:
-    assert len(CHANNEL_CLIENT_TABLE) == len(ChannelClientState) + 1
-    assert {state for state, _ in CHANNEL_CLIENT_TABLE} == set(ChannelClientState)
-    assert {trigger for _, trigger in CHANNEL_CLIENT_TABLE} == set(ChannelClientTrigger)
 
 
 def test_a_shell() -> None:

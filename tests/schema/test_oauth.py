@@ -20,8 +20,6 @@ from svc_proto.schema.oauth import (
     parse_authorization_request,
     parse_client,
     parse_form,
-    resource_metadata,
-    server_metadata,
     verifier_matches,
 )
 
@@ -161,37 +159,6 @@ def test_the_length_of_a_state_is_limited() -> None:
             assert parse_authorization_request({**asked, "state": state}, client, "r").state == state
         if refusal is not None:
             assert (refusal.value.status, refusal.value.code) == (400, "invalid_request")
-
-
-def test_server_metadata() -> None:
-    # RFC 8414 section 2
-    metadata = server_metadata("https://r.example")
-    assert metadata == {
-        "issuer": "https://r.example",
-        "authorization_endpoint": "https://r.example/oauth/authorize",
-        "token_endpoint": "https://r.example/oauth/token",
-        "registration_endpoint": "https://r.example/oauth/register",
-        "revocation_endpoint": "https://r.example/oauth/revoke",
-        "scopes_supported": ["bridge", "bridge:read"],
-        "response_types_supported": ["code"],
-        "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token"],
-        "token_endpoint_auth_methods_supported": ["none"],
-        "revocation_endpoint_auth_methods_supported": ["none"],
-        "code_challenge_methods_supported": ["S256"],
-        "authorization_response_iss_parameter_supported": True,
-    }
-
-
-def test_resource_metadata() -> None:
-    # RFC 9728 section 2
-    assert resource_metadata("https://r.example", "/mcp") == {
-        "resource": "https://r.example/mcp",
-        "authorization_servers": ["https://r.example"],
-        "scopes_supported": ["bridge", "bridge:read"],
-        "bearer_methods_supported": ["header"],
-        "resource_name": "Phone",
-    }
 
 
 @pytest.mark.parametrize(

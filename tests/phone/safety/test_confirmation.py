@@ -4,7 +4,6 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import PhoneCommand
 from svc_proto.phone.safety.confirmation import (
-    CONFIRMATION_TABLE,
     ConfirmationRequest,
     ConfirmationState,
     ConfirmationTrigger,
@@ -12,29 +11,11 @@ from svc_proto.phone.safety.confirmation import (
     TrustedActions,
     clamp_timeout,
 )
-from tests.machines.specified_tables import check_table
 
 NOW = Moment(100.0, 1_800_000_000.0)
 TAP_SEND = ConfirmationRequest(action="tap", verb="send", text="Send")
 TYPE_PAY = ConfirmationRequest(action="type", verb="pay", text="pay it")
 SMS = ConfirmationRequest(action="send_sms", verb=None, text="send it")
-
-
-def test_the_table() -> None:
-    check_table(
-        CONFIRMATION_TABLE,
-        ConfirmationState,
-        ConfirmationTrigger,
-        [
-            ("(none)", (ConfirmationTrigger.ASK,), "Requested"),
-            ("(none)", (ConfirmationTrigger.CANNOT_SHOW,), "Impossible"),
-            ("Requested", (ConfirmationTrigger.ALLOW,), "Allowed"),
-            ("Requested", (ConfirmationTrigger.DENY,), "Denied"),
-            ("Requested", (ConfirmationTrigger.TIME_OUT,), "Timed out"),
-            ("Requested", (ConfirmationTrigger.CANNOT_SHOW,), "Impossible"),
-            ("Requested", (ConfirmationTrigger.WITHDRAW,), "Withdrawn"),
-        ],
-    )
 
 
 def test_an_overlay_is_answered_once() -> None:
