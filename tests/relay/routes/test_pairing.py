@@ -75,21 +75,22 @@ def test_a_channel_is_withheld(book: RelayHarness, path: str) -> None:
     assert (grants["bridge"], len(grants)) == (book.now.wall + 3600, 7)
 
 
-@pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint"])
-def test_success_clears_the_limiter(book: RelayHarness, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "code", "clears"),
+    [
+        ("/pairing/register", "Q7M2ZK", True),
+        ("/pairing/approve", "Q7M2ZK", True),
+        ("/pairing/mint", None, True),
+        ("/pairing", None, False),  # a code for a program
+        ("/pairing/register", "bad", False),
+    ],
+)
+def test_success_clears_the_limiter(book: RelayHarness, path: str, code: str | None, clears: bool) -> None:
     for _ in range(5):
         book.websocket().auth(pairing_code="ZZZZZZ")
     assert book.open_websocket().result.status == 429
-    book.request("POST", path, {"code": "Q7M2ZK"} if path[9:] in ("register", "approve") else None)
-    assert book.websocket().is_open
-
-
-@pytest.mark.parametrize(("path", "status"), [("/pairing", 200), ("/pairing/register", 400)])
-def test_a_code_for_a_program_or_a_refused_one_clears_no_block(book: RelayHarness, path: str, status: int) -> None:
-    for _ in range(5):
-        book.websocket().auth(pairing_code="ZZZZZZ")
-    assert book.request("POST", path, {"code": "bad"}).status == status
-    assert book.open_websocket().result.status == 429
+    assert book.request("POST", path, {"code": code}).status == (400 if code == "bad" else 200)
+    assert book.open_websocket().is_open is clears
 
 
 # --- mint: the answer itself is in test_invite_minting --------------------------------------------------------------
@@ -111,12 +112,6 @@ def write_env(book: RelayHarness, text: bytes) -> None:
     book.disk.put("/home/svc/.env", text)
 
 
-@pytest.mark.parametrize("body", [None, {}, {"grants": None, "ttl_seconds": None}])
-def test_an_invite_without_terms_has_the_defaults_of_the_host(body: dict[str, object] | None) -> None:
-    book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
-    assert granted(book, body) == ({"chat"}, 3600)
-
-
 def test_new_codes_have_the_defaults_of_file_and_environment() -> None:
     book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
     write_env(book, b"SVC_PAIR_SCOPE=phone\nSVC_PAIR_TTL=60\n")
@@ -128,6 +123,8 @@ def test_new_codes_have_the_defaults_of_file_and_environment() -> None:
     write_env(book, b"SVC_PAIR_SCOPE=phone\nSVC_PAIR_TTL=60\n")
     assert granted(book, {}) == ({"chat"}, 60)
     book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
+    for body in (None, {}, {"grants": None, "ttl_seconds": None}):
+        assert granted(book, body) == ({"chat"}, 3600)
     assert granted(book, {"grants": {}}) == ({*CHANNELS}, 3600)
     assert granted(book, {"grants": {"chat": False}, "ttl_seconds": 60}) == ({*CHANNELS} - {"chat"}, 60)
     assert granted(book, None, "/pairing")[0] == {*CHANNELS}  # the agent of this host requests its own grants

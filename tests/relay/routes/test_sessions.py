@@ -13,7 +13,7 @@ from svc_proto.relay.routes import sessions as routes
 from svc_proto.relay_config import RelayConfig, SessionPolicy
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.store_requests import DeleteSession, SaveSession
-from tests.relay.harness import HOME, REMOTE, PairedPhone, RelayHarness
+from tests.relay.harness import HOME, REMOTE, RelayHarness
 
 DAY = 86_400
 
@@ -76,12 +76,8 @@ def test_sessions_are_listed_in_pages_and_for_their_caller(book: RelayHarness, m
 
 
 def test_expired_sessions_stay_expired(book: RelayHarness) -> None:
-    book.pair(operator={"ttl_seconds": 60})
-    book.step_clock(61)  # no timer has fired yet
-    assert book.sessions() == []
-    book = RelayHarness()
     paired = book.pair(operator={"ttl_seconds": 60})
-    book.step_clock(61)
+    book.step_clock(61)  # no timer has fired yet
     assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
     book.step_clock(-DAY)
     assert book.sessions() == []
@@ -122,12 +118,6 @@ def test_revocation_reports_whether_the_main_key_is_known(
     assert answer.json.get("knows_api_key", False) is known
 
 
-@pytest.mark.parametrize("length", [4, 7, 8, 64])
-def test_prefixes_up_to_the_whole_token(book: RelayHarness, length: int) -> None:
-    paired = book.pair()
-    assert book.request("DELETE", f"/sessions/{paired.token[:length]}").json["revoked"] == paired.prefix
-
-
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 @pytest.mark.parametrize("length", [9, 35])
 def test_prefixes_beyond_the_stored_characters_are_refused(book: RelayHarness, method: str, length: int) -> None:
@@ -138,13 +128,6 @@ def test_prefixes_beyond_the_stored_characters_are_refused(book: RelayHarness, m
         answer = book.request(method, f"/sessions/{name}", {"ttl_seconds": 60}, token=paired.token)
         assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_prefix", "token_prefix")
     assert book.sessions() == before
-
-
-@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
-@pytest.mark.parametrize("prefix", ["zzzz", "%C3%A9%C3%A9%C3%A9%C3%A9", "0" * 64])
-def test_no_match(book: RelayHarness, paired: PairedPhone, method: str, prefix: str) -> None:
-    answer = book.request(method, f"/sessions/{prefix}", {"ttl_seconds": 60}, token=paired.token)
-    assert (answer.status, answer.json["code"]) == (404, "not_found")
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
@@ -162,26 +145,18 @@ def test_several_match(method: str) -> None:
     assert len(book.sessions()) == 2
 
 
-def test_patches_are_stored_for_live_sessions_if_the_store_works(book: RelayHarness) -> None:
-    caller, other = book.pair(), book.pair()
-    book.refuse = (SaveSession, DeleteSession)
-    answer = book.request("DELETE", f"/sessions/{other.prefix}", token=caller.token)
-    assert (answer.status, answer.json["code"]) == (500, "store_failed")
-    assert book.request("GET", "/sessions", token=other.token).status == 401  # revoked despite the error
-    answer = book.request("PATCH", f"/sessions/{caller.prefix}", {"ttl_seconds": 60}, token=caller.token)
-    assert (answer.status, answer.json["code"]) == (500, "store_failed")
-    assert book.events(Level.ERROR) == ["session not erased", "session not stored"]
-    book = RelayHarness()
+def test_patches_are_stored_for_live_sessions(book: RelayHarness) -> None:
     phone = book.pair()
     book.store.clear()
     answer = book.request("PATCH", f"/sessions/{phone.prefix}", {"ttl_seconds": 60})
-    assert (answer.status, answer.json["code"]) == (404, "not_found")
-    assert not book.store
+    assert (answer.status, answer.json["code"], book.store) == (404, "not_found", {})
     assert book.request("GET", "/sessions", token=phone.token).status == 401
     assert book.events(Level.ERROR) == []
     book = RelayHarness()
     book.refuse = (SaveSession,)
     phone = book.pair()
+    answer = book.request("PATCH", f"/sessions/{phone.prefix}", {"ttl_seconds": 60})
+    assert (answer.status, answer.json["code"]) == (500, "store_failed")
     book.refuse = ()
     assert book.request("PATCH", f"/sessions/{phone.prefix}", {"ttl_seconds": 60}).status == 200
     assert len(book.store) == 1
@@ -290,21 +265,6 @@ def test_patched_lifetimes_start_now_within_the_policy(book: RelayHarness) -> No
     answer = patch(book, caller.token, {"ttl_seconds": 60 * DAY})
     assert (answer.status, answer.json["code"]) == (403, "reduce_only")
     assert patch(book, caller.token, {"ttl_seconds": 60}).status == 200
-
-
-NO_SHELL = {"terminal": False, "tui": False}
-
-
-def test_only_the_operator_grants_withheld_channels(book: RelayHarness) -> None:
-    paired, other = book.pair(operator={"grants": NO_SHELL}), book.pair()
-    before = book.sessions()
-    for caller in (paired, other):
-        answer = patch(book, caller.token, {"ttl_seconds": 60, "grants": {"terminal": 60}}, paired.prefix)
-        assert (answer.status, answer.json["code"], answer.json["field"]) == (403, "withheld", "grants.terminal")
-    assert [each["grants"] for each in book.sessions()] == [each["grants"] for each in before]
-    answer = book.request("PATCH", f"/sessions/{paired.prefix}", {"grants": {"terminal": 60}})
-    assert (answer.status, answer.json["grants"]["terminal"]) == (200, book.now.wall + 60)
-    assert "tui" not in answer.json["grants"]
 
 
 def test_a_revocation_counts_the_changes_at_the_agent(book: RelayHarness) -> None:

@@ -22,15 +22,6 @@ def test_the_configured_version_is_shown_everywhere() -> None:
     assert book.websocket().auth(pairing_code="Q7M2ZK")["payload"]["server_version"] == version
 
 
-@pytest.mark.parametrize("path", ["/ws", "/"])
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_without_an_upgrade(book: RelayHarness, method: str, path: str) -> None:
-    answer = book.request(method, path, peer=REMOTE)
-    assert answer.status == 400
-    if method == "GET":
-        assert (answer.json["ok"], answer.json["code"]) == (False, "upgrade_required")
-
-
 def test_health_and_its_methods(book: RelayHarness) -> None:
     answer = book.request("GET", "/health", peer=REMOTE, host=b"relay.example")
     assert answer.body == b'{"status":"ok","version":"%s","clients":0,"sessions":0}' % VERSION.encode()
@@ -50,25 +41,14 @@ def test_info_and_the_security_settings(book: RelayHarness) -> None:
     book.after(90.75)
     paired = book.pair()
     book.call("GET", "/ping", token=paired.token)
-    assert book.request("GET", "/relay/info").json == {
-        "version": VERSION,
-        "plugin_version": VERSION,
-        "protocol_version": 1,
-        "capabilities": ["bridge", "media", "notifications", "profiles", "proactive", "relay_voice", "terminal"],
-        "profiles": [{"name": "default", "relay_state": "enabled"}],
-        "uptime_seconds": 90,
-        "session_count": 1,
-        "paired_device_count": 1,
-        "pending_commands": 1,
-        "media_entry_count": 0,
-        "health": "ok",
-        "public_route": False,
-    }
-    book = RelayHarness(
-        RelayConfig(
-            allow_insecure_api_bearer=True, trusted_proxies=("192.0.2.9",), local_trust=LocalTrustPolicy.ADDRESS
-        )
-    )
+    info = book.request("GET", "/relay/info").json
+    capabilities = ["bridge", "media", "notifications", "profiles", "proactive", "relay_voice", "terminal"]
+    assert (info["capabilities"], info["protocol_version"], info["health"]) == (capabilities, 1, "ok")
+    assert info["profiles"] == [{"name": "default", "relay_state": "enabled"}]
+    assert (info["session_count"], info["paired_device_count"], info["pending_commands"]) == (1, 1, 1)
+    assert (info["uptime_seconds"], info["media_entry_count"], info["public_route"]) == (90, 0, False)
+    config = {"trusted_proxies": ("192.0.2.9",), "local_trust": LocalTrustPolicy.ADDRESS}
+    book = RelayHarness(RelayConfig(allow_insecure_api_bearer=True, **config))
     expected = {"ok": True, "scope": "runtime", "allow_insecure_api_bearer": True, "trust_proxy_headers": True}
     expected |= {"local_trust": "address", "public_route": False}
     assert book.request("GET", "/relay/security").json == expected
@@ -82,14 +62,8 @@ def test_info_and_the_security_settings(book: RelayHarness) -> None:
 
 def test_bridge_status_is_the_last_report(book: RelayHarness) -> None:
     answer = book.request("GET", "/bridge/status")
-    assert answer.status == 503
-    assert answer.json == {
-        "ok": False,
-        "error": "no phone connected",
-        "code": "phone_not_connected",
-        "phone_connected": False,
-        "last_seen_seconds_ago": None,
-    }
+    assert (answer.status, answer.json["code"]) == (503, "phone_not_connected")
+    assert (answer.json["phone_connected"], answer.json["last_seen_seconds_ago"]) == (False, None)
     paired = book.pair(device_id="d-1", device_name="Kitchen")
     paired.phone.send("bridge", "bridge.status", STATUS)
     book.after(12.5)
@@ -135,15 +109,8 @@ def test_devices_and_select_active(book: RelayHarness) -> None:
     book.pair(device_id="d-2", device_name="Hall")
     report = book.request("GET", "/bridge/devices").json
     assert (report["active_device_id"], report["most_recent_device_id"], report["count"]) == ("d-1", "d-2", 2)
-    answer = book.request("POST", "/bridge/select-active", {"device": "hall"})
-    assert answer.json == {
-        "ok": True,
-        "active_device_id": "d-2",
-        "device_id": "d-2",
-        "device_name": "Hall",
-        "alias_used": "hall",
-        "aliases": ["d-2", "d2", "Hall", "hall", "phone"],
-    }
+    answer = book.request("POST", "/bridge/select-active", {"device": "hall"}).json
+    assert (answer["ok"], answer["active_device_id"], answer["alias_used"]) == (True, "d-2", "hall")
     assert book.request("GET", "/bridge/devices").json["active_device_id"] == "d-2"
     assert book.request("POST", "/bridge/select-active", {"device": "absent"}).status == 404
     for query, status in (("device=d-1", 200), ("deviceId=hall", 200), ("device=absent", 404), ("device=phone", 409)):
@@ -155,25 +122,11 @@ def test_activity_is_a_ring_of_records(book: RelayHarness) -> None:
     book.call("POST", "/open_app", {"package": "com.example.mail"}, token=paired.token)
     command = paired.phone.command()
     paired.phone.reply(command, 200, {"ok": True, "token": "hidden"})
-    assert book.request("GET", "/bridge/activity").json == {
-        "activity": [
-            {
-                "request_id": command["request_id"],
-                "method": "POST",
-                "path": "/open_app",
-                "params": {"package": "com.example.mail"},
-                "sent_at": book.now.wall * 1000,
-                "response_status": 200,
-                "result_summary": '{"ok":true,"token":"[redacted]"}',
-                "error": None,
-                "decision": "executed",
-                "device_id": "d-1",
-                "device_name": "Kitchen",
-                "alias_used": None,
-                "asked_by": "Kitchen",
-            }
-        ]
-    }
+    (record,) = book.activity()
+    assert (record["request_id"], record["sent_at"]) == (command["request_id"], book.now.wall * 1000)
+    assert (record["params"], record["decision"]) == ({"package": "com.example.mail"}, "executed")
+    assert (record["result_summary"], record["response_status"]) == ('{"ok":true,"token":"[redacted]"}', 200)
+    assert (record["device_id"], record["device_name"], record["asked_by"]) == ("d-1", "Kitchen", "Kitchen")
     book = RelayHarness()
     paired = book.pair()
     for n in range(102):
