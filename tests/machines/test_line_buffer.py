@@ -7,13 +7,6 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.machines.line_buffer import LineBuffer
 
 
-def test_ends_are_cut_off_and_the_rest_is_kept() -> None:
-    lines = LineBuffer()
-    assert lines.feed(b"one\ntwo\r\nthr") == [b"one", b"two"]
-    assert lines.feed(b"") == []
-    assert lines.feed(b"ee\n\n") == [b"three", b""]
-
-
 @pytest.mark.parametrize("pieces", [(b"", b"12345"), (b"123", b"45"), (b"", b"12345\n"), (b"123", b"45\n")])
 def test_a_line_over_the_limit_is_an_error(pieces: tuple[bytes, bytes]) -> None:
     lines = LineBuffer(limit=4)

@@ -91,22 +91,6 @@ def test_a_phone_is_chosen_by_name_or_as_the_active_one() -> None:
     assert refusal(phones, "Phone!") == (409, "ambiguous_device")
 
 
-def test_the_same_device_on_a_new_socket() -> None:
-    phones = PhoneRegistry()
-    connect(phones, 2, device_id="a")
-    connect(phones, 4, device_id="b")
-    phones.status(2, {"battery": 64}, at(0))
-    assert connect(phones, 6, device_id="a") == 2
-    assert phones.find_by_socket(2) is None
-    assert phones.choose(None).socket == 6  # still the active one
-    report: Mapping[str, object] = phones.status_report("a", at(5.9))
-    assert (report["battery"], report["last_seen_seconds_ago"]) == (64, 5)
-    phones.remove(6)
-    assert connect(phones, 8, device_id="a") is None
-    assert dict(phones.status_report("a", at(9)))["battery"] == 64
-    assert connect(phones, 8, device_id="a") is None  # again on the same socket
-
-
 @pytest.mark.parametrize("device_id", [" ", "unknown", "None", "null"])
 def test_no_id_is_no_identity(device_id: str) -> None:
     phones = PhoneRegistry()

@@ -145,16 +145,6 @@ def test_large_attachments_and_the_cap_of_the_cache() -> None:
 # --- network and settings -----------------------------------------------------------------------------------------
 
 
-def test_attachment_waits_for_a_tap_on_cellular() -> None:
-    rig = with_keyboard(on_cellular=True)
-    assert show(rig) == []
-    assert cards(rig) == [(1, "LOADING", "", True)]
-    rig.type("tap 1")
-    (order,) = connects(rig.book.drain_commands())
-    answer(rig, order)
-    assert cards(rig)[-1] == (1, "READY", "", False)
-
-
 def test_attachment_waits_for_the_first_welcome() -> None:
     rig = with_keyboard(online=False)
     assert show(rig) == []

@@ -6,16 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.commands import Abort, Connect, Connected, Exit, Notify, Ready, Send
-from svc_proto.engine.core import Engine
+from svc_proto.commands import Abort, Connect, Exit, Notify, Ready, Send
 from svc_proto.facts import ChannelId, Closed, OperationId, ReadClosed, Received, Sent, Started
 from svc_proto.phone.backend import CommandReply, DelayedReply, UploadReply
-from svc_proto.phone.service import Phone, PhoneConfig, PhoneState
+from svc_proto.phone.service import PhoneState
 from svc_proto.wire.events import AcceptWebSocket, BinaryMessage, CloseWebSocket, TextMessage, WebSocketClosed
-from tests.phone.harness import RELAY, STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status
-from tests.phone.safety.scripted_backend import ScriptedBackend
+from tests.phone.harness import STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status
 from tests.schema.test_envelope import JSON
-from tests.support.playbook import Playbook, SendMatcher, counting_entropy
+from tests.support.playbook import SendMatcher
 
 S = PhoneState
 IDENTITY: dict[str, object] = {
@@ -278,16 +276,3 @@ def test_no_bytes_make_the_phone_raise(state: str, pieces: list[bytes]) -> None:
     rig.book >> Closed(rig.end.ch)
     rig.book.drain_commands()
     assert not [log for log in rig.book.logs if log.event == "bug"]
-
-
-def test_phone_without_a_notification_handler() -> None:
-    book = Playbook(
-        Engine(Phone(PhoneConfig(remote="wss://relay", token="T"), ScriptedBackend()), entropy=counting_entropy())
-    )
-    book >> Started()
-    connect = book.order(Connect)
-    assert connect == Connect(OperationId(1), ChannelId(1), "relay", 443, tls=True, alpn=("h2", "http/1.1"))
-    book.answer(connect, Connected(RELAY))
-    book.drain_commands()
-    book >> Closed(ChannelId(1))
-    assert [type(command) for command in book.drain_commands()] == [Notify]

@@ -43,16 +43,6 @@ def routes_told(rig: PhoneHarness) -> list[str]:
 # --- selection ----------------------------------------------------------------------------------------------------
 
 
-def test_best_answering_candidate_is_used() -> None:
-    rig, (probe,) = rig_of(PUBLIC, LAN)
-    assert (probe.host, probe.port, probe.tls) == ("lan.example", 8767, False)
-    (order,) = connects(answer(rig, probe))
-    assert order.host == "lan.example"
-    assert rig.new_notifications()[-1] == Notify("route", {"role": "lan", "url": LAN.url})
-    rig.online(connect=order)
-    assert rig.is_in(S.ONLINE)
-
-
 def test_phone_backs_off_when_no_candidate_answers() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     rig.book.fail(probe)
@@ -69,14 +59,17 @@ def test_phone_backs_off_when_no_candidate_answers() -> None:
 # --- reconnecting -------------------------------------------------------------------------------------------------
 
 
-def test_selection_is_cached_for_a_minute() -> None:
-    rig, (probe,) = rig_of(LAN, PUBLIC)
+def test_selection_is_announced_and_cached_for_a_minute() -> None:
+    rig, (probe,) = rig_of(PUBLIC, LAN)
+    assert (probe.host, probe.port, probe.tls) == ("lan.example", 8767, False)
     (order,) = connects(answer(rig, probe))
+    assert order.host == "lan.example"
+    assert rig.new_notifications()[-1] == Notify("route", {"role": "lan", "url": LAN.url})
     rig.online(connect=order)
     rig.vanish()
     again = rig.next_connect()  # the socket at once, without a probe
     rig.online(connect=again)
-    assert routes_told(rig) == ["lan", "lan"]
+    assert routes_told(rig) == ["lan"]
     for _ in range(2):
         rig.delivered()
         rig.book.after(29.0).drain_commands()

@@ -171,16 +171,6 @@ def test_timed_out() -> None:
     assert backend.asked == []
 
 
-def test_confirmation_without_overlay_permission_is_denied() -> None:
-    backend, gate = gated()
-    key = check_gate(gate, command("/call", "r0"))
-    gate.set_overlay_permission(False, NOW)
-    assert [request_id for request_id, _ in gate.advance(NOW)] == ["r0"]
-    assert gate.decide(key, allow=True, now=NOW) is None
-    assert DENIED.items() <= refused(gate, backend, command("/call")).result.items()
-    assert gate.confirmations() == []
-
-
 def test_trusted_verbs_and_actions_need_no_confirmation() -> None:
     _, gate = gated()
     gate.decide(check_gate(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
@@ -270,17 +260,6 @@ def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
 
 
 # --- idle time, the connection, the log -----------------------------------------------------------------------------
-
-
-def test_idle_timeout_precedes_the_next_command() -> None:
-    backend, gate = gated(idle_minutes=5)
-    assert gate.execute(command("/screen"), later(299)) == OK
-    assert gate.next_deadline() == later(599).mono
-    backend.asked.clear()
-    reply = gate.execute(command("/screen"), later(599))
-    assert isinstance(reply, CommandReply)
-    assert reply.result["error_code"] == "bridge_disabled"
-    assert (gate.is_armed, gate.next_deadline(), backend.asked) == (False, None, [])
 
 
 def test_lost_connection_ends_pending_commands() -> None:

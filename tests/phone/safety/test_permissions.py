@@ -1,18 +1,7 @@
-import pytest
-
 from svc_proto.phone.backend import CommandReply
 from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.permissions import SystemPermissions
-from tests.phone.safety.scripted_backend import NOW, OK, ScriptedBackend, check_gate, command, gated, later, refused
-
-
-def test_a_screenshot_needs_consent() -> None:
-    backend, gate = gated()
-    gate.set_capture_consent(False)
-    told = {"error": "screen capture has not been allowed on the phone"}
-    assert refused(gate, backend, command("/screenshot")) == CommandReply(500, told)
-    gate.set_capture_consent(True)
-    assert gate.execute(command("/screenshot"), NOW) == OK
+from tests.phone.safety.scripted_backend import DENIED, NOW, OK, ScriptedBackend, check_gate, command, refused
 
 
 def test_gates_use_the_system_permissions() -> None:
@@ -34,24 +23,6 @@ def test_gates_use_the_system_permissions() -> None:
     assert system == SystemPermissions(overlay=True)
 
 
-@pytest.mark.parametrize("how", ["user", "idle", "process"])
-def test_every_way_of_turning_off_ends_capture_consent(how: str) -> None:
-    backend, gate = gated()
-    now = NOW
-    match how:
-        case "user":
-            gate.set_master(False, now)
-        case "idle":
-            now = later(1800)
-            gate.advance(now)
-        case "process":
-            gate.process_died()
-    gate.set_master(True, now)
-    reply = gate.execute(command("/screenshot"), now)
-    assert isinstance(reply, CommandReply)
-    assert (reply.status, backend.asked) == (500, [])
-
-
 def test_overlay_permission_revoked_by_the_system() -> None:
     backend = ScriptedBackend()
     system = SystemPermissions(accessibility=True, overlay=True)
@@ -64,4 +35,5 @@ def test_overlay_permission_revoked_by_the_system() -> None:
     assert request_id == "r1"
     assert isinstance(reply, CommandReply)
     assert reply.result["error_code"] == "user_denied"
-    assert backend.asked == []
+    assert DENIED.items() <= refused(gate, backend, command("/call", "r2")).result.items()
+    assert gate.confirmations() == []
