@@ -39,81 +39,57 @@ def few(value: object, field: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("parse", "value", "result"),
+    ("parse", "results"),
     [
-        (number, 5, 5.0),
-        (number, -0.5, -0.5),
-        (integer, 5, 5),
-        (integer, 5.0, 5),
-        (integer, -3, -3),
-        (seconds, 0, 0.0),
-        (seconds, 315_360_000, 315_360_000.0),
-        (text, "", ""),
-        (boolean, False, False),
-        (object_, {"a": 1}, {"a": 1}),
-        (array, [1], [1]),
-        (one_of, "ws", "ws"),
-        (short, " abc ", "abc"),
-        (short, " a ", "a"),
-        (small, 2, 2.0),
-        (small, 0.5, 0.5),
-        (few, 1, 1),
-        (few, 9.0, 9),
-        (boolean_word, True, True),
-        (boolean_word, " ON ", True),
-        (boolean_word, 0, False),
-        (boolean_word, "no", False),
+        (number, [(5, 5.0), (-0.5, -0.5)]),
+        (integer, [(5, 5), (5.0, 5), (-3, -3)]),
+        (seconds, [(0, 0.0), (315_360_000, 315_360_000.0)]),
+        (text, [("", "")]),
+        (boolean, [(False, False)]),
+        (object_, [({"a": 1}, {"a": 1})]),
+        (array, [([1], [1])]),
+        (one_of, [("ws", "ws")]),
+        (short, [(" abc ", "abc"), (" a ", "a")]),
+        (small, [(2, 2.0), (0.5, 0.5)]),
+        (few, [(1, 1), (9.0, 9)]),
+        (boolean_word, [(True, True), (" ON ", True), (0, False), ("no", False)]),
     ],
 )
-def test_good_values(parse: Parser, value: object, result: object) -> None:
-    parsed = parse(value, "x")
-    assert parsed == result
-    assert type(parsed) is type(result)
+def test_good_values(parse: Parser, results: list[tuple[object, object]]) -> None:
+    for value, result in results:
+        parsed = parse(value, "x")
+        assert (parsed, type(parsed)) == (result, type(result))
 
 
 @pytest.mark.parametrize(
-    ("parse", "value", "message"),
+    ("parse", "values", "problem"),
     [
-        (number, True, "x must be a number"),
-        (number, "5", "x must be a number"),
-        (number, None, "x must be a number"),
-        (number, float("nan"), "x must be a finite number"),
-        (number, float("-inf"), "x must be a finite number"),
-        (number, 10**400, "x must be a number of ordinary size"),
-        (small, 2.5, "x must be a number from 0.5 to 2"),
-        (small, 0, "x must be a number from 0.5 to 2"),
-        (few, 0, "x must be a whole number from 1 to 9"),
-        (few, 10.0, "x must be a whole number from 1 to 9"),
-        (short, "abcd", "x must be text of 1 to 3 characters, all printable"),
-        (short, " ", "x must be text of 1 to 3 characters, all printable"),
-        (short, "a\nb", "x must be text of 1 to 3 characters, all printable"),
-        (short, 5, "x must be text of 1 to 3 characters, all printable"),
-        (integer, True, "x must be a whole number"),
-        (integer, 1.5, "x must be a whole number"),
-        (integer, float("nan"), "x must be a whole number"),
-        (integer, float("inf"), "x must be a whole number"),
-        (integer, "5", "x must be a whole number"),
-        (seconds, -0.1, "x must be at least 0 seconds"),
-        (seconds, 315_360_000.5, "x must be at most 315360000 seconds (10 years)"),
-        (seconds, True, "x must be a number"),
-        (text, 5, "x must be a string"),
-        (text, None, "x must be a string"),
-        (boolean, 1, "x must be true or false"),
-        (boolean_word, 2, "x must be true or false"),
-        (boolean_word, "", "x must be true or false"),
-        (boolean_word, None, "x must be true or false"),
-        (object_, [], "x must be an object"),
-        (array, {}, "x must be an array"),
-        (one_of, "tls", "x must be one of ws, wss"),
-        (one_of, None, "x must be a string"),
+        (number, [True, "5", None], "a number"),
+        (number, [float("nan"), float("-inf")], "a finite number"),
+        (number, [10**400], "a number of ordinary size"),
+        (small, [2.5, 0], "a number from 0.5 to 2"),
+        (few, [0, 10.0], "a whole number from 1 to 9"),
+        (short, ["abcd", " ", "a\nb", 5], "text of 1 to 3 characters, all printable"),
+        (integer, [True, 1.5, float("nan"), float("inf"), "5"], "a whole number"),
+        (seconds, [-0.1], "at least 0 seconds"),
+        (seconds, [315_360_000.5], "at most 315360000 seconds (10 years)"),
+        (seconds, [True], "a number"),
+        (text, [5, None], "a string"),
+        (boolean, [1], "true or false"),
+        (boolean_word, [2, "", None], "true or false"),
+        (object_, [[]], "an object"),
+        (array, [{}], "an array"),
+        (one_of, ["tls"], "one of ws, wss"),
+        (one_of, [None], "a string"),
     ],
 )
-def test_bad_values_name_the_field(parse: Parser, value: object, message: str) -> None:
-    with pytest.raises(Refused) as caught:
-        parse(value, "x")
-    refused = caught.value
-    assert (refused.status, refused.code, refused.message) == (400, "invalid_field", message)
-    assert refused.extra == {"field": "x"}
+def test_bad_values_name_the_field(parse: Parser, values: list[object], problem: str) -> None:
+    for value in values:
+        with pytest.raises(Refused) as caught:
+            parse(value, "x")
+        refused = caught.value
+        assert (refused.status, refused.code, refused.message) == (400, "invalid_field", f"x must be {problem}")
+        assert refused.extra == {"field": "x"}
 
 
 def test_a_parser_may_raise_its_own_refusal() -> None:

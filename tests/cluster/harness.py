@@ -130,6 +130,22 @@ def opened(command: Any) -> dict[str, Any]:
     return message
 
 
+class NodeStub:
+    """The part of a node that leases and semaphores use; its keys are those of the kind `kind`."""
+
+    id = "me"
+
+    def __init__(self, redis: RedisClient) -> None:
+        self.redis = redis
+
+    @property
+    def is_up(self) -> bool:
+        return self.redis.is_up
+
+    def key(self, *parts: str) -> str:
+        return ":".join(("svc:0:kind", *parts))
+
+
 def started_client(
     where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: RedisHandler | None = None
 ) -> RedisHarness[RedisClient]:

@@ -14,19 +14,7 @@ from svc_proto.commands import Connect
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-from tests.cluster.harness import WHERE, RedisHarness
-
-
-class Quiet:
-    def __init__(self, redis: RedisClient) -> None:
-        self.redis = redis
-
-    @property
-    def is_up(self) -> bool:
-        return self.redis.is_up
-
-    def key(self, *parts: str) -> str:
-        return ":".join(("svc:0:kind", *parts))
+from tests.cluster.harness import WHERE, NodeStub, RedisHarness
 
 
 class Owner:
@@ -38,7 +26,9 @@ class Owner:
 
         def make(engine: Engine) -> RedisClient:
             redis = RedisClient(engine, WHERE)
-            self.leases = LeaseManager(engine, cast("Node", Quiet(redis)), "me", self.lost.append, self.lapsed.append)
+            self.leases = LeaseManager(
+                engine, cast("Node", NodeStub(redis)), "me", self.lost.append, self.lapsed.append
+            )
             return redis
 
         self.book: RedisHarness[RedisClient] = RedisHarness(make)

@@ -12,19 +12,9 @@ from svc_proto.cluster.semaphore import ACQUIRE_SCRIPT, RELEASE_SCRIPT, RENEW_SC
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from tests.cluster.harness import WHERE, RedisHarness
+from tests.cluster.harness import WHERE, NodeStub, RedisHarness
 
 KEY = "svc:0:kind:places:turns"
-
-
-class Quiet:
-    id = "me"
-
-    def __init__(self, redis: RedisClient) -> None:
-        self.redis = redis
-
-    def key(self, *parts: str) -> str:
-        return ":".join(("svc:0:kind", *parts))
 
 
 class Owner:
@@ -33,7 +23,7 @@ class Owner:
     def __init__(self) -> None:
         def make(engine: Engine) -> RedisClient:
             redis = RedisClient(engine, WHERE)
-            self.places = DistributedSemaphore(cast("Node", Quiet(redis)), "turns", 3)
+            self.places = DistributedSemaphore(cast("Node", NodeStub(redis)), "turns", 3)
             return redis
 
         self.book: RedisHarness[RedisClient] = RedisHarness(make)

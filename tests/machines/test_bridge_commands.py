@@ -160,22 +160,19 @@ def test_answer_of_another_phone_is_ignored(name: object, socket: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("payload", "outcome"),
+    ("payloads", "outcome"),
     [
-        ({"status": 200, "result": {"a": 1}}, CommandOutcome(200, {"a": 1})),
-        ({"status": 404, "result": [1]}, CommandOutcome(404, [1])),
-        ({"status": 200, "result": "text"}, CommandOutcome(200, {"value": "text"})),
-        ({"status": 200, "result": False}, CommandOutcome(200, {"value": False})),
-        ({"status": 200, "result": None}, CommandOutcome(200, {})),
-        ({"status": 599}, CommandOutcome(599, {})),
-        ({}, CommandOutcome(200, {})),
-        ({"status": "404", "result": {}}, CommandOutcome(200, {})),
-        ({"status": True}, CommandOutcome(200, {})),
-        ({"status": 200.0}, CommandOutcome(200, {})),
+        ([{"status": 200, "result": {"a": 1}}], CommandOutcome(200, {"a": 1})),
+        ([{"status": 404, "result": [1]}], CommandOutcome(404, [1])),
+        ([{"status": 200, "result": "text"}], CommandOutcome(200, {"value": "text"})),
+        ([{"status": 200, "result": False}], CommandOutcome(200, {"value": False})),
+        ([{"status": 599}], CommandOutcome(599, {})),
+        ([{"status": 200, "result": None}, {}, {"status": "404", "result": {}}], CommandOutcome(200, {})),
+        ([{"status": True}, {"status": 200.0}], CommandOutcome(200, {})),
     ],
 )
-def test_the_phones_answer_as_http(payload: dict[str, object], outcome: CommandOutcome) -> None:
-    assert phone_outcome(payload) == outcome
+def test_the_phones_answer_as_http(payloads: list[dict[str, object]], outcome: CommandOutcome) -> None:
+    assert [phone_outcome(payload) for payload in payloads] == [outcome] * len(payloads)
 
 
 @pytest.mark.parametrize("status", [-1, 0, 99, 101, 199, 600, 10**30])
@@ -197,57 +194,50 @@ bridge_policy_x
 
 
 @pytest.mark.parametrize(
-    ("payload", "decision"),
+    ("decision", "payloads"),
     [
         # rows 1 to 5 of wire bridge 4.3, in their order
-        ({"status": 200, "result": {"blocked": True, "confirmed": True}}, "blocked"),
-        ({"status": 200, "blocked": True}, "blocked"),
-        ({"error": "Safety rail"}, "blocked"),
-        ({"status": 200, "result": {"confirmation_required": True}}, "confirmed"),
-        ({"status": 500, "result": {"confirmed": True}}, "confirmed"),
-        ({"status": 400}, "error"),
-        ({"status": 503, "error": "other"}, "error"),
-        ({"status": 399}, "executed"),
-        ({"status": 200, "result": {"blocked": "true", "confirmed": 1}}, "executed"),
-        ({}, "pending"),
-        ({"status": True}, "pending"),
-        ({"status": "200", "result": []}, "pending"),
+        (
+            "blocked",
+            [{"status": 200, "result": {"blocked": True, "confirmed": True}}, {"status": 200, "blocked": True}],
+        ),
+        ("blocked", [{"error": "Safety rail"}]),
+        ("confirmed", [{"status": 200, "result": {"confirmation_required": True}}]),
+        ("confirmed", [{"status": 500, "result": {"confirmed": True}}]),
+        ("error", [{"status": 400}, {"status": 503, "error": "other"}]),
+        ("executed", [{"status": 399}, {"status": 200, "result": {"blocked": "true", "confirmed": 1}}]),
+        ("pending", [{}, {"status": True}, {"status": "200", "result": []}]),
         # the additions to row 1
-        ({"status": 403}, "blocked"),
-        ({"status": 423}, "blocked"),
-        ({"status": 200, "result": {"status": "blocked"}}, "blocked"),
-        *(({"status": 400, "result": {"error_code": code}}, "blocked") for code in POLICY_CODES.split()),
-        ({"status": 404, "result": {"error_code": "unknown_bridge_command"}}, "blocked"),
-        ({"status": 400, "result": {"error_code": "bridge_other"}}, "error"),
-        ({"status": 400, "result": {"error_code": 5}}, "error"),
+        ("blocked", [{"status": 403}, {"status": 423}, {"status": 200, "result": {"status": "blocked"}}]),
+        ("blocked", [{"status": 400, "result": {"error_code": code}} for code in POLICY_CODES.split()]),
+        ("blocked", [{"status": 404, "result": {"error_code": "unknown_bridge_command"}}]),
+        ("error", [{"status": 400, "result": {"error_code": code}} for code in ("bridge_other", 5)]),
     ],
 )
-def test_the_decision_of_an_answer(payload: dict[str, object], decision: str) -> None:
-    commands = BridgeCommands()
-    begin(commands)
-    assert commands.answer("r1", PHONE, payload, at(1)) is not None
-    assert commands.records()[0]["decision"] == decision
+def test_the_decision_of_an_answer(decision: str, payloads: list[dict[str, object]]) -> None:
+    for payload in payloads:
+        commands = BridgeCommands()
+        begin(commands)
+        assert commands.answer("r1", PHONE, payload, at(1)) is not None
+        assert commands.records()[0]["decision"] == decision, payload
 
 
 @pytest.mark.parametrize(
-    ("payload", "error"),
+    ("error", "payloads"),
     [
-        ({"status": 500, "error": "one", "result": {"error": "two"}}, "one"),
-        ({"status": 200, "error": "one"}, "one"),
-        ({"status": 400, "result": {"error": "two"}}, "two"),
-        ({"status": 399, "result": {"error": "two"}}, None),
-        ({"status": 404, "result": {"error": 5}}, None),
-        ({"status": 404, "result": ["two"]}, None),
-        ({"status": 200, "result": {"error": "two"}}, None),
-        ({"status": 502, "result": {}}, None),
-        ({"status": 500, "error": "x" * 999}, "x" * 500),
+        ("one", [{"status": 500, "error": "one", "result": {"error": "two"}}, {"status": 200, "error": "one"}]),
+        ("two", [{"status": 400, "result": {"error": "two"}}]),
+        (None, [{"status": status, "result": {"error": "two"}} for status in (200, 399)]),
+        (None, [{"status": 404, "result": result} for result in ({"error": 5}, ["two"], {})]),
+        ("x" * 500, [{"status": 500, "error": "x" * 999}]),
     ],
 )
-def test_the_error_of_a_record(payload: dict[str, object], error: str | None) -> None:
-    commands = BridgeCommands()
-    begin(commands)
-    commands.answer("r1", PHONE, payload, at(1))
-    assert commands.records()[0]["error"] == error
+def test_the_error_of_a_record(error: str | None, payloads: list[dict[str, object]]) -> None:
+    for payload in payloads:
+        commands = BridgeCommands()
+        begin(commands)
+        commands.answer("r1", PHONE, payload, at(1))
+        assert commands.records()[0]["error"] == error, payload
 
 
 def test_results_are_cut_and_secrets_in_lists_redacted() -> None:

@@ -90,12 +90,7 @@ def test_parsing_grants() -> None:
     ("value", "field"),
     [
         ([], "grants"),
-        ({"bridge": True}, "grants.bridge"),
-        ({"bridge": -1}, "grants.bridge"),
-        ({"bridge": "60"}, "grants.bridge"),
-        ({"bridge": float("nan")}, "grants.bridge"),
-        ({"bridge": 315_360_001}, "grants.bridge"),
-        ({"bridge": None}, "grants.bridge"),
+        *(({"bridge": wrong}, "grants.bridge") for wrong in (True, -1, "60", float("nan"), 315_360_001, None)),
         ({"": 5}, "grants."),
         ({"Bridge": 5}, "grants.Bridge"),
         ({"bridge": 5, "termnal": False}, "grants.termnal"),

@@ -17,7 +17,6 @@ from typing import Any
 import yaml
 
 from svc_proto.basics.brand import HERMES
-from svc_proto.commands import Compute, WriteConfig
 from svc_proto.relay.access import BASIC_PATHS
 from svc_proto.voice.provider_interface import ProviderError, SpeechRequest
 from tests.relay.routes.voice_harness import AGENT_FILE, RELAY_FILE, WORK, VoiceRoutesHarness, strict, text_of
@@ -28,7 +27,6 @@ __all__ = ["Routes", "dialogues", "play"]
 
 BARE = "/home/svc/profiles/bare/config.yaml"
 FILES = {"agent": AGENT_FILE, "relay": RELAY_FILE, "work": WORK, "bare": BARE, "env": "/home/svc/.env"}
-STEPS: dict[str, type[object]] = {"WriteConfig": WriteConfig, "Compute": Compute}
 
 
 class Routes:
@@ -71,10 +69,6 @@ class Routes:
     def api_bearer(self, bearer: str) -> None:
         """Send this bearer token from now on; the API server answers 200 to all requests."""
         self.bearer, self.book.http = bearer, lambda asked: (200, b"{}")
-
-    def refuses(self, step: str) -> None:
-        """Let this operation of the host, named by a word of `STEPS`, fail from now on, in place of an earlier one."""
-        self.book.refuse = (STEPS[step],)
 
     # --- comparisons ---
 
