@@ -55,60 +55,48 @@ TAG = b"ID3\3\0\0\0\0\0\x04" + bytes(4)
 
 
 @pytest.mark.parametrize(
-    ("start", "extension"),
+    ("starts", "extension"),
     [
-        (b"\x89PNG\r\n\x1a\n", "png"),
-        (b"\xff\xd8\xff\xe0", "jpg"),
-        (b"GIF89a", "gif"),
-        (b"RIFF\0\0\0\0WEBPVP8 ", "webp"),
-        (b"BM\1\2\3\4\0\0\0\0", "bmp"),
-        (b"II*\0", "tiff"),
-        (b"MM\0*", "tiff"),
-        (FTYP + b"avif", "avif"),
-        (FTYP + b"heic", "heic"),
-        (FTYP + b"mif1", "heif"),
-        (b"RIFF\0\0\0\0WAVE", "wav"),
-        (b"RF64\xff\xff\xff\xffWAVE", "wav"),
-        (b"RIFF\0\0\0\0AVI ", "avi"),
-        (b"FORM\0\0\0\0AIFF", "aiff"),
-        (b"FORM\0\0\0\0AIFC", "aiff"),
-        (b"caff\0\1", "caf"),
-        (b"fLaC", "flac"),
-        (b"OggS" + bytes(24) + b"OpusHead", "opus"),
-        (b"OggS" + bytes(24) + b"\1vorbis", "ogg"),
-        (b"#!AMR\n", "amr"),
-        (b"#!AMR-WB\n", "awb"),
-        (b"\xff\xf1\x50", "aac"),
-        (b"\xff\xfb\x90", "mp3"),
-        (b"\xff\xf3\x48", "mp3"),
-        (b"\xff\xe3\x18", "mp3"),
-        (TAG, "mp3"),
-        (b"ID3", "mp3"),
-        (TAG + b"\xff\xfb\x90", "mp3"),
-        (TAG + b"fLaC", "flac"),
-        (TAG + TAG + b"FORM\0\0\0\0AIFF", "aiff"),
-        (FTYP + b"M4A ", "m4a"),
-        (FTYP + b"3gp4", "3gp"),
-        (FTYP + b"qt  ", "mov"),
-        (FTYP + b"isom", "mp4"),
-        (b"\0\0\0\0moov", "mov"),
-        (b"\x1aE\xdf\xa3\x9fB\x86\x81\1B\x82\x84webm", "webm"),
-        (b"\x1aE\xdf\xa3\x9fB\x86\x81\1B\x82\x88matroska", "mkv"),
-        (b"0&\xb2u\x8ef\xcf\x11", "asf"),
-        (b"%PDF-1.7", "pdf"),
-        (b"PK\3\4" + bytes(26) + b"mimetypeapplication/epub+zip", "epub"),
-        (b"PK\3\4", "zip"),
-        (b"\x1f\x8b\x08", "gz"),
-        (b"<html>", None),
-        (b"plain text", None),
-        (b"", None),
+        ([b"\x89PNG\r\n\x1a\n"], "png"),
+        ([b"\xff\xd8\xff\xe0"], "jpg"),
+        ([b"GIF89a"], "gif"),
+        ([b"RIFF\0\0\0\0WEBPVP8 "], "webp"),
+        ([b"BM\1\2\3\4\0\0\0\0"], "bmp"),
+        ([b"II*\0", b"MM\0*"], "tiff"),
+        ([FTYP + b"avif"], "avif"),
+        ([FTYP + b"heic"], "heic"),
+        ([FTYP + b"mif1"], "heif"),
+        ([b"RIFF\0\0\0\0WAVE", b"RF64\xff\xff\xff\xffWAVE"], "wav"),
+        ([b"RIFF\0\0\0\0AVI "], "avi"),
+        ([b"FORM\0\0\0\0AIFF", b"FORM\0\0\0\0AIFC", TAG + TAG + b"FORM\0\0\0\0AIFF"], "aiff"),
+        ([b"caff\0\1"], "caf"),
+        ([b"fLaC", TAG + b"fLaC"], "flac"),
+        ([b"OggS" + bytes(24) + b"OpusHead"], "opus"),
+        ([b"OggS" + bytes(24) + b"\1vorbis"], "ogg"),
+        ([b"#!AMR\n"], "amr"),
+        ([b"#!AMR-WB\n"], "awb"),
+        ([b"\xff\xf1\x50"], "aac"),
+        ([b"\xff\xfb\x90", b"\xff\xf3\x48", b"\xff\xe3\x18", TAG, b"ID3", TAG + b"\xff\xfb\x90"], "mp3"),
+        ([FTYP + b"M4A "], "m4a"),
+        ([FTYP + b"3gp4"], "3gp"),
+        ([FTYP + b"qt  ", b"\0\0\0\0moov"], "mov"),
+        ([FTYP + b"isom"], "mp4"),
+        ([b"\x1aE\xdf\xa3\x9fB\x86\x81\1B\x82\x84webm"], "webm"),
+        ([b"\x1aE\xdf\xa3\x9fB\x86\x81\1B\x82\x88matroska"], "mkv"),
+        ([b"0&\xb2u\x8ef\xcf\x11"], "asf"),
+        ([b"%PDF-1.7"], "pdf"),
+        ([b"PK\3\4" + bytes(26) + b"mimetypeapplication/epub+zip"], "epub"),
+        ([b"PK\3\4"], "zip"),
+        ([b"\x1f\x8b\x08"], "gz"),
+        ([b"<html>", b"plain text", b""], None),
     ],
 )
-def test_detect_format(start: bytes, extension: str | None) -> None:
-    found = detect_format(start + b" " * SNIFFED if start else b"")
-    assert (found and found.extension) == extension
-    if found is not None:
-        assert found.content_type == CONTENT_TYPES[found.extension]
+def test_detect_format(starts: list[bytes], extension: str | None) -> None:
+    for start in starts:
+        found = detect_format(start + b" " * SNIFFED if start else b"")
+        assert (found and found.extension) == extension
+        if found is not None:
+            assert found.content_type == CONTENT_TYPES[found.extension]
 
 
 @given(st.binary(max_size=SNIFFED))

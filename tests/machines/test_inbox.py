@@ -34,24 +34,24 @@ def test_the_newest_hundred_are_kept_and_renewed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("renewed", "replaced"),
+    ("renewals", "replaced"),
     [
-        ({"package_name": "p", "key": "k"}, True),
-        ({"package_name": "p", "key": "other"}, False),
-        ({"package_name": "other", "key": "k"}, False),
-        ({"package_name": "p", "key": ""}, False),
-        ({"package_name": "p"}, False),
-        ({"key": "k"}, False),
-        ({"package_name": "p", "key": 1}, False),
+        ([{"package_name": "p", "key": "k"}], True),
+        ([{"package_name": "p", "key": "other"}, {"package_name": "other", "key": "k"}], False),
+        ([{"package_name": "p", "key": ""}, {"package_name": "p"}, {"key": "k"}], False),
+        ([{"package_name": "p", "key": 1}], False),
     ],
 )
-def test_a_renewed_notification_replaces_the_one_with_its_key(renewed: dict[str, object], replaced: bool) -> None:
-    buffer, first = NotificationBuffer(), {"package_name": "p", "key": "k", "text": "1 %"}
-    message = {"package_name": "chat", "key": "m"}
-    for source, payload in (("1", first), ("1", message), ("2", first), ("1", {**renewed, "text": "2 %"})):
-        assert buffer.post(source, payload)
-    rest = [first, message] if replaced else [first, message, first]
-    assert buffer.recent(9) == [{**renewed, "text": "2 %"}, *rest]
+def test_a_renewed_notification_replaces_the_one_with_its_key(
+    renewals: list[dict[str, object]], replaced: bool
+) -> None:
+    for renewed in renewals:
+        buffer, first = NotificationBuffer(), {"package_name": "p", "key": "k", "text": "1 %"}
+        message = {"package_name": "chat", "key": "m"}
+        for source, payload in (("1", first), ("1", message), ("2", first), ("1", {**renewed, "text": "2 %"})):
+            assert buffer.post(source, payload)
+        rest = [first, message] if replaced else [first, message, first]
+        assert buffer.recent(9) == [{**renewed, "text": "2 %"}, *rest]
 
 
 @pytest.mark.parametrize(("text", "limit"), [(None, 20), ("1", 1), (" 5 ", 5), ("100", 100), ("99999999999999", 100)])

@@ -11,27 +11,24 @@ from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "identity"),
+    ("lines", "code", "identity"),
     [
-        (b"{", -32700, None),
-        (b'{"jsonrpc":"2.0","id":1,"method":"ping","id":2}', -32700, None),
-        (b"[]", -32600, None),
-        (b'{"id":7,"method":"ping"}', -32600, 7),
-        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
-        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
-        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, None),
-        (b'{"jsonrpc":"2.0","id":"a"}', -32600, "a"),
-        (b'{"jsonrpc":"2.0","id":"a","method":5}', -32600, "a"),
-        (b'{"jsonrpc":"2.0","id":"a","method":5,"result":{}}', -32600, "a"),
-        (b'{"jsonrpc":"2.0","id":"a","method":"ping","params":[]}', -32602, "a"),
-        (b'{"jsonrpc":"2.0","result":{}}', -32600, None),
+        ([b"{", b'{"jsonrpc":"2.0","id":1,"method":"ping","id":2}'], -32700, None),
+        ([b"[]", b'{"jsonrpc":"2.0","id":null,"method":"ping"}'], -32600, None),
+        ([b'{"jsonrpc":"2.0","id":true,"method":"ping"}'], -32600, None),
+        ([b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', b'{"jsonrpc":"2.0","result":{}}'], -32600, None),
+        ([b'{"id":7,"method":"ping"}'], -32600, 7),
+        ([b'{"jsonrpc":"2.0","id":"a"}', b'{"jsonrpc":"2.0","id":"a","method":5}'], -32600, "a"),
+        ([b'{"jsonrpc":"2.0","id":"a","method":5,"result":{}}'], -32600, "a"),
+        ([b'{"jsonrpc":"2.0","id":"a","method":"ping","params":[]}'], -32602, "a"),
     ],
 )
-def test_invalid_messages(line: bytes, code: int, identity: object) -> None:
-    peer = McpStdioHarness(ToyMcpServer().offer())
-    (answer,) = peer.bytes(line + b"\n")
-    assert (answer["error"]["code"], answer["id"]) == (code, identity)
-    assert peer.request("ping") == {}
+def test_invalid_messages(lines: list[bytes], code: int, identity: object) -> None:
+    for line in lines:
+        peer = McpStdioHarness(ToyMcpServer().offer())
+        (answer,) = peer.bytes(line + b"\n")
+        assert (answer["error"]["code"], answer["id"]) == (code, identity)
+        assert peer.request("ping") == {}
 
 
 @given(

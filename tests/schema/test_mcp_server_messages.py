@@ -19,35 +19,27 @@ NO_OBJECT = MalformedResponse(3, "its result is no object")
 
 
 @pytest.mark.parametrize(
-    ("value", "messages"),
+    ("values", "messages"),
     [
-        ({"jsonrpc": "2.0", "id": 3, "result": RESULT}, [FOUND]),
-        ({"id": "3", "result": RESULT}, [FOUND]),
-        ({"id": f"3{15 * '0'}", "result": RESULT}, [RpcResponse(f"3{15 * '0'}", JsonObject(RESULT))]),
-        ({"id": 3.0, "result": RESULT, "error": None}, [FOUND]),
-        ({"id": 3, "result": RESULT, "error": {}}, [FOUND]),
-        ({"id": 3, "error": {"message": "no"}}, [RpcResponse(3, JsonObject(), "no")]),
-        ({"id": 3, "error": "no", "result": None}, [RpcResponse(3, JsonObject(), "no")]),
-        ({"id": 3, "error": {}}, [RpcResponse(3, JsonObject(), "")]),
-        ({"id": "x", "result": RESULT}, [RpcResponse("x", JsonObject(RESULT))]),
-        ({"id": None, "error": {"message": "parse error"}}, [MalformedResponse(None, "it refuses: parse error")]),
-        ({"id": 3, "result": None}, [NO_OBJECT]),
-        ({"id": 3, "result": "text"}, [NO_OBJECT]),
-        ({"id": 3, "result": [1]}, [NO_OBJECT]),
-        ({"id": 3}, [MalformedResponse(3, "it has neither a result nor an error")]),
-        ({"id": 3, "error": None}, [MalformedResponse(3, "it has neither a result nor an error")]),
-        ({"id": 3.5, "result": RESULT}, []),
-        ({"id": True, "result": RESULT}, []),
-        ({"id": "p", "method": "ping", "params": None}, [RpcRequest("p", "ping", JsonObject())]),
-        ({"id": None, "method": "x", "params": [1]}, [RpcNotification("x", JsonObject())]),
-        ([{"method": "x"}, 7, {"id": 3, "result": RESULT}], [RpcNotification("x", JsonObject()), FOUND]),
-        ([], []),
-        ("text", []),
-        (None, []),
+        ([{"jsonrpc": "2.0", "id": 3, "result": RESULT}, {"id": "3", "result": RESULT}], [FOUND]),
+        ([{"id": 3.0, "result": RESULT, "error": None}, {"id": 3, "result": RESULT, "error": {}}], [FOUND]),
+        ([{"id": f"3{15 * '0'}", "result": RESULT}], [RpcResponse(f"3{15 * '0'}", JsonObject(RESULT))]),
+        ([{"id": 3, "error": {"message": "no"}}], [RpcResponse(3, JsonObject(), "no")]),
+        ([{"id": 3, "error": "no", "result": None}], [RpcResponse(3, JsonObject(), "no")]),
+        ([{"id": 3, "error": {}}], [RpcResponse(3, JsonObject(), "")]),
+        ([{"id": "x", "result": RESULT}], [RpcResponse("x", JsonObject(RESULT))]),
+        ([{"id": None, "error": {"message": "parse error"}}], [MalformedResponse(None, "it refuses: parse error")]),
+        ([{"id": 3, "result": None}, {"id": 3, "result": "text"}, {"id": 3, "result": [1]}], [NO_OBJECT]),
+        ([{"id": 3}, {"id": 3, "error": None}], [MalformedResponse(3, "it has neither a result nor an error")]),
+        ([{"id": 3.5, "result": RESULT}, {"id": True, "result": RESULT}, [], "text", None], []),
+        ([{"id": "p", "method": "ping", "params": None}], [RpcRequest("p", "ping", JsonObject())]),
+        ([{"id": None, "method": "x", "params": [1]}], [RpcNotification("x", JsonObject())]),
+        ([[{"method": "x"}, 7, {"id": 3, "result": RESULT}]], [RpcNotification("x", JsonObject()), FOUND]),
     ],
 )
-def test_messages_of_a_server(value: object, messages: list[object]) -> None:
-    assert read_server_messages(value) == messages
+def test_messages_of_a_server(values: list[object], messages: list[object]) -> None:
+    for value in values:
+        assert read_server_messages(value) == messages
 
 
 @pytest.mark.parametrize(

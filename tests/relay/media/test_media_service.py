@@ -97,22 +97,19 @@ def test_files_of_the_relay_are_protected_in_any_folder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("names", "expected"),
     [
-        (None, None),
-        ("", None),
-        ("/", None),
-        ("\r\n", None),
-        ("a.txt", "a.txt"),
-        ("/etc/passwd", "passwd"),
-        ("C:\\x\\a.txt", "a.txt"),
-        ("a\r\nb", "ab"),
-        ("\udcff", "?"),
-        ("x" * 300, "x" * 255),
+        ([None, "", "/", "\r\n"], None),
+        (["a.txt", "C:\\x\\a.txt"], "a.txt"),
+        (["/etc/passwd"], "passwd"),
+        (["a\r\nb"], "ab"),
+        (["\udcff"], "?"),
+        (["x" * 300], "x" * 255),
     ],
 )
-def test_display_names(name: str | None, expected: str | None) -> None:
-    assert display_name(name) == expected
+def test_display_names(names: list[str | None], expected: str | None) -> None:
+    for name in names:
+        assert display_name(name) == expected
 
 
 @pytest.mark.parametrize(

@@ -135,23 +135,18 @@ def test_requests_lines_and_resizes_pass_up_to_the_longest_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "kind"),
+    ("lines", "kind"),
     [
-        (b'{"id":null,"error":{}}', "tui.rpc.response"),
-        (b'{"method":"event","id":"e"}', "tui.rpc.event"),
-        (b"{}", "tui.rpc.event"),
-        (b"", None),
-        (b"  ", None),
-        (b"\xff", None),
-        (b"[1]", None),
-        (b"starting...", None),
-        (b'{"a":NaN}', None),
+        ([b'{"id":null,"error":{}}'], "tui.rpc.response"),
+        ([b'{"method":"event","id":"e"}', b"{}"], "tui.rpc.event"),
+        ([b"", b"  ", b"\xff", b"[1]", b"starting...", b'{"a":NaN}'], None),
     ],
 )
-def test_gateway_lines_become_messages(line: bytes, kind: str | None) -> None:
-    _, phone, gateway = attached()
-    gateway.write_output(line + b"\r\n")
-    assert [envelope["type"] for envelope in phone.envelopes()] == ([] if kind is None else [kind])
+def test_gateway_lines_become_messages(lines: list[bytes], kind: str | None) -> None:
+    for line in lines:
+        _, phone, gateway = attached()
+        gateway.write_output(line + b"\r\n")
+        assert [envelope["type"] for envelope in phone.envelopes()] == ([] if kind is None else [kind])
 
 
 def test_detaching_and_attaching_again_end_the_gateway() -> None:
