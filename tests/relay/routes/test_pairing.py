@@ -123,7 +123,8 @@ def test_new_codes_have_the_defaults_of_file_and_environment() -> None:
     write_env(book, b"SVC_PAIR_SCOPE=phone\nSVC_PAIR_TTL=60\n")
     assert granted(book, {}) == ({"chat"}, 60)
     book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
-    for body in (None, {}, {"grants": None, "ttl_seconds": None}):
+    bodies: list[dict[str, object] | None] = [None, {}, {"grants": None, "ttl_seconds": None}]
+    for body in bodies:
         assert granted(book, body) == ({"chat"}, 3600)
     assert granted(book, {"grants": {}}) == ({*CHANNELS}, 3600)
     assert granted(book, {"grants": {"chat": False}, "ttl_seconds": 60}) == ({*CHANNELS} - {"chat"}, 60)

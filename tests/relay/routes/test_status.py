@@ -1,6 +1,7 @@
 """Health, info, the runtime security settings and the bridge's reports (wire core 8, wire bridge 4)."""
 
 import pytest
+from attrs import evolve
 
 from svc_proto.commands import Level
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
@@ -47,8 +48,8 @@ def test_info_and_the_security_settings(book: RelayHarness) -> None:
     assert info["profiles"] == [{"name": "default", "relay_state": "enabled"}]
     assert (info["session_count"], info["paired_device_count"], info["pending_commands"]) == (1, 1, 1)
     assert (info["uptime_seconds"], info["media_entry_count"], info["public_route"]) == (90, 0, False)
-    config = {"trusted_proxies": ("192.0.2.9",), "local_trust": LocalTrustPolicy.ADDRESS}
-    book = RelayHarness(RelayConfig(allow_insecure_api_bearer=True, **config))
+    config = RelayConfig(allow_insecure_api_bearer=True, trusted_proxies=("192.0.2.9",))
+    book = RelayHarness(evolve(config, local_trust=LocalTrustPolicy.ADDRESS))
     expected = {"ok": True, "scope": "runtime", "allow_insecure_api_bearer": True, "trust_proxy_headers": True}
     expected |= {"local_trust": "address", "public_route": False}
     assert book.request("GET", "/relay/security").json == expected
