@@ -170,13 +170,11 @@ def test_checker_flags_module_of_the_contract(module: str) -> None:
     assert check(f"import {module}") == [PurityBreach("sample.py", 1, "import", module)]
 
 
-def test_violation_names_file_line_and_rule() -> None:
-    (found,) = check("x = {1, 2}\n\nlist(x)\n")
-    assert str(found) == "sample.py:3: unordered: iterates over the set `x`"
-
-
-def test_violations_come_by_line() -> None:
-    assert [found.line for found in check("list({1})\nimport os\nprint(1)\n")] == [1, 2, 3]
+def test_violations_name_file_line_and_rule_in_order() -> None:
+    assert [str(found) for found in check("x = {1, 2}\n\nlist(x)\nimport os\n")] == [
+        "sample.py:3: unordered: iterates over the set `x`",
+        "sample.py:4: import: os",
+    ]
 
 
 # --- the checker: what it must let pass ---------------------------------------------------------------------------
@@ -217,8 +215,3 @@ PURE = {
 @pytest.mark.parametrize("source", PURE.values(), ids=PURE.keys())
 def test_checker_lets_pass(source: str) -> None:
     assert check(source) == []
-
-
-def test_checker_refuses_text_that_is_no_python() -> None:
-    with pytest.raises(SyntaxError):
-        check("def f(:")

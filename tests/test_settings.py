@@ -83,7 +83,7 @@ def test_a_token_of_a_monitor() -> None:
 def test_the_ends_of_a_range_belong_to_it() -> None:
     assert [settings(N=text).integer("N", 7, low=2, high=9) for text in ("2", "9", "0" * 11 + "9")] == [2, 9, 9]
     assert settings(P="65535").port("P", None, 5) == 65_535
-    for text in ("1", "10", "-2", "2.0", "0" * 12 + "9"):
+    for text in ("1", "10", "-2", "2.0", "0" * 12 + "9", "9" * 5000, "٣"):
         with pytest.raises(ConfigError, match="a whole number from 2 to 9"):
             settings(N=text).integer("N", 7, low=2, high=9)
 
