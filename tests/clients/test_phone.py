@@ -1,22 +1,22 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import select
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Self, cast
 
+import pexpect
 import pytest
 
 from clients.phone import __main__ as phone
+from tests.clients.commands.command_process import finish
 from tests.servers.conftest import Failing
 from tests.servers.program_process import ROOT, TIMEOUT, call, environment, running, running_relay, sign_in
-from tests.support.forkserver import Popen, python
+from tests.support.forkserver import ForkedTerminal, python
 from tests.support.ports import free_port
 from tests.support.scenario_plan import PLAIN
 
@@ -144,12 +144,11 @@ def test_the_standard_connection_of_the_app(tmp_path: Path) -> None:
     with running(tmp_path, "servers", "--host", "127.0.0.1", *ports, env=env) as servers:
         servers.line(rf"^dashboard: http://127\.0\.0\.1:{board} ")
         options = ("--dashboard", f"http://127.0.0.1:{board}/", "--password", "correct horse")
-        with Client(tmp_path, *options) as client:
-            client.line(rf"connected: http://127\.0\.0\.1:{board}\n")
-            client.type("chat /echo hello there\n")
-            client.line(r"hello there")
-            client.process.terminate()
-            assert client.process.wait(TIMEOUT) == 0
+        with running(tmp_path, "clients.phone", *options, stdin=subprocess.PIPE) as client:
+            client.line(rf"connected: http://127\.0\.0\.1:{board}$")
+            client.type("chat /echo hello there")
+            client.line("hello there")
+            assert client.stop() == 0
         with running(tmp_path, "clients.phone", *options[:3], "wrong password") as refused:
             refused.line("^error: the dashboard refused the password")
             assert refused.wait() == 1
@@ -157,99 +156,72 @@ def test_the_standard_connection_of_the_app(tmp_path: Path) -> None:
 
 # --- the person ---------------------------------------------------------------------------------------------------
 
-SEND = {"number": "112233"}
+CALL = {"number": "112233"}
+PAIRED = r"paired: session ([0-9a-f]{64})"
 
 
 @contextmanager
-def paired(home: Path, *options: str, **streams: Any) -> Iterator[tuple[Client, Callable[..., int]]]:
-    """Run a relay and a phone with `options`; yield the phone, and a function that sends it `POST /call`.
+def relay_for_a_phone(home: Path) -> Iterator[tuple[tuple[str, ...], Callable[[re.Match[str]], int]]]:
+    """Run a relay; yield the options of a phone that pairs with it, and a function that sends the phone `POST /call`.
 
-    The function returns the status.
+    The function takes the match of the phone's output with `PAIRED`, and returns the status.
     """
     with running_relay(home, env={"RELAY_TERMINAL_TMUX": "0"}) as (_, port):  # no shell process is left
         code = call(port, "POST", "/pairing").body["code"]
-        where = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token", "--master", "on")
-        with Client(home, *where, *options, **streams) as client:
-            token = client.line(r"paired: session ([0-9a-f]{64})")[1]
-            yield client, lambda: call(port, "POST", "/call", SEND, token=token).status
+        options = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token", "--master", "on")
+        yield options, lambda paired: call(port, "POST", "/call", CALL, token=paired[1]).status
 
 
-class Client:
-    """The phone program as a process, with a terminal or pipes for input and output."""
-
-    def __init__(self, home: Path, *options: str, terminal: bool = False) -> None:
-        command = python("clients.phone", *options)
-        self._keys, self._screen = os.openpty() if terminal else (-1, subprocess.PIPE)
-        streams = self._screen if terminal else subprocess.PIPE
-        self.process = Popen(command, cwd=ROOT, env=environment(home), stdin=streams, stdout=streams, stderr=streams)
-        self.seen = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.process.kill()
-        self.process.wait(TIMEOUT)
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
-        if self._keys >= 0:
-            os.close(self._keys)
-            os.close(self._screen)
-
-    def line(self, pattern: str) -> re.Match[str]:
-        """Wait until the output after the last match contains the pattern; return the match."""
-        out = self._keys if self._keys >= 0 else cast("IO[bytes]", self.process.stdout).fileno()
-        while (match := re.search(pattern, self.seen)) is None:
-            ready, _, _ = select.select([out], [], [], TIMEOUT)
-            assert ready, f"no {pattern!r} in {self.seen!r}"
-            data = os.read(out, 65_536).decode("utf-8", "replace")
-            assert data, self.seen
-            self.seen += data
-        self.seen = self.seen[match.end() :]
-        return match
-
-    def type(self, text: str) -> None:
-        """Send input to the program."""
-        keys = self._keys if self._keys >= 0 else cast("IO[bytes]", self.process.stdin).fileno()
-        os.write(keys, text.encode())
+def on_a_terminal(home: Path, *options: str) -> pexpect.spawn[str]:
+    """Start the phone program on a terminal of its own."""
+    program, *words = python("clients.phone", *options)
+    return ForkedTerminal(program, words, cwd=str(ROOT), env=environment(home), encoding="utf-8", timeout=TIMEOUT)
 
 
 def test_confirmation_at_a_terminal(tmp_path: Path) -> None:
-    with paired(tmp_path, terminal=True) as (client, phone_call), ThreadPoolExecutor() as callers:
-        calling = callers.submit(phone_call)
-        client.line(r"\? c1: allow call\?")
-        client.line("112233")
-        client.type("n\n")
-        client.line("Blocked.* call")
-        client.line("c1 denied")
+    with relay_for_a_phone(tmp_path) as (options, phone_call), ThreadPoolExecutor() as callers:
+        client = on_a_terminal(tmp_path, *options)
+        client.expect(PAIRED)
+        assert isinstance(client.match, re.Match)
+        token = client.match
+        calling = callers.submit(phone_call, token)
+        client.expect(r"\? c1: allow call\?")
+        client.expect("112233")
+        client.sendline("n")
+        client.expect("Blocked.* call")
+        client.expect("c1 denied")
         assert calling.result(TIMEOUT) == 403
-        calling = callers.submit(phone_call)
-        client.line(r"\? c2: allow call\?")
-        client.type("a\n")
+        calling = callers.submit(phone_call, token)
+        client.expect(r"\? c2: allow call\?")
+        client.sendline("a")
         assert calling.result(TIMEOUT) == 200
-        client.line("not asked about: call")
-        assert phone_call() == 200
-        client.type("off\n")
-        client.line(r"Device Control is off \(turn off\)")
-        assert phone_call() == 403
-        client.process.terminate()
-        assert client.process.wait(TIMEOUT) == 0
+        client.expect("not asked about: call")
+        assert phone_call(token) == 200
+        client.sendline("off")
+        client.expect(r"Device Control is off \(turn off\)")
+        assert phone_call(token) == 403
+        client.kill(signal.SIGTERM)
+        assert finish(client)[0] == 0
 
 
 def test_confirmation_through_a_pipe(tmp_path: Path) -> None:
-    with paired(tmp_path, "--ask", "--no-view") as (client, phone_call), ThreadPoolExecutor() as callers:
-        calling = callers.submit(phone_call)
+    with (
+        relay_for_a_phone(tmp_path) as (options, phone_call),
+        ThreadPoolExecutor() as callers,
+        running(tmp_path, "clients.phone", *options, "--ask", "--no-view", stdin=subprocess.PIPE) as client,
+    ):
+        paired = client.line(PAIRED)
+        calling = callers.submit(phone_call, paired)
         client.line(r"\? c1: allow call\?")
-        client.type("y\n")
+        client.type("y")
         assert calling.result(TIMEOUT) == 200
         client.line("POST /call -> 200")
-        client.type("shell echo $((40 + 2))\n")
-        client.line(r"\n42\n")
-        client.type("leave\n")
+        client.type("shell echo $((40 + 2))")
+        client.line("^42$")
+        client.type("leave")
         client.line("- shell: left")
-        cast("IO[bytes]", client.process.stdin).close()
-        assert phone_call() == 403
+        client.type(None)
+        assert phone_call(paired) == 403
 
 
 @pytest.mark.parametrize(
@@ -267,6 +239,9 @@ def test_confirmation_through_a_pipe(tmp_path: Path) -> None:
     ],
 )
 def test_calls_without_a_user(tmp_path: Path, options: tuple[str, ...], status: int) -> None:
-    with paired(tmp_path, *options) as (client, phone_call):
-        assert phone_call() == status
+    with (
+        relay_for_a_phone(tmp_path) as (where, phone_call),
+        running(tmp_path, "clients.phone", *where, *options) as client,
+    ):
+        assert phone_call(client.line(PAIRED)) == status
         client.line(f"POST /call -> {status}")

@@ -81,6 +81,15 @@ class ProgramProcess:
             self._passed_over.append(read)
         raise AssertionError(f"no line with {pattern!r} among {self.seen}")
 
+    def type(self, line: str | None) -> None:
+        """Write a line to standard input, which is a pipe; None closes it."""
+        assert self.process.stdin is not None
+        if line is None:
+            self.process.stdin.close()
+        else:
+            self.process.stdin.write(f"{line}\n")
+            self.process.stdin.flush()
+
     def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(signum)
         return self.wait()
@@ -104,13 +113,17 @@ class ProgramProcess:
 
 @contextmanager
 def running(
-    home: Path, module: str, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio"
+    home: Path,
+    module: str,
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    runtime: str = "asyncio",
+    stdin: int | None = None,
 ) -> Iterator[ProgramProcess]:
     """Run a module with `--runtime` and `arguments`, and kill it at the end. `module` may end with a command."""
     command = python(*module.split(), "--runtime", runtime, *arguments)
-    with Popen(
-        command, cwd=ROOT, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    pipe, known = subprocess.PIPE, environment(home, env)
+    with Popen(command, cwd=ROOT, env=known, stdin=stdin, stdout=pipe, stderr=pipe, text=True) as process:
         program = ProgramProcess(process)
         try:
             yield program
