@@ -74,15 +74,9 @@ def test_unoffered_choice_denies() -> None:
     assert bench.answers == [("a", "deny"), ("b", "once")]
 
 
-def test_earlier_input_does_not_answer() -> None:
+def test_early_or_late_line_does_not_answer_the_next_prompt() -> None:
     bench = Bench()
     bench.type("y")
-    bench.ask("a")
-    assert bench.answers == []
-
-
-def test_late_line_does_not_answer_the_next_prompt() -> None:
-    bench = Bench()
     assert len(bench.ask("a")) == 1
     assert bench.ask("b") == []
     bench.questions.resolve("a")  # expired

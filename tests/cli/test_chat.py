@@ -46,16 +46,18 @@ TURN = stream(
 )
 
 
-def world(answer: Reply = TURN, order: ChatRequest = HELLO, created: Reply = CREATED) -> OneShotHarness[ChatResult]:
+def world(
+    answer: Reply = TURN, order: ChatRequest = HELLO, created: Reply = CREATED, client: ApiClient = API
+) -> OneShotHarness[ChatResult]:
     def http(asked: UpstreamRequest) -> Reply:
         return created if asked.path == "/api/sessions" else answer
 
-    return OneShotHarness(ChatService(found, order), http=http)
+    return OneShotHarness(ChatService(lambda engine: found(engine, client), order), http=http)
 
 
-def found(engine: Engine) -> Flow[Any]:
+def found(engine: Engine, client: ApiClient = API) -> Flow[Any]:
     yield from sleep(engine, 0.0)
-    return API
+    return client
 
 
 def test_a_turn() -> None:
@@ -82,14 +84,7 @@ def test_a_turn() -> None:
     ],
 )
 def test_local_chat_has_operator_headers(url: str, shown: object) -> None:
-    def there(engine: Engine) -> Flow[Any]:
-        yield from sleep(engine, 0.0)
-        return ApiClient("the API server", url, token="k3y", remedy="start it")
-
-    def http(asked: UpstreamRequest) -> Reply:
-        return CREATED if asked.path == "/api/sessions" else TURN
-
-    chat = OneShotHarness(ChatService(there, HELLO), http=http)
+    chat = world(client=ApiClient("the API server", url, token="k3y", remedy="start it"))
     chat.disk.put(f"{HOME}/local-secret", SECRET.encode())
     chat.run()
     made, turn = chat.asked

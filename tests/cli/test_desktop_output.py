@@ -105,6 +105,7 @@ def test_a_table_on_a_narrow_terminal() -> None:
     columns = ("PREFIX", "DEVICE", "GRANTS")
     wide = table(columns, rows)
     assert table(columns, rows, max(map(len, wide))) == wide
+    assert (table(("A", "BC"), [], 1), table(("A", "BC"), [])) == ([], ["A  BC"])
     for width in (40, 5):
         lines = table(columns, rows, width)
         assert max(map(len, lines)) <= max(width, 24)
@@ -117,8 +118,3 @@ def test_a_table_on_a_narrow_terminal() -> None:
         "  Device",
         "  Grants  none",
     ]
-
-
-def test_an_empty_table() -> None:
-    assert table(("A", "BC"), [], 1) == []
-    assert table(("A", "BC"), []) == ["A  BC"]

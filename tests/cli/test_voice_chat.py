@@ -398,11 +398,6 @@ def test_cancel_clears_a_pending_answer() -> None:
     there.run()
 
 
-def test_pending_answer_timeout() -> None:
-    there = talking((1, typed("Tidy up")), (2, typed(None)), relay=Relay(response__create=[[promoted()]]))
-    assert there.fails().reason == "the agent did not answer in time"
-
-
 def test_answer_during_a_recording() -> None:
     relay = Relay(response__create=[[promoted()]], input_audio__commit=[say("Yes.")])
     there = recorded(
@@ -477,14 +472,13 @@ def test_session_does_not_become_ready(happens: Callable[[There], None], reason:
     there = talking()
     there.script[:] = [(0.5, happens)]
     assert there.fails().reason == reason
+    lost = talking((1, lambda w: w.break_connections()))  # once it is ready
+    assert lost.fails().reason == "the voice session ended: reset"
 
 
-def test_lost_connection() -> None:
-    assert talking((1, lambda w: w.break_connections())).fails().reason == "the voice session ended: reset"
-
-
-def test_silent_agent() -> None:
-    there = talking((1, typed("Hi")))
+@pytest.mark.parametrize("relay", [Relay(), Relay(response__create=[[promoted()]])], ids=["turn", "background task"])
+def test_silent_agent(relay: Relay) -> None:
+    there = talking((1, typed("Tidy up")), (2, typed(None)), relay=relay)
     assert there.fails().reason == "the agent did not answer in time"
 
 

@@ -38,26 +38,9 @@ def _rows(name: str) -> list[dict[str, str]]:
 ROWS = _rows("sentences.tsv")
 WITHOUT_ACT = _rows("sentences_without_act.tsv")
 BY_RULE = _rows("sentences_by_rule.tsv")
-QUIET = {
-    SentenceIntent.HELP,
-    SentenceIntent.GREETING,
-    SentenceIntent.TOOLS,
-    SentenceIntent.MEMORY,
-    SentenceIntent.TIME,
-    SentenceIntent.DATE,
-    SentenceIntent.BATTERY,
-    SentenceIntent.SCREENSHOT,
-    SentenceIntent.READ_SCREEN,
-    SentenceIntent.CURRENT_APP,
-    SentenceIntent.LIST_APPS,
-    SentenceIntent.LOCATION,
-    SentenceIntent.PING,
-    SentenceIntent.CLIPBOARD_READ,
-    SentenceIntent.FIND_CONTACT,
-    SentenceIntent.CHECK_SETTING,
-    SentenceIntent.FIND_TEXT,
-    SentenceIntent.STOP,
-}
+QUIET_NAMES = """help greeting tools memory time date battery screenshot read_screen current_app list_apps location ping
+clipboard_read find_contact check_setting find_text stop"""
+QUIET = {*map(SentenceIntent, QUIET_NAMES.split())}  # intents that change nothing
 OWN_WORDS = {"send_text", "type", "remember", "clipboard_write", "web_search"}  # intents that can end in any words
 BEFORE = {
     "en": "don't |do not |never |please don't |did you |why did you |I already told you to |if it rains, |how do I |"
