@@ -40,10 +40,6 @@ def test_served_ports() -> None:
     assert parse_served_ports(b"{}") == ()
 
 
-def test_without_the_program() -> None:
-    assert OneShotHarness(find_mesh).run() is None
-
-
 def programs(status: bytes | Failure, serve: bytes | Failure) -> dict[str, bytes | Failure]:
     return {f"{PATH} status --json": status, f"{PATH} serve status --json": serve}
 
@@ -65,3 +61,4 @@ def programs(status: bytes | Failure, serve: bytes | Failure) -> dict[str, bytes
 def test_asking(status: bytes | Failure, serve: bytes | Failure, mesh: MeshStatus | None) -> None:
     world = OneShotHarness(find_mesh, compute={"which": lambda name: PATH}, programs=programs(status, serve))
     assert world.run() == mesh
+    assert OneShotHarness(find_mesh).run() is None  # without the program

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from runtimes.sim.child import ScriptedProgram, SimChild
 from runtimes.sim.process import SimProcess
 from runtimes.sim.simulation import Simulation
@@ -18,7 +20,7 @@ from svc_proto.cli.worker_supervisor import (
 )
 from svc_proto.commands import Abort, Exit, Level, Log, Notify, Ready, SignalName, Spawn
 from svc_proto.engine.core import Engine
-from svc_proto.facts import Accepted, Address, ReadClosed, Received, Started, Stopping
+from svc_proto.facts import Accepted, Address, Fact, ReadClosed, Received, Started, Stopping
 from tests.support.playbook import CH, Playbook, counting_entropy
 
 STDIO = Address("stdio", 0)
@@ -183,9 +185,6 @@ def test_ready_timeout_ends_all() -> None:
     assert yard.after(READY_TIMEOUT - 2 * SOON) == ["start redis"]
     assert yard.after(3 * SOON) == ["SIGTERM redis"]
     assert yard.end == (1, "redis was not ready within 60 s")
-
-
-def test_ready_timeout_of_the_last_worker_ends_all() -> None:
     yard = Yard(2, on_start=lambda child: None if child.argv[-1] == "2" else child.emit(b"ready to accept\n"))
     assert not yard.is_ready
     yard.take()
@@ -254,19 +253,10 @@ def test_worker_output_is_passed_on_line_by_line() -> None:
     assert told == ["one", "two", f"a line has more than {LONGEST} bytes", "\ufffd"]
 
 
-def lifeline() -> Playbook:
+@pytest.mark.parametrize(("last", "code"), [(ReadClosed(CH), 1), (Stopping(10.0), 0)])
+def test_end_of_input_or_the_stop_ends_the_lifeline(last: Fact, code: int) -> None:
     book = Playbook(Engine(ParentWatch(), entropy=counting_entropy()))
     book >> Started() << [Ready()]
     book >> Accepted(CH, STDIO, STDIO) << []
-    return book
-
-
-def test_end_of_input_ends_the_lifeline() -> None:
-    book = lifeline()
     book >> Received(CH, b"so\n") << []
-    book >> ReadClosed(CH) << [Exit(1)]
-
-
-def test_lifeline_exits_at_once_at_the_stop() -> None:
-    book = lifeline()
-    book >> Stopping(10.0) << [Exit(0)]
+    book >> last << [Exit(code)]

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_terminal_guard_state import around, outcome
@@ -86,11 +87,15 @@ def slow() -> Iterator[tuple[type[Slow], str]]:
         thread.join()
 
 
+def fetch(where: str, target: Path) -> list[str]:
+    """Return the arguments of `svc-relay` that fetch a file from a slow server."""
+    return ["media", "get", "abcdefgh", "-o", str(target), "--remote", f"ws://{where}", "--token", "t"]
+
+
 def test_progress_of_a_slow_file(lonely: CommandHome) -> None:
     target = lonely.home / "b.bin"
     with slow() as (server, where):
-        words = ["media", "get", "abcdefgh", "-o", str(target), "--remote", f"ws://{where}", "--token", "t"]
-        terminal = lonely.spawn("svc-relay", *words)
+        terminal = lonely.spawn("svc-relay", *fetch(where, target))
         terminal.expect_exact("fetching /media/abcdefgh: 0 bytes so far … 1 s")
         server.go.set()
         terminal.expect_exact("\r\x1b[K")
@@ -102,8 +107,7 @@ def test_progress_of_a_slow_file(lonely: CommandHome) -> None:
 def test_ctrl_c_leaves_no_partial_file(lonely: CommandHome) -> None:
     target = lonely.home / "b.bin"
     with slow() as (_, where):
-        words = ["media", "get", "abcdefgh", "-o", str(target), "--remote", f"ws://{where}", "--token", "t"]
-        terminal, _ = around(lonely, [*module("svc-relay"), *words])
+        terminal, _ = around(lonely, [*module("svc-relay"), *fetch(where, target)])
         terminal.expect_exact("… 1 s")
         terminal.sendintr()
         assert outcome(terminal) == 130
@@ -115,8 +119,7 @@ def test_no_progress_without_a_terminal(lonely: CommandHome) -> None:
     with slow() as (server, where):
         timer = threading.Timer(1.5, server.go.set)
         timer.start()
-        words = ["media", "get", "abcdefgh", "-o", str(lonely.home / "b"), "--remote", f"ws://{where}", "--token", "t"]
-        done = lonely.run("svc-relay", *words)
+        done = lonely.run("svc-relay", *fetch(where, lonely.home / "b"))
         timer.join()
     assert (done.code, done.err) == (0, "")
 

@@ -181,32 +181,26 @@ def service(redis: bool = True, nodes: int = 2, load: str = "phones") -> Service
     return ServiceNodes(redis=redis, load=load, nodes=rows)
 
 
-@pytest.mark.parametrize("nodes", [None, service(nodes=1), service(redis=False)])
+@pytest.mark.parametrize(
+    ("roles", "nodes", "reason"),
+    [
+        (["relay"], None, "no other node is reachable, so the relay cannot be drained: svc down stops it"),
+        (["relay"], service(nodes=1), "no other node is reachable, so the relay cannot be drained: svc down stops it"),
+        (["relay"], service(redis=False), "no other node is reachable, so the relay cannot be drained"),
+        (["dashboard"], None, "nothing to drain: svc down stops the dashboard"),
+        (["relay", "api"], service(nodes=1), "the api cannot be drained"),  # and no plan for the relay is printed
+    ],
+)
 def test_a_server_without_another_node_is_not_drained(
-    home: ServerHome, monkeypatch: pytest.MonkeyPatch, nodes: ServiceNodes | None
+    home: ServerHome, monkeypatch: pytest.MonkeyPatch, roles: list[str], nodes: ServiceNodes | None, reason: str
 ) -> None:
-    monkeypatch.setattr(f"{STOP}.nodes_at", lambda url, home: nodes)
-    assert home.run("drain").out == f"Nothing runs on {home.path}.\n"
-    home.claim("relay")
-    refused = home.run("drain")
-    reason = "no other node is reachable, so the relay cannot be drained: svc down stops it"
-    assert (refused.code, refused.problem, home.killed) == (1, reason, [])
-
-
-def test_a_dashboard_alone_is_not_drained(home: ServerHome) -> None:
-    home.claim("dashboard")
-    refused = home.run("drain")
-    assert (refused.code, home.killed) == (1, [])
-    assert "nothing to drain: svc down stops the dashboard" in refused.err
-
-
-def test_no_plan_is_printed_when_one_server_cannot_be_drained(
-    home: ServerHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home.claim("relay", "api")
-    monkeypatch.setattr(f"{STOP}.nodes_at", lambda url, home: service(nodes=3 if "relay" in url else 1))
+    both = len(roles) > 1
+    monkeypatch.setattr(f"{STOP}.nodes_at", lambda url, home: service(nodes=3) if both and "relay" in url else nodes)
     monkeypatch.setattr(f"{STOP}.probe_json", lambda url, path, home: None)
-    assert "the api cannot be drained" in home.run("drain").problem
+    assert home.run("drain").out == f"Nothing runs on {home.path}.\n"
+    home.claim(*roles)
+    refused = home.run("drain")
+    assert (refused.code, reason in refused.problem, home.killed) == (1, True, [])
 
 
 def test_the_workers_of_this_host_are_no_other_nodes(home: ServerHome, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,14 +54,13 @@ def test_a_turn_and_its_history() -> None:
     assert {"name", "tools", "tool_count"} <= {*book.result("tools.list")["toolsets"][0]}
 
 
-def test_the_source_of_a_client_is_kept() -> None:
-    book = greeted()
+def test_source_resumed_session_and_errors_are_passed_on() -> None:
+    book = GatewayHarness(resume="s-7")
+    (ready,) = book.new_messages()
+    assert ready["params"]["payload"]["resume_session_id"] == "s-7"
     book.result("session.create", source="desk")
     assert book.result("session.list")["sessions"][0]["source"] == "desk"
-
-
-def test_errors_of_the_api_server_are_passed_on() -> None:
-    assert greeted().error("session.resume", session_id="gone")[0] == 4007
+    assert book.error("session.resume", session_id="gone")[0] == 4007
 
 
 def test_the_key_is_never_shown() -> None:
@@ -258,8 +257,3 @@ def test_a_client_that_does_not_read_is_not_sent_more() -> None:
     assert any(isinstance(command, PauseReading) for command in book.commands)
     book.screen.read()
     assert book.call("session.list", "last")[-1]["id"] == "last"
-
-
-def test_the_session_to_resume_is_passed_on() -> None:
-    (ready,) = GatewayHarness(resume="s-7").new_messages()
-    assert ready["params"]["payload"]["resume_session_id"] == "s-7"

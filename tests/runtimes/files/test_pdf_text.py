@@ -1,6 +1,5 @@
 """Tests of the text of PDF files: pages, limits, damaged files, and failures of the child program that reads them."""
 
-import importlib.util
 import sys
 from io import BytesIO, TextIOWrapper
 
@@ -32,26 +31,19 @@ def test_pages_beyond_the_limits_are_not_read(monkeypatch: pytest.MonkeyPatch) -
     assert (found["pages"], found["read"], found["text"]) == (3, 1, "ab")
 
 
-def failure_of(data: bytes) -> FailureKind:
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("TIMEOUT", 0.0, FailureKind.TIMED_OUT),
+        ("PROGRAM", "/nowhere/program.py", FailureKind.TOO_LARGE),  # as if it were killed
+        ("find_spec", lambda name: None, FailureKind.UNSUPPORTED),
+    ],
+)
+def test_a_reader_that_fails(monkeypatch: pytest.MonkeyPatch, name: str, value: object, kind: FailureKind) -> None:
+    monkeypatch.setattr(pdf_text, name, value)
     with pytest.raises(HostError) as caught:
-        read_pdf_text(data)
-    return caught.value.failure.kind
-
-
-def test_a_file_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf_text, "TIMEOUT", 0.0)
-    assert failure_of(one_page_pdf("x")) is FailureKind.TIMED_OUT
-
-
-def test_a_reader_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf_text, "PROGRAM", "/nowhere/program.py")
-    assert failure_of(one_page_pdf("x")) is FailureKind.TOO_LARGE
-
-
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf_text, "find_spec", lambda name: None)
-    assert failure_of(b"") is FailureKind.UNSUPPORTED
-    assert importlib.util.find_spec("pypdf") is not None
+        read_pdf_text(one_page_pdf("x"))
+    assert caught.value.failure.kind is kind
 
 
 def test_the_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

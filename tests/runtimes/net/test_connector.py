@@ -12,7 +12,7 @@ import pytest
 from runtimes.host.host import Services
 from svc_proto.commands import Cancel, CloseWrite, Connect, Connected, Send
 from svc_proto.facts import Address, ChannelId, Done, Failed, FailureKind, OperationId, Received
-from tests.runtimes.scripted_core import TIMEOUT, read_exactly, running
+from tests.runtimes.scripted_core import TIMEOUT, RunningCore, read_exactly, running
 from tests.runtimes.test_operations import refusal
 
 OP = OperationId(1)
@@ -53,21 +53,26 @@ def refused_port() -> int:
     return port
 
 
+def talk(live: RunningCore, listening: socket.socket) -> None:
+    """Accept the connection of the core, send bytes both ways, and close it."""
+    peer, _ = listening.accept()
+    peer.settimeout(TIMEOUT)
+    live.order(Send(CH, b"hello"))
+    assert read_exactly(peer, 5) == b"hello"
+    peer.sendall(b"and you")
+    assert live.expect(Received) == Received(CH, b"and you")
+    live.order(CloseWrite(CH))
+    assert peer.recv(1) == b""
+    peer.close()
+    live.closed(CH)
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_connect_and_talk(runtime: str, host: str) -> None:
     with server() as listening, running(runtime) as live:
         port = listening.getsockname()[1]
         assert live.done(Connect(OP, CH, host, port)) == Connected(Address("127.0.0.1", port))
-        peer, _ = listening.accept()
-        peer.settimeout(TIMEOUT)
-        live.order(Send(CH, b"hello"))
-        assert read_exactly(peer, 5) == b"hello"
-        peer.sendall(b"and you")
-        assert live.expect(Received) == Received(CH, b"and you")
-        live.order(CloseWrite(CH))
-        assert peer.recv(1) == b""
-        peer.close()
-        live.closed(CH)
+        talk(live, listening)
 
 
 def test_a_socket_of_this_host(runtime: str, tmp_path: Path) -> None:
@@ -77,14 +82,7 @@ def test_a_socket_of_this_host(runtime: str, tmp_path: Path) -> None:
         assert refusal(live, Connect(OP, CH, path, 6379)) is FailureKind.UNREACHABLE  # no listener
         listening.listen()
         assert live.done(Connect(OP, CH, path, 6379)) == Connected(Address(path, 6379))
-        peer, _ = listening.accept()
-        peer.settimeout(TIMEOUT)
-        live.order(Send(CH, b"hello"))
-        assert read_exactly(peer, 5) == b"hello"
-        live.order(CloseWrite(CH))
-        assert peer.recv(1) == b""
-        peer.close()
-        live.closed(CH)
+        talk(live, listening)
         assert refusal(live, Connect(OP, CH, f"{path}-none", 6379)) is FailureKind.NOT_FOUND
 
 

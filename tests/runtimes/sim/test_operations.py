@@ -37,7 +37,7 @@ from svc_proto.commands import (
     WriteFile,
 )
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
-from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import LoadSessions, SaveSession
 from tests.runtimes.sim.toy_cores import ToyCore, ToyNetwork
 
 CH = ChannelId(2)
@@ -339,19 +339,6 @@ def test_a_secret_is_made_once(bench: ToyNetwork) -> None:
 
 
 # --- the store -----------------------------------------------------------------------------------------------------
-
-
-def test_the_store_outlives_processes(bench: ToyNetwork) -> None:
-    bench.run_operation(lambda op: Query(op, SaveSession("a", {"n": [1]})))
-    bench.run_operation(lambda op: Query(op, SaveSession("b", {"n": [2]})))
-    bench.run_operation(lambda op: Query(op, DeleteSession("a")))
-    bench.run_operation(lambda op: Query(op, DeleteSession("a")))
-    bench.process = bench.process.restart()
-    bench.world.run_idle()
-    bench.order(Query(op(901), LoadSessions()))
-    bench.world.run_idle()
-    assert bench.toy.answer(901) == ("done", ({"n": [2]},))
-    assert bench.relay.store.sessions == {"b": {"n": [2]}}
 
 
 def test_requests_are_carried_out_in_order() -> None:

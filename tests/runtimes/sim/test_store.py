@@ -11,7 +11,7 @@ from runtimes.sim.store import SimStore
 from svc_proto.api.chat.store_requests import AddMessages, CreateChat, GetChat, ListMessages, SearchMessages
 from svc_proto.commands import Query, StoreRequest
 from svc_proto.facts import Done, FailureKind, OperationId
-from svc_proto.store_requests import SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from tests.runtimes.sim.toy_cores import ToyNetwork
 from tests.runtimes.store.chat_stores import chat, message
 
@@ -20,14 +20,19 @@ def op(number: int) -> OperationId:
     return OperationId(number)
 
 
-def test_chats_are_answered_and_survive_a_kill(bench: ToyNetwork) -> None:
+def test_sessions_and_chats_are_answered_and_survive_a_kill(bench: ToyNetwork) -> None:
+    for session in "ab":
+        bench.run_operation(lambda op, session=session: Query(op, SaveSession(session, {"n": [1]})))  # type: ignore[misc]
+    for _ in range(2):
+        bench.run_operation(lambda op: Query(op, DeleteSession("a")))
     assert bench.run_operation(lambda op: Query(op, CreateChat(session=chat()))) is True
     assert bench.run_operation(lambda op: Query(op, AddMessages(session_id="c", messages=(message("m"),)))) is True
     bench.process = bench.process.restart()
     bench.world.run_idle()
-    bench.order(Query(op(901), ListMessages(session_id="c")))
+    bench.order(Query(op(900), LoadSessions()), Query(op(901), ListMessages(session_id="c")))
     bench.order(Query(op(902), SearchMessages(query="hello", limit=1)))
     bench.world.run_idle()
+    assert bench.toy.answer(900) == ("done", ({"n": [1]},))
     assert bench.toy.answer(901) == ("done", (message("m"),))
     (hits,) = [fact.result for fact in bench.toy.of(Done) if fact.op == 902]
     assert isinstance(hits, tuple)
