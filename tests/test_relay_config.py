@@ -25,8 +25,8 @@ from tests.support.environment_variables import undocumented
 
 def test_the_defaults_of_the_specification() -> None:
     config = parse_relay_config({}, home="/home/me/.svc")
-    files = {"config_path": "/home/me/.svc/config.yaml", "workspace": "/home/me/.svc/workspace"}
-    assert config == RelayConfig(home="/home/me/.svc", **files, temp_dir="/tmp", user_home="~")
+    home, workspace = "/home/me/.svc", "/home/me/.svc/workspace"
+    assert config == RelayConfig(home=home, config_path=f"{home}/config.yaml", workspace=workspace, user_home="~")
     assert (config.host, config.port, config.webapi_url) == ("0.0.0.0", 8767, "http://localhost:8642")
     assert (config.media_max_size_mb, config.media_ttl_seconds, config.media_lru_cap) == (100, 86_400, 500)
     assert (config.terminal_tmux, config.allow_insecure_api_bearer) == (True, False)

@@ -35,6 +35,11 @@ T = TypeVar("T")
 STDIO = ChannelId(2)
 TERMINAL = Address("stdio", 0)
 NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
+LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
+ROUTES = tuple(  # of a stored session
+    {"role": role, "priority": place, "relay": {"url": url}}
+    for place, (role, url) in enumerate((("lan", LAN), ("public", PUBLIC)))
+)
 
 
 class OneShotHarness(HttpHarness, Generic[T]):

@@ -7,18 +7,11 @@ from svc_proto.cli.doctor import finding_lines, findings_json, run_checks
 from svc_proto.cli.health_facts import Finding
 from svc_proto.cli.session_store import StoredSession, UpdateSession, apply_change, record_members
 from svc_proto.facts import Failure, FailureKind
-from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
+from tests.cli.harness import LAN, PUBLIC, REFUSED, ROUTES, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.playbook import START
 
-LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
 SESSION = StoredSession(url=LAN, token="t0ken-1234", expires_at=START.wall + 30 * 86_400)
-MANY = evolve(
-    SESSION,
-    candidates=(
-        {"role": "lan", "priority": 0, "relay": {"url": LAN}},
-        {"role": "public", "priority": 1, "relay": {"url": PUBLIC}},
-    ),
-)
+MANY = evolve(SESSION, candidates=ROUTES)
 
 
 def well(asked: UpstreamRequest) -> Reply:

@@ -87,12 +87,6 @@ def test_a_refused_code() -> None:
     )
 
 
-def test_a_code() -> None:
-    world = OneShotHarness(lambda engine: register(engine, RELAY, "Q7M2ZK", META), http=as_json({"ok": True}))
-    assert world.run() is None
-    assert world.asked[0].json["code"] == "Q7M2ZK"
-
-
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
@@ -164,7 +158,7 @@ def test_message_is_sent() -> None:
     assert (world.asked[0].path, world.asked[0].json) == ("/phone/message", {"text": "Hi", "title": "T"})
 
 
-def test_refusal_is_explained() -> None:
+def test_refusal_of_a_message_is_explained() -> None:
     refused = as_json({"error": "loopback only"}, 403)
     world = OneShotHarness(lambda engine: send_message(engine, RELAY, "Hi", None), http=refused)
     reason = f"the relay at {RELAY.url} accepts this only from its own host: loopback only (status 403)"
@@ -180,22 +174,10 @@ def test_wait_ends_with_the_first_replies() -> None:
     world = OneShotHarness(lambda engine: wait_for_replies(engine, RELAY, "m&1", 60.0), http=answer)
     assert world.run() == [{"text": "Yes"}, {"text": "No"}]
     assert [asked.path for asked in world.asked] == ["/phone/replies?timeout=25&message_id=m%261"] * 2
+    assert OneShotHarness(lambda engine: wait_for_replies(engine, RELAY, "m", 0.0)).run() == []
 
 
-def test_wait_ends_without_a_reply() -> None:
-    world = OneShotHarness(lambda engine: wait_for_replies(engine, RELAY, "m", 0.0))
-    assert world.run() == []
-
-
-@pytest.mark.parametrize(
-    ("sent", "line"),
-    [
-        ({"delivered": True}, "Delivered to the phone."),
-        (
-            {"delivered": False, "buffered": 3},
-            "No phone listens: the message waits in the queue (3) until one connects.",
-        ),
-    ],
-)
-def test_line(sent: dict[str, object], line: str) -> None:
-    assert message_line(JsonObject(sent)) == line
+def test_line() -> None:
+    assert message_line(JsonObject(delivered=True)) == "Delivered to the phone."
+    waits = "No phone listens: the message waits in the queue (3) until one connects."
+    assert message_line(JsonObject(delivered=False, buffered=3)) == waits

@@ -127,30 +127,31 @@ def test_local_routes(answers: dict[str, Reply], verdict: str, text: str) -> Non
     assert of(found(Host(**answers)), "local routes") == (verdict, text)
 
 
-def test_no_relay_on_this_host() -> None:
-    assert of(found(Host(), relay=None), "WebSocket") == ("warning", "not tried: no relay runs on this host")
-
-
-def test_refused_test_code() -> None:
-    verdict, text = of_words(found(Host(inside_pairing_register=as_json({"error": "full"}, 503))))
-    assert (verdict, text) == ("warning", "not tried: the relay refuses: full (status 503)")
-
-
-def of_words(findings: list[Finding]) -> tuple[str, str]:
-    (one,) = [finding for finding in findings if finding.subject == "WebSocket"]
-    return one.verdict, one.text
-
-
 def test_blocked_websockets() -> None:
     verdict, text = of(found(Host(ws=(400, b""), relay=(400, b"")), socket=False), "WebSocket")
     assert verdict == "failure"
     assert text.startswith("a phone cannot pair: ")
 
 
-def test_unrevoked_test_session() -> None:
-    verdict, text = of_words(found(Host(inside_sessions_1c2d3e4f=as_json({"error": "disk"}, 500))))
-    assert verdict == "warning"
-    assert text == "the session of this test stays for 60 s: the relay refuses: disk (status 500)"
+@pytest.mark.parametrize(
+    ("host", "relay", "text"),
+    [
+        (Host(), None, "not tried: no relay runs on this host"),
+        (
+            Host(inside_pairing_register=as_json({"error": "full"}, 503)),
+            HERE,
+            "not tried: the relay refuses: full (status 503)",
+        ),
+        (
+            Host(inside_sessions_1c2d3e4f=as_json({"error": "disk"}, 500)),
+            HERE,
+            "the session of this test stays for 60 s: the relay refuses: disk (status 500)",
+        ),
+    ],
+)
+def test_untried_websocket_and_unrevoked_session(host: Host, relay: RelayClient | None, text: str) -> None:
+    (one,) = [finding for finding in found(host, relay=relay) if finding.subject == "WebSocket"]
+    assert (one.verdict, one.text) == ("warning", text)
 
 
 @pytest.mark.parametrize(

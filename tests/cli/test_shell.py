@@ -10,18 +10,11 @@ from svc_proto.cli.shell import ShellRequest, ShellResult, ShellService
 from svc_proto.commands import Abort, Exit, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Failure, FailureKind, Stopping
-from tests.cli.harness import SILENT, OneShotHarness, as_json
+from tests.cli.harness import LAN, PUBLIC, ROUTES, SILENT, OneShotHarness, as_json
 from tests.support.playbook import Playbook, accepted, counting_entropy
 
-LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
 SESSION = StoredSession(url=LAN, token="t0ken-1234")
-MANY = evolve(
-    SESSION,
-    candidates=(
-        {"role": "lan", "priority": 0, "relay": {"url": LAN}},
-        {"role": "public", "priority": 1, "relay": {"url": PUBLIC}},
-    ),
-)
+MANY = evolve(SESSION, candidates=ROUTES)
 ORDER = ShellRequest(session=SESSION)
 OK = {"channel": "system", "type": "auth.ok", "id": "1", "payload": {"session_token": "t0ken-1234"}}
 

@@ -51,28 +51,24 @@ def test_paths_are_utf_8_and_output_is_that_of_the_terminal(
     assert (codecs.lookup(str(seen["output"])).name, second) == (output, line)
 
 
-def output_of(encoding: str, monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
-    """Replace standard output by a stream with this encoding, and remove standard error; return the stream's buffer."""
+@pytest.mark.parametrize(
+    ("encoding", "text", "data"),
+    [
+        ("iso8859-1", "Grüße – ✓ “漢字”", 'Gr\xfc\xdfe - + "??"'.encode("latin-1")),  # noqa: RUF001 - signs that are replaced
+        ("utf-8", "caf\udce9 \ud800", b"caf\xe9 ?"),  # a file name that is not UTF-8
+    ],
+)
+def test_characters_that_the_output_lacks_are_replaced(
+    encoding: str, text: str, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding, write_through=True))
     monkeypatch.setattr(sys, "stderr", None)
-    return written
-
-
-def test_characters_that_the_output_lacks_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = output_of("iso8859-1", monkeypatch)
     assert can_print("Grüße")
-    assert not can_print("▀")
+    assert can_print("▀") is (encoding == "utf-8")
     prepare_process()
-    sys.stdout.write("Grüße – ✓ “漢字”")  # noqa: RUF001 - signs that are replaced
-    assert written.getvalue() == 'Gr\xfc\xdfe - + "??"'.encode("latin-1")
-
-
-def test_a_name_that_is_not_utf_8_is_written_as_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = output_of("utf-8", monkeypatch)
-    prepare_process()
-    sys.stdout.write("caf\udce9 \ud800")
-    assert written.getvalue() == b"caf\xe9 ?"
+    sys.stdout.write(text)
+    assert written.getvalue() == data
 
 
 def test_bytes_that_cannot_be_decoded_stay_an_error() -> None:

@@ -25,6 +25,7 @@ from svc_proto.store_requests import LoadSessions, SaveSession
 from tests.servers.program_process import ROOT
 
 RECORD = {"device_name": "Pixel 8"}
+RESTORED = ".env dashboard-sessions.json svc-relay-qr-secret memories/a/b.md skill.sh svc.db"
 
 
 def fill(home: Path, database: Path) -> None:
@@ -92,15 +93,7 @@ def test_restore_onto_an_empty_host(tmp_path: Path, home: Path, archive: Path) -
     again(archive, new)
     assert (new / "skill.sh").stat().st_mode & 0o777 == 0o700
     assert (new / "memories/a").stat().st_mode & 0o777 == 0o700
-    names = {
-        ".env",
-        "dashboard-sessions.json",
-        "svc-relay-qr-secret",
-        "memories/a/b.md",
-        "media/ü \n.png",
-        "skill.sh",
-        "svc.db",
-    }
+    names = {*RESTORED.split(), "media/ü \n.png"}
     assert tree(new).keys() == names
     assert {**texts(new), "svc.db": b""} == {name: b"" if name == "svc.db" else texts(home)[name] for name in names}
     assert sessions(new / "svc.db") == ({**RECORD, "token_hash": "h"},)
