@@ -215,14 +215,10 @@ def refusal(book: ApiClusterHarness, flow: Flow[None]) -> tuple[int, str]:
     return refused.status, refused.code
 
 
-def test_second_of_two_simultaneous_reservations_is_refused() -> None:
+def test_second_reservation_and_one_without_redis_are_refused() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     assert refusal(book, book.ownership.reserve_slot("s", may_wait=False)) == FULL
-
-
-def test_reservation_without_redis_is_refused() -> None:
-    book = ApiClusterHarness(max_concurrent_runs=1)
     book.cut()
     for flow in (book.ownership.places.check_capacity(), book.ownership.reserve_slot("s", may_wait=True)):
         assert refusal(book, flow) == UNAVAILABLE
