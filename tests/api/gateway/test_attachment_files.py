@@ -1,15 +1,11 @@
-from base64 import b64encode
-
 import pytest
 
-from svc_proto.api.gateway import attachment_files, attachments, service
+from svc_proto.api.gateway import attachment_files, attachments
 from svc_proto.commands import CreateBlob, OpenFile
+from tests.api.gateway.test_attachments import OTHER, PNG
 from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness
 from tests.support.core_harness import HOME, SPOOL
-
-PNG = b64encode(b"\x89PNG\r\n\x1a\n....").decode()
-OTHER = b64encode(b"\x89PNG\r\n\x1a\n::::").decode()
 
 
 def waiting_files(book: TurnHarness) -> int:
@@ -60,10 +56,6 @@ def test_images_that_are_stored_at_once_are_limited(monkeypatch: pytest.MonkeyPa
 def test_a_disk_that_fails() -> None:
     book, phone, session = open_chat()
     own = {"session_id": session}
-    book.refuse = (CreateBlob,)
-    code, words = phone.refusal("image.attach_bytes", content_base64=PNG, **own)
-    assert (code, "disk" in words) == (4002, True)
-    book.refuse = ()
     phone.call("image.attach_bytes", content_base64=PNG, **own)
     book.refuse = (OpenFile,)
     assert phone.refusal("prompt.submit", text="Look", **own)[0] == 5008
@@ -77,13 +69,3 @@ def test_files_of_an_ended_process_are_deleted() -> None:
     book.disk.put(f"{folder}/new.image", b"x")
     open_gateway(book)
     assert [*book.disk.files(folder)] == ["new.image"]
-
-
-def test_the_images_of_a_dropped_session_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
-    book, phone, session = open_chat()
-    phone.call("image.attach_bytes", session_id=session, content_base64=PNG)
-    assert waiting_files(book) == 1
-    phone.close()
-    monkeypatch.setattr(service, "MAX_SESSIONS", 1)
-    open_gateway(book).new_session()
-    assert waiting_files(book) == 0

@@ -4,7 +4,6 @@ import pytest
 
 from svc_proto.api.gateway.attachment_upload import AttachmentUpload, UploadSpace
 from svc_proto.commands import WriteBlob
-from svc_proto.schema.json_rpc import INVALID_PARAMS
 from tests.api.scripted_agent import TurnHarness
 from tests.support.core_harness import SPOOL
 
@@ -36,18 +35,3 @@ def test_any_split_gives_the_same_file(step: int, head: str) -> None:
     for _ in range(2):
         book.within(upload.discard, book.node)
     assert (len(book.disk.files(SPOOL)), space.used) == (0, 0)
-
-
-def test_nothing_is_received_after_an_error() -> None:
-    book, space = TurnHarness(), UploadSpace()
-
-    def receive() -> None:
-        upload = AttachmentUpload(book.api.engine, space, lambda is_full: None, is_url=False, text_limit=10)
-        for _ in range(2):
-            upload.receive_text("%%%%", limit=LIMIT)
-        upload.end()
-        assert upload.error is not None
-        assert (upload.error.code, upload.size) == (INVALID_PARAMS, 0)
-
-    book.within(receive, book.node)
-    assert not book.disk.files(SPOOL)

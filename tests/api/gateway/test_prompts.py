@@ -195,15 +195,12 @@ def test_a_session_of_another_node_is_refused_with_a_code_that_clients_show(monk
     assert phone.refusal("prompt.submit", session_id=session, text="Hi")[0] == 5071
 
 
-def test_a_prompt_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_and_the_texts_that_wait_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     _, phone, session = chatted()
     monkeypatch.setattr(prompts, "MAX_TEXT", 3)
     for method in ("prompt.submit", "session.redirect"):
         assert phone.refusal(method, session_id=session, text="long")[0] == INVALID_PARAMS
-
-
-def test_the_texts_that_wait_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, phone, session = open_chat()
+    monkeypatch.undo()
     own = {"session_id": session}
     phone.call("prompt.submit", text="Hi", **own)
     monkeypatch.setattr(service, "MAX_WAITING_TEXT", 5)

@@ -8,7 +8,7 @@ from svc_proto.agent.interface import (
     ToolCallStarted,
 )
 from tests.api.gateway_client import open_chat, open_gateway
-from tests.api.scripted_agent import TurnHarness, call_of, names
+from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 
 DONE = ["message.complete", "session.info"]
 CALL = call_of(command="ls")
@@ -117,9 +117,7 @@ def test_a_turn_that_ends_without_a_socket_is_settled_by_its_state() -> None:
 
 
 def test_a_turn_of_the_event_stream_is_seen_in_the_gateway() -> None:
-    book = TurnHarness()
-    session = book.session()
-    late = book.chat(session)
+    book, session, late = chatting()
     book.hand.emit(TextDelta("Hel"))
     phone = open_gateway(book)
     assert phone.call("session.resume", session_id=session)["inflight"]["assistant"] == "Hel"

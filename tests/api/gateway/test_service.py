@@ -2,8 +2,10 @@ import pytest
 
 from svc_proto.api.chat.store_requests import CreateChat, GetChat
 from svc_proto.api.gateway import service
+from tests.api.gateway.test_attachments import PNG
 from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness
+from tests.support.core_harness import SPOOL
 
 
 def test_a_session_that_is_idle_and_without_clients_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -11,11 +13,14 @@ def test_a_session_that_is_idle_and_without_clients_is_dropped(monkeypatch: pyte
     book = TurnHarness()
     phone = open_gateway(book)
     first = phone.new_session()
+    phone.call("image.attach_bytes", session_id=first, content_base64=PNG)
+    assert len(book.disk.files(SPOOL)) == 1
     phone.vanish()
     again = open_gateway(book)
     others = [again.new_session() for _ in range(4)]
     live = book.api.gateway.sessions
     assert [*live] == others  # those with a client stay
+    assert not book.disk.files(SPOOL)
     assert again.call("session.activate", session_id=first)["session_id"] == first  # it is opened again
 
 
