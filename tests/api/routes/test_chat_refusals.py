@@ -16,6 +16,14 @@ def refused(book: TurnHarness, path: str, body: object, **options: Any) -> tuple
     return answer.status, answer.json["error"]["code"]
 
 
+def begun(book: TurnHarness, session: str) -> ApiCall:
+    """Send the head of a message with a body of 16 bytes."""
+    call: ApiCall = book.connect_http1(book.caller, PEER)  # type: ignore[assignment]  # its type by `caller`
+    fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
+    call.send_events(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
+    return call
+
+
 def test_the_order_of_the_checks() -> None:
     book = TurnHarness()
     session = book.session()
@@ -31,12 +39,8 @@ def test_the_order_of_the_checks() -> None:
 
 
 def test_shutdown_refuses_new_turns() -> None:
-    book = TurnHarness()
-    session = book.session()
-    running = book.chat(session)
-    late = book.connect_http1(book.caller, PEER)
-    fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
-    late.send_events(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
+    book, session, running = chatting()
+    late = begun(book, session)
     book.hand.emit(TextDelta("Half"))
     book.stop()
     assert book.hand.cancelled
@@ -101,9 +105,7 @@ def test_a_turn_that_begins_while_its_session_is_deleted() -> None:
     """Check that a deletion in progress also interrupts a turn that begins meanwhile."""
     book, session, first = chatting()
     book.hand.emit(TextDelta("kept"))
-    second = book.connect_http1(book.caller, PEER)
-    fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
-    second.send_events(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
+    second = begun(book, session)
     book.hold = (AddMessages,)
     deletion = book.call("DELETE", f"/api/sessions/{session}")
     second.send_events(RequestData(FIRST, b'{"message":"Hi"}'), RequestEnd(FIRST))

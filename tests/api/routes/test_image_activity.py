@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.agent.interface import ToolCall
 from tests.api.cluster_harness import ApiClusterHarness
-from tests.api.scripted_agent import TurnHarness, call_of
+from tests.api.scripted_agent import TurnHarness, call_of, chatting
 
 MARKER = "The picture was taken.\nMEDIA:svc-relay://t0ken"
 
@@ -25,10 +25,8 @@ def states(book: TurnHarness, session: str, query: str = "") -> list[tuple[str, 
 
 
 def test_a_call_starts_and_completes() -> None:
-    book = TurnHarness()
-    session = book.session()
+    book, session, _ = chatting()
     assert activities(book, session) == []
-    book.chat(session)
     begun = book.now.wall
     book.hand.store_calls(shot("c-1"), call_of("terminal", "c-2"))
     call = {"call_id": "c-1", "tool_name": "phone_screenshot", "state": "started", "started_at": begun}
@@ -43,9 +41,7 @@ def test_a_call_starts_and_completes() -> None:
 
 
 def test_calls_that_fail() -> None:
-    book = TurnHarness()
-    session = book.session()
-    book.chat(session)
+    book, session, _ = chatting()
     book.hand.store_calls(shot("c-1"), shot("c-2"))
     book.hand.store_result(shot("c-1"), "no phone is connected; a result says MEDIA: at the start of a line")
     assert states(book, session) == [("c-1", "failed"), ("c-2", "started")]
@@ -66,9 +62,7 @@ def test_an_id_that_a_later_turn_uses_again() -> None:
 
 
 def test_calls_that_completed_earlier_are_left_out() -> None:
-    book = TurnHarness()
-    session = book.session()
-    book.chat(session)
+    book, session, _ = chatting()
     book.hand.store_calls(shot("c-1"), shot("c-2"), shot("c-3"))
     book.hand.store_result(shot("c-1"), MARKER)
     book.after(10.0)

@@ -221,14 +221,10 @@ def test_the_key_is_sent_to_its_own_server_only() -> None:
     assert [asked.headers.get(b"authorization") for asked in book.asked] == [b"Bearer sesame", None]
 
 
-def test_a_server_that_refuses_the_list() -> None:
+def test_a_server_that_refuses_the_list_or_cannot_be_reached() -> None:
     found = probe(beside(models=(401, b"{}")), base_url=OURS)
     assert (found["models"], found["problem"]) == ([], "it answered 401")
-
-
-def test_a_server_that_cannot_be_reached() -> None:
-    book = ApiHarness()
-    found = probe(book, base_url=OURS, model="small")
+    found = probe(ApiHarness(), base_url=OURS, model="small")  # a server that cannot be reached
     assert found["models"] == []
     assert found["problem"]
     assert "seconds" not in found

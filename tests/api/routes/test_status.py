@@ -126,6 +126,9 @@ def test_capabilities_omit_missing_routes() -> None:
 
 
 def test_the_other_brand() -> None:
-    body = ApiHarness(ApiConfig(key=KEY, brand=HERMES)).request("GET", "/v1/capabilities").json
+    book = ApiHarness(ApiConfig(key=KEY, brand=HERMES))
+    session = book.request("POST", "/api/sessions", {}).json
+    assert (session["object"], session["model"]) == ("hermes.session", "hermes-agent")
+    body = book.request("GET", "/v1/capabilities").json
     assert body["features"]["session_key_header"] == "X-Hermes-Session-Key"
     assert body["features"]["tool_progress_header"] == "X-Hermes-Tool-Progress"
