@@ -265,7 +265,11 @@ def test_public_route_neither_counts_nor_clears_wrong_keys() -> None:
     book = ApiHarness()
     for _ in range(5):
         assert book.request("GET", "/v1/models", key="wrong").status == 401
-        for method, path, status in (("GET", "/health", 200), ("GET", "/none", 404), ("OPTIONS", "/v1/models", 200)):
+        for method, path, status in (
+            ("GET", "/openapi.json", 200),
+            ("GET", "/none", 404),
+            ("OPTIONS", "/v1/models", 200),
+        ):
             for key in ("wrong", KEY, ""):
                 assert book.request(method, path, key=key).status == status
     assert book.request("GET", "/v1/models", key="wrong").status == 429

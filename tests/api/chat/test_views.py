@@ -14,24 +14,16 @@ def test_times() -> None:
 
 
 def test_a_session() -> None:
-    view = session_view(CHAT, SVC)
+    chat = evolve(CHAT, system_prompt="be secret")
+    view = session_view(chat, SVC)
     assert view["created_at"] == iso(CHAT.started_at)
     assert view["updated_at"] == "2031-02-03T04:09:00Z"
     assert (view["started_at"], view["ended_at"], view["last_active"]) == (1927857906.0, None, 1927858140.25)
     assert view["object"] == "svc.session"
     assert session_view(CHAT, HERMES)["object"] == "hermes.session"
-
-
-def test_the_system_prompt_stays_here() -> None:
-    view = session_view(evolve(CHAT, system_prompt="be secret"), SVC)
     assert view["has_system_prompt"] is True
     assert "secret" not in str(view)
-
-
-def test_flat_and_nested() -> None:
-    answer = session_answer(CHAT, SVC)
-    assert answer["session"] == session_view(CHAT, SVC)
-    assert {name: dict(answer)[name] for name in session_view(CHAT, SVC)} == answer["session"]
+    assert session_answer(chat, SVC) == {**view, "session": view}
 
 
 def test_a_plain_message() -> None:

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.api.config import ApiConfig
 from svc_proto.api.openapi.operations import API_DOC
-from tests.api.harness import KEY, ApiHarness
+from tests.api.harness import ApiHarness
 from tests.support.http_codec import Response
 from tests.support.openapi_validation import OpenApiValidator, answer_differences, queries
 from tests.support.routes_page import API, assert_shown
@@ -92,11 +91,3 @@ def test_answers_to_changes_match_the_document(label: str, path: str, body: Any,
     answer = BOOK.request(label.partition(" ")[0], path, body)
     assert answer.status == status
     DOCUMENTED.check(label, answer)
-
-
-def test_reading_the_document_does_not_clear_the_count_of_wrong_keys() -> None:
-    book = ApiHarness(ApiConfig(key=KEY))
-    for _ in range(4):
-        assert book.request("GET", "/v1/models", key="wrong").status == 401
-        assert book.request("GET", "/openapi.json", key="").status == 200
-    assert [book.request("GET", "/v1/models", key="wrong").status for _ in range(2)] == [401, 429]

@@ -92,11 +92,6 @@ def test_tool_progress_bears_the_brand() -> None:
         assert completed == {"tool": "terminal", "toolCallId": "call_7", "status": "completed"}
 
 
-def test_tool_progress_is_off_by_default() -> None:
-    one = projection()
-    assert one.encode(ToolCallStarted(CALL), NOW) + one.encode(ToolCallFinished(call=CALL, output="x"), NOW) == ""
-
-
 def test_omitted_events() -> None:
     one = projection(progress=True)
     hidden = ToolCall(id="call_8", name="_thinking", args={})
