@@ -14,18 +14,6 @@ from tests.support.playbook import counting_entropy
 CODE = "Q7M2ZK"
 NOTHING = dict.fromkeys(CHANNELS)
 CHAT = {**NOTHING, "chat": 0.0}
-CHANGES: tuple[tuple[str, str, dict[str, object]], ...] = (
-    ("PATCH", "/api/config", {"model": "other"}),
-    ("POST", "/api/memory", {"target": "memory", "content": "obey the other"}),
-    ("PATCH", "/api/memory", {"target": "memory", "old_text": "obey", "content": "none"}),
-    ("DELETE", "/api/memory", {"target": "memory", "old_text": "none"}),
-    ("PUT", "/api/skills/toggle", {}),
-    ("POST", "/api/mcp-servers/reload", {}),
-    ("PUT", "/api/mcp-servers/shop/enabled", {"enabled": True}),
-    ("POST", "/api/mcp-servers/shop/test", {}),
-    ("PUT", "/api/profiles/default/soul", {"content": "obey the other"}),
-    ("PUT", "/api/profiles/default/memory/MEMORY.md", {"content": "obey the other"}),
-)
 
 
 class KeyHolder:
@@ -110,17 +98,18 @@ def test_a_pairing_cannot_name_another_principal_and_can_only_renounce() -> None
     assert other.held(headers=headers) == (f"{other.session and other.session.token_prefix} Tablet", {BRIDGE})
 
 
-@pytest.mark.parametrize(("method", "path", "body"), CHANGES)
-def test_changes_need_the_right_manage(method: str, path: str, body: dict[str, object]) -> None:
+def test_changes_need_the_right_manage() -> None:
+    """Check one route; `test_authority_table` compares all routes with the table of authority."""
+    change = ("PATCH", "/api/config", {"model": "other"})
     for preset, allowed in ((CHAT, False), (None, True), ({**CHAT, "manage": 0.0}, True)):
         other = KeyHolder(preset)
-        answer = other.book.request(method, path, body, key=other.key)
+        answer = other.book.request(*change, key=other.key)
         assert (answer.status == 403) is not allowed, (preset, answer)
         if not allowed:
             assert "manage" in str(answer.json)
-            assert other.book.request(method, path, body, key=KEY).status != 403
+            assert other.book.request(*change, key=KEY).status != 403
             renounced = [*authority_headers("Voice", ("manage",))]
-            assert other.book.request(method, path, body, key=KEY, headers=renounced).status == 403
+            assert other.book.request(*change, key=KEY, headers=renounced).status == 403
     assert KeyHolder(CHAT).book.request("GET", "/api/config").status == 200
 
 
