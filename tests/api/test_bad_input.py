@@ -81,22 +81,6 @@ def test_routes_with_and_without_body() -> None:
     assert book.request("OPTIONS", "/nowhere", bytes(70_000)).status == 413
 
 
-@pytest.mark.parametrize("path", sorted({path_of(route) for route in ROUTES}))
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW"])
-def test_wrong_methods(book: ApiHarness, path: str, method: str) -> None:
-    """Expect 405 with `Allow` and no query of the store, although the body is not JSON."""
-    allowed = {route.method for route in ROUTES if path_of(route) == path}
-    allowed |= {"HEAD"} if "GET" in allowed else set()
-    if method in allowed:
-        return
-    answer = book.request(method, path, b"{")
-    assert answer.status == 405
-    assert answer.headers.get(b"allow") == ",".join(sorted(allowed)).encode()
-    assert not book.queries()
-    if method != "HEAD":
-        assert problem(answer, path)["message"]
-
-
 @pytest.mark.parametrize(
     "body",
     [b"", b"{", b"\xff\xfe", b"null", b"[]", b"7", b'"x"', b'{"a":1,"a":2}', b"NaN", b"[" * 100, b'{"a":"\\ud800"}'],

@@ -1,11 +1,7 @@
-from attrs import evolve
-
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.store_requests import CreateChat, ListChats
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import BODY_LIMIT
-from svc_proto.commands import Abort, Level
-from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.api.harness import KEY, PEER, ApiHarness
 
 SECRETS = ApiConfig(key=KEY, model_api_key="sk-model-1", relay_token="relay-token-1", model_base_url="http://h:1/v1")
@@ -21,15 +17,6 @@ def test_the_start() -> None:
     assert not book.leaks()
     for secret in book.secrets:
         assert secret not in repr(book.config)
-
-
-def test_connection_limit() -> None:
-    book = ApiHarness(limits=evolve(DEFAULT_LIMITS, max_connections=1))
-    first = book.connect_http1(book.caller, PEER)
-    second = book.connect_http1(book.caller, PEER)
-    assert isinstance(book.commands[-1], Abort)
-    assert (first.gone, second.gone) == (False, True)
-    assert "too many connections" in book.events(Level.WARNING)
 
 
 def test_silent_store_gives_503() -> None:
