@@ -80,23 +80,18 @@ def is_released(book: TurnHarness, call: ApiCall) -> bool:
 
 @transports
 @every
-def test_client_that_closed_both_directions_is_noticed(waiting: Waiting, kind: type[TurnHarness]) -> None:
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_client_that_is_gone_is_noticed(waiting: Waiting, kind: type[TurnHarness], *, is_reset: bool) -> None:
     book, call = waiting.begin(kind)
     sent = len(call.body)
-    call.half_close()
+    if is_reset:
+        call.vanish()
+    else:
+        call.half_close()
     if not call.gone:
         book.after(NOTICED_WITHIN)
         assert len(call.body) > sent  # the probe, which the client's host answers with a reset
         call.vanish()
-    assert is_released(book, call)
-    assert book.hand.cancelled is waiting.ends
-
-
-@transports
-@every
-def test_reset_is_noticed_at_once(waiting: Waiting, kind: type[TurnHarness]) -> None:
-    book, call = waiting.begin(kind)
-    call.vanish()
     assert is_released(book, call)
     assert book.hand.cancelled is waiting.ends
 

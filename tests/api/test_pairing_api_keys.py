@@ -8,10 +8,9 @@ from svc_proto.machines.paired_session import DeviceInfo, PairedSession
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from tests.api.harness import KEY, ApiCall, ApiHarness
-from tests.api.scripted_agent import TurnHarness
+from tests.api.test_authority import CODE, KeyHolder
 from tests.support.playbook import counting_entropy
 
-CODE = "Q7M2ZK"
 STREAM = {"message": "/count 500"}
 
 
@@ -74,12 +73,10 @@ def test_the_names_follow_the_client_of_the_key(beside: Beside, names: str) -> N
 
 
 def test_pairing_key_is_never_the_operator() -> None:
-    keys = PairingApiKeys()
-    book = TurnHarness(keys=keys)
-    key, key_hash = keys.new_key(counting_entropy())
-    keys.codes.register(CODE, book.now, PairingMeta(key_hash=key_hash))
+    holder = KeyHolder(None, paired=False)
+    book = holder.book
     session, here = book.session(), {"peer": Address("127.0.0.1", 50_000), "host": b"127.0.0.1:8642"}
-    for shown, operator in ((key, None), (KEY, ())):
+    for shown, operator in ((holder.key, None), (KEY, ())):
         book.chat(session, key=shown, headers=[(b"x-svc-operator", b"1")], **here)
         assert book.hand.turn.operator == operator
         book.hand.finish()

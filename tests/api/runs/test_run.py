@@ -82,6 +82,7 @@ def test_unstored_row_is_saved_with_the_next() -> None:
     book.hand.respond("It is there.")
     (told,) = [data for name, data in call.named_events() if name == "assistant.completed"]
     assert told["content"] == "I look.\n\nIt is there."
+    assert not book.api.runs.find(book.hand.turn.run_id).unsaved_rows(finish="interrupted")
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "It is there."]
 
 
@@ -130,17 +131,6 @@ def test_waiting_turns_check_again() -> None:
     assert names(second)[-1] == "done"
     book.hand.respond("z")
     assert blocking.result.json["message"]["content"] == "z"
-
-
-def test_finished_run_keeps_no_rows() -> None:
-    book = TurnHarness()
-    book.chat(book.session())
-    book.hand.emit(TextDelta("I look."))
-    book.refuse = (AddMessages,)
-    book.hand.store_calls(call_of(), text="I look.")
-    book.refuse = ()
-    book.hand.finish()
-    assert not book.api.runs.find(book.hand.turn.run_id).unsaved_rows(finish="interrupted")
 
 
 def test_retracted_text_is_no_part_of_the_answer() -> None:
