@@ -40,10 +40,6 @@ def test_the_next_tier_when_the_first_is_silent() -> None:
     assert there.now.mono == began + 4.0
 
 
-def test_no_candidate_answers() -> None:
-    assert world({}).run() is None
-
-
 def test_selection_is_cached_until_the_network_changes() -> None:
     def plan(engine: Engine) -> Flow[list[int]]:
         routes, counts = CandidateProber(engine, [LAN]), list[int]()

@@ -8,9 +8,16 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.local_api import LocalApi, find_local_api, local_api_key, with_key, yaml_variables
 from tests.cli.harness import OneShotHarness
 
-CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="env-key")
+BARE = RelayConfig(home="/h", config_path="/h/config.yaml")
+CONFIG = evolve(BARE, api_key="env-key")
 NAMED = evolve(CONFIG, key_in_environment=True, api_host="env", api_port=3)
 FULL = {"platforms": {"api_server": {"extra": {"key": "k1", "host": " h1 ", "port": "81"}, "api_key": "k2"}}}
+
+DOTENV = "API_SERVER_KEY=k3\nAPI_SERVER_HOST=h3\nAPI_SERVER_PORT=83"
+PART = {"platforms": {"api_server": {"extra": {"key": "", "port": 0}, "api_key": "k2", "host": None}}}
+MIXED = LocalApi(host="h2", port=82, key="k2")
+OF_ENVIRONMENT = LocalApi(host="env", port=3, key="env-key")
+RUNNING = evolve(BARE, webapi_url="https://0.0.0.0:9", webapi_inside="http://127.0.0.1:8")
 
 
 def found(yaml: object = None, dotenv: str | None = None, config: RelayConfig = CONFIG, plan: Any = None) -> Any:
@@ -23,31 +30,27 @@ def found(yaml: object = None, dotenv: str | None = None, config: RelayConfig = 
     return world.run()
 
 
-def test_env_file_first() -> None:
-    dotenv = "API_SERVER_KEY=k3\nAPI_SERVER_HOST=h3\nAPI_SERVER_PORT=83"
-    assert found(FULL, dotenv) == LocalApi(host="h3", port=83, key="k3")
-
-
-def test_then_the_configuration() -> None:
-    assert found(FULL, "A=1") == LocalApi(host="h1", port=81, key="k1")
-
-
-def test_environment_precedes_both_files() -> None:
-    assert found(FULL, "API_SERVER_KEY=k3\nAPI_SERVER_HOST=h3\nAPI_SERVER_PORT=83", NAMED) == LocalApi(
-        host="env", port=3, key="env-key"
-    )
-
-
-def test_each_value_falls_through_separately() -> None:
-    yaml = {"platforms": {"api_server": {"extra": {"key": "", "port": 0}, "api_key": "k2", "host": None}}}
-    assert found(yaml, "# a comment\nexport API_SERVER_PORT='82'\nAPI_SERVER_HOST=h2\n#API_SERVER_KEY=x\n") == LocalApi(
-        host="h2", port=82, key="k2"
-    )
-
-
-@pytest.mark.parametrize("yaml", [None, {}, {"platforms": []}, {"platforms": {"api_server": None}}, [1]])
-def test_the_environment(yaml: object) -> None:
-    assert found(yaml, config=NAMED) == LocalApi(host="env", port=3, key="env-key")
+@pytest.mark.parametrize(
+    ("yaml", "dotenv", "config", "expected"),
+    [
+        (FULL, DOTENV, CONFIG, LocalApi(host="h3", port=83, key="k3")),
+        (FULL, "A=1", CONFIG, LocalApi(host="h1", port=81, key="k1")),
+        (PART, "# a comment\nexport API_SERVER_PORT='82'\nAPI_SERVER_HOST=h2\n#API_SERVER_KEY=x\n", CONFIG, MIXED),
+        (FULL, DOTENV, NAMED, OF_ENVIRONMENT),
+        *((yaml, None, NAMED, OF_ENVIRONMENT) for yaml in (None, {}, {"platforms": []}, [1])),
+        ({"platforms": {"api_server": None}}, None, NAMED, OF_ENVIRONMENT),
+        (None, None, BARE, LocalApi()),
+        (None, None, evolve(BARE, api_tls=True), LocalApi(tls=True)),
+        (None, "API_SERVER_SSL_CERT=/c.pem", BARE, LocalApi(tls=True)),
+        (FULL, "API_SERVER_SSL_CERT=", CONFIG, LocalApi(host="h1", port=81, key="k1")),
+        (FULL, "API_SERVER_PORT=1", RUNNING, LocalApi(host="0.0.0.0", port=9, key="k1", tls=True)),
+    ],
+)
+def test_sources_of_the_address_and_the_key(
+    yaml: object, dotenv: str | None, config: RelayConfig, expected: LocalApi
+) -> None:
+    """Read each value from the environment, then `.env`, then the configuration; a running API gives its address."""
+    assert found(yaml, dotenv, config) == expected
 
 
 @pytest.mark.parametrize("port", [1, 65_535, "1", " 65535 "])
@@ -58,23 +61,6 @@ def test_the_first_and_the_last_port(port: object) -> None:
 @pytest.mark.parametrize("port", ["", "x", "65536", 65_536, 0, "99999", "123456", 99_999, -1, True, 1.5, None])
 def test_bad_ports_count_as_absent(port: object) -> None:
     assert found({"platforms": {"api_server": {"port": port}}}).port == 8642
-
-
-def test_tls_with_a_certificate() -> None:
-    assert found(dotenv="API_SERVER_SSL_CERT=/c.pem").tls
-    assert found(config=RelayConfig(home="/h", config_path="/h/config.yaml", api_tls=True)).tls
-    assert not found(FULL, "API_SERVER_SSL_CERT=").tls
-
-
-def test_running_api_gives_its_address_but_not_its_key() -> None:
-    runs = RelayConfig(
-        home="/h", config_path="/h/config.yaml", webapi_url="https://0.0.0.0:9", webapi_inside="http://127.0.0.1:8"
-    )
-    assert found(FULL, "API_SERVER_PORT=1", runs) == LocalApi(host="0.0.0.0", port=9, key="k1", tls=True)
-
-
-def test_defaults() -> None:
-    assert found(config=RelayConfig(home="/h", config_path="/h/config.yaml")) == LocalApi()
 
 
 def test_the_key_is_not_shown() -> None:

