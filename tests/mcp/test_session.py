@@ -23,10 +23,7 @@ def test_the_handshake(peer: McpStdioHarness, version: str) -> None:
     assert peer.request("ping") == {}
     assert len(peer.request("tools/list")["tools"]) == 10
     assert peer.request("server/discover")["code"] == -32601
-
-
-def test_unknown_version_gets_the_newest_handshake(peer: McpStdioHarness) -> None:
-    assert peer.open("2099-01-01")["protocolVersion"] == HANDSHAKE_VERSIONS[-1]
+    assert McpStdioHarness(ToyMcpServer().offer()).open("2099-01-01")["protocolVersion"] == HANDSHAKE_VERSIONS[-1]
 
 
 def test_requests_before_and_after_initialize(peer: McpStdioHarness) -> None:

@@ -1,5 +1,4 @@
 import re
-from typing import Any
 
 import pytest
 
@@ -65,14 +64,6 @@ def test_two_callers_with_the_same_id(web: McpHttpHarness) -> None:
     calls[0].vanish()
     assert web.shop.done == ["a", "b", "end of a"]
     assert status(calls[1]) == 0
-
-
-def test_stateless_elicitation(web: McpHttpHarness) -> None:
-    pay: dict[str, Any] = {"name": "pay", "arguments": {"word": "bread"}}
-    asked = web.stateless("tools/call", elicits=True, **pay).result.json["result"]
-    again: dict[str, Any] = {"inputResponses": {"confirm": {"action": "accept"}}, "requestState": asked["requestState"]}
-    assert web.stateless("tools/call", elicits=True, **pay, **again).result.json["result"]["isError"] is False
-    assert web.shop.done == [{"word": "bread"}]
 
 
 def test_a_session(web: McpHttpHarness) -> None:
