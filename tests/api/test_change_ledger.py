@@ -50,10 +50,11 @@ def test_changes_of_a_revoked_device_are_listed_and_undone() -> None:
     approve(holder, "once", "once only")
     book.disk.put(APPROVALS, json.dumps({"always": ["phone_call 1", "of the owner"]}).encode())
     approve(holder, "always", "phone_call 1")
+    approve(holder, "session", "phone_call 2")
     assert book.request("POST", "/api/memory", {"target": "memory", "content": "of the owner"}).status == 200
     holder.keys.sessions.revoke(session, book.now)
     kinds = [each["kind"] for each in listed(book, session.token_prefix)]
-    assert kinds == ["setting", "setting", "memory", "memory", "memory", "approval"]
+    assert kinds == ["setting", "setting", "memory", "memory", "memory", "approval", "approval"]
     assert {each["principal"] for each in listed(book)} == {f"{session.token_prefix} Tablet", "owner"}
     assert book.request("GET", "/api/changes", key=holder.key).status == 401
     done = undo(book, session.token_prefix)
@@ -117,9 +118,3 @@ def test_an_unreadable_record_changes_nothing() -> None:
     assert "change not recorded" in book.events()
     book.api.ledger.settings("x", {"model": "a"}, {"model": "a"})
     assert book.request("POST", "/api/changes/undo", {}, key=KEY).status == 400
-
-
-def test_an_approval_for_a_chat_is_undone() -> None:
-    holder = KeyHolder(None)
-    approve(holder, "session", "phone_call 1")
-    assert undo(holder.book, "Tablet") == [("approval", True, None)]

@@ -121,20 +121,17 @@ def test_intermediate_rows_carry_the_fencing_token() -> None:
 def test_deleting_a_session_ends_its_turn_on_any_node() -> None:
     book, session, first, _ = chatting_nodes()
     book.at(1)
-    assert book.request("DELETE", f"/api/sessions/{session}").status == 204
+    assert book.request("DELETE", f"/api/sessions/{session}/messages?from_row=1").status == 204
+    assert book.hand.cancelled
+    assert book.messages(session) == []
+    first = book.chat(session)
+    assert book.at(0).request("DELETE", f"/api/sessions/{session}").status == 204
     assert names(first)[-1] == "done"
     assert book.hand.cancelled
     assert (lease(book, session), book.request("GET", f"/api/sessions/{session}").status) == ("", 404)
     other = book.session()
     assert book.request("DELETE", f"/api/sessions/{other}").status == 204
     assert lease(book, other) == ""
-
-
-def test_messages_are_removed_by_the_node_that_runs_the_turn() -> None:
-    book, session, _, _ = chatting_nodes()
-    assert book.at(1).request("DELETE", f"/api/sessions/{session}/messages?from_row=1").status == 204
-    assert book.hand.cancelled
-    assert book.request("GET", f"/api/sessions/{session}/messages").json["messages"] == []
 
 
 def test_refused_turn_releases_the_session() -> None:

@@ -14,25 +14,18 @@ def closed(phone: GatewayClient) -> int | None:
     return next((event.code for event in phone.events if isinstance(event, WebSocketClosed)), None)
 
 
-def test_a_message_may_hold_several_calls_and_blank_lines() -> None:
+def test_valid_and_malformed_messages() -> None:
     phone = open_gateway(TurnHarness())
     lines = [json.dumps({"id": number, "method": "session.list"}) for number in (1, 2)]
     phone.text("\n\n".join(lines) + "\n")
     assert {*phone.answers} == {1, 2}
-
-
-def test_malformed_calls_are_refused() -> None:
-    phone = open_gateway(TurnHarness())
+    phone.answers.clear()
     for text, code in (("{", PARSE_ERROR), ('{"id": 1}', INVALID_REQUEST)):
         phone.text(text)
         assert phone.answers.popitem()[1]["error"]["code"] == code
     assert phone.refusal("moon.walk")[0] == METHOD_NOT_FOUND
     phone.text('{"method": "moon.walk"}')  # a notification has no answer
     assert len(phone.answers) == 1
-
-
-def test_binary_messages_close_the_connection() -> None:
-    phone = open_gateway(TurnHarness())
     phone.send_events(BinaryMessage(FIRST, b"x"))
     assert closed(phone) == 1003
 

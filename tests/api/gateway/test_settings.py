@@ -27,9 +27,6 @@ def test_models_are_listed_by_provider() -> None:
         ("local-ai", "Local Ai", ["small", "large"], True),
         ("routes", "Routes", ["fast"], False),
     ]
-
-
-def test_models_without_a_list_or_a_model() -> None:
     _, phone, _ = configured(FILE, 500)
     assert phone.call("model.options")["providers"][0]["models"] == ["small"]
     _, phone, _ = configured(FILE.replace("default: small", "default: other"))

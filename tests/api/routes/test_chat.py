@@ -125,16 +125,7 @@ def test_approvals_require_declared_support(said: dict[str, object], may_ask: bo
     assert book.hand.host.can_request_approval is True
 
 
-def test_turn_stopped_before_any_text_stores_no_answer() -> None:
-    book, session, call = chatting()
-    book.request("POST", f"/v1/runs/{data_of(call, 'run.started')['run_id']}/stop")
-    assert check(call) == [*OPENING, *CLOSING]
-    assert [row["role"] for row in book.messages(session)] == ["user"]
-    book.chat(session, {"message": "Again"})
-    assert book.hand.turn.history == ({"role": "user", "content": "Hi"},)
-
-
-def test_an_error_before_any_text_leaves_the_session_usable() -> None:
+def test_an_error_or_a_stop_before_any_text_stores_no_answer() -> None:
     book, session, call = chatting()
     book.hand.finish("error", error="the model's server is gone", code="upstream_error")
     assert check(call) == [*OPENING, "error", "done"]
@@ -145,6 +136,10 @@ def test_an_error_before_any_text_leaves_the_session_usable() -> None:
     book.hand.respond("Yes")
     assert names(again)[-1] == "done"
     assert [row["content"] for row in book.messages(session)] == ["Hi", "And now?", "Yes"]
+    stopped = book.chat(session, {"message": "Wait"})
+    book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/stop")
+    assert check(stopped) == [*OPENING, *CLOSING]
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "And now?", "Yes", "Wait"]
 
 
 @pytest.mark.parametrize(("finish", "end"), [("error", ["error", "done"]), ("length", CLOSING)])

@@ -33,17 +33,18 @@ def session_of(call: ApiCall) -> str:
 def test_single_completion() -> None:
     book = TurnHarness()
     call = post(book)
-    book.hand.emit(TextDelta("Hel"), TextDelta("lo"), ModelCallFinished(150, 12))
+    book.hand.emit(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ModelCallFinished(150, 12))
     book.hand.finish()
     answer = call.result
     assert answer.status == 200
     body = answer.json
     assert body.pop("id") == f"chatcmpl-{book.hand.turn.run_id.removeprefix('run_')}"
+    message = {"role": "assistant", "content": "Hello", "reasoning_content": "hm"}
     assert body == {
         "object": "chat.completion",
         "created": int(book.now.wall),
         "model": "default",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "usage": USAGE,
     }
     assert [row["content"] for row in book.messages(session_of(call))] == ["Hi", "Hello"]
@@ -298,15 +299,6 @@ def test_members_of_the_server_reach_a_client_with_its_own_tools() -> None:
             message = call.result.json["choices"][0]["message"]
             assert {name: message[name] for name in extra} == extra
         assert message["tool_calls"][0]["extra_content"] == {"s": 1}
-
-
-def test_reasoning_of_a_whole_answer() -> None:
-    book = TurnHarness()
-    call = post(book)
-    book.hand.emit(ReasoningDelta("hm"), TextDelta("Hello"))
-    book.hand.finish()
-    message = call.result.json["choices"][0]["message"]
-    assert message == {"role": "assistant", "content": "Hello", "reasoning_content": "hm"}
 
 
 def test_option_that_the_model_s_server_refuses_is_a_bad_request() -> None:

@@ -36,6 +36,8 @@ def test_a_response() -> None:
     for method in ("GET", "DELETE"):
         answer = book.request(method, path)
         assert (answer.status, answer.json["error"]["code"]) == (404, None)
+    unstored = answered(book, {"store": False})
+    assert book.request("GET", f"/v1/responses/{unstored['id']}").status == 404
 
 
 def test_a_stream() -> None:
@@ -82,12 +84,6 @@ def test_a_conversation_has_a_name(name: str) -> None:
     assert len(book.hand.turn.history) == 2
     answered(book, {"conversation": name, "conversation_history": [{"role": "user", "content": "Own"}]})
     assert list(book.hand.turn.history) == [{"role": "user", "content": "Own"}]
-
-
-def test_unstored_response_is_not_found() -> None:
-    book = TurnHarness()
-    found = answered(book, {"store": False})
-    assert book.request("GET", f"/v1/responses/{found['id']}").status == 404
 
 
 def test_instructions_of_a_response() -> None:

@@ -7,7 +7,6 @@ from svc_proto.agent.interface import (
     StoredPicture,
     TextDelta,
     TextRetracted,
-    ToolCallPending,
     TurnNotice,
 )
 from svc_proto.api.chat.store_requests import AddMessages, SavePicture
@@ -105,17 +104,6 @@ def test_unstored_row_is_saved_at_the_stop() -> None:
     book.refuse = ()
     book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/stop")
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look."]
-
-
-def test_run_has_its_last_event() -> None:
-    book = TurnHarness()
-    book.chat(book.session())
-    run = book.api.runs.find(book.hand.turn.run_id)
-    found = [run.last_event]
-    book.hand.emit(ToolCallPending(call_of()))
-    found.append(run.last_event)
-    book.hand.finish()
-    assert [*found, run.last_event] == ["run.started", "run.started", "run.completed"]
 
 
 def test_waiting_turns_check_again() -> None:

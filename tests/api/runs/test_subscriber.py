@@ -45,25 +45,22 @@ def made(book: TurnHarness, projection: Projection | None = None) -> tuple[Subsc
 
 
 def test_detached_reader_receives_nothing() -> None:
-    book = TurnHarness()
-    reader, caught_up = made(book)
+    projection = Blanks(3)
+    held = ref(projection)
+    reader, caught_up = made(TurnHarness(), projection)
+    del projection
     reader.add_event(TextDelta("x"))
     reader.detach()
+    assert held() is None
     reader.detach()
     reader.add_event(TextDelta("y"))
     reader.end()
     assert caught_up == [reader]
     assert reader.state is SubscriberState.GONE
     assert not reader.is_behind
-
-
-def test_detached_reader_releases_its_projection() -> None:
-    projection = Blanks(3)
-    held = ref(projection)
-    reader, _ = made(TurnHarness(), projection)
-    del projection
-    reader.detach()
-    assert held() is None
+    writer: Any = None
+    with pytest.raises(LocalProtocolError, match="one reader"):
+        next(reader.produce(writer))
 
 
 def test_event_without_encoding_is_skipped() -> None:
@@ -104,14 +101,6 @@ def test_unread_buffer_limit(size: int, state: SubscriberState) -> None:
     reader, _ = made(TurnHarness(), Blanks(size))
     reader.add_event(TextDelta("x"))
     assert reader.state is state
-
-
-def test_only_one_reader_is_permitted() -> None:
-    reader, _ = made(TurnHarness())
-    reader.detach()
-    writer: Any = None
-    with pytest.raises(LocalProtocolError, match="one reader"):
-        next(reader.produce(writer))
 
 
 def test_a_client_that_closed_its_end_is_probed_until_it_is_gone() -> None:
