@@ -1,3 +1,5 @@
+from base64 import b64encode
+
 from tests.loops.dashboard_client import DashboardServer
 from tests.loops.simulated_environment import SimulatedEnvironment
 
@@ -12,6 +14,15 @@ def test_answers_and_refusals_keep_other_pages_out(virtual: SimulatedEnvironment
     assert board.request("GET", "/nothing").json == {"detail": "there is nothing at this path", "code": "not_found"}
     wrong = board.request("GET", "/", headers={"host": "rebound.example"})
     assert (wrong.status, list(wrong.json), wrong.json["code"]) == (403, ["detail", "code"], "host_not_allowed")
+
+
+def test_guesses_are_logged_and_hold_no_password(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual, password="correct horse")
+    wrong = {"authorization": "Basic " + b64encode(b"me:wrong-guess").decode()}
+    assert [board.request("GET", "/", headers=wrong).status for _ in range(7)] == [401] * 5 + [429] * 2
+    guesses = [line.fields for line in board.server.logs if line.event == "wrong password"]
+    assert guesses == [{"address": "127.0.0.1"}] * 5  # a blocked address cannot fill the log
+    assert "wrong-guess" not in repr(board.server.logs)
 
 
 def test_the_configured_version_is_shown_everywhere(virtual: SimulatedEnvironment) -> None:

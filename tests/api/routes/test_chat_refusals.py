@@ -18,7 +18,7 @@ def refused(book: TurnHarness, path: str, body: object, **options: Any) -> tuple
 
 def begun(book: TurnHarness, session: str) -> ApiCall:
     """Send the head of a message with a body of 16 bytes."""
-    call: ApiCall = book.connect_http1(book.caller, PEER)  # type: ignore[assignment]  # its type by `caller`
+    call: ApiCall = book.connect_http1(book.caller, PEER)
     fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
     call.send_events(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
     return call
