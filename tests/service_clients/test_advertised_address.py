@@ -35,7 +35,7 @@ def test_the_relay_in_an_invite(host: str, tls: bool, url: str) -> None:
     assert relay_address(config, LAN) == url
 
 
-def test_signed_invite() -> None:
+def test_signed_and_unsigned_invite() -> None:
     config = RelayConfig(home="/h", config_path="/c")
     world = OneShotHarness(lambda engine: sign_invite(engine, config, {"svc": 1, "host": "h"}))
     text, url, problem = world.run()
@@ -43,10 +43,6 @@ def test_signed_invite() -> None:
     assert parse_invite(text) == parse_invite(url)
     assert list(parse_invite(text)) == ["svc", "host", "sig"]
     assert verify_payload(parse_invite(text), SECRET)
-
-
-def test_unsigned_invite() -> None:
-    config = RelayConfig(home="/h", config_path="/c")
     world = OneShotHarness(lambda engine: sign_invite(engine, config, {"svc": 1}))
     world.refuse = (EnsureSecret,)
     text, url, problem = world.run()

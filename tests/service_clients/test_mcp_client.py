@@ -280,6 +280,9 @@ def test_call_times_out_and_is_cancelled(talk: Talk) -> None:
     assert talk.told == ["there was no answer in 60 s"]
     talk.hear(id=asked["id"], result={})
     assert talk.client.ignored == 1
+    talk.do(talk.client.request("tools/call", {}, within=60.0))
+    (cancelled,) = talk.act(talk.owner.cancel)  # the caller is cancelled
+    assert cancelled["method"] == "notifications/cancelled"
 
 
 def test_progress_extends_the_timeout_up_to_a_limit(talk: Talk) -> None:
@@ -290,12 +293,6 @@ def test_progress_extends_the_timeout_up_to_a_limit(talk: Talk) -> None:
         talk.after(55.0)
         talk.hear(method="notifications/progress", params={"progressToken": asked["id"], "progress": 1})
     assert talk.told == [f"there was no answer in {60 * LONGEST} s"]
-
-
-def test_cancelled_caller_cancels_the_call(talk: Talk) -> None:
-    talk.do(talk.client.request("tools/call", {}, within=60.0))
-    (cancelled,) = talk.act(talk.owner.cancel)
-    assert cancelled["method"] == "notifications/cancelled"
 
 
 def test_too_many_at_once(talk: Talk) -> None:

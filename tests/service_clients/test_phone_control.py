@@ -81,8 +81,13 @@ def codes(answers: list[Any]) -> list[object]:
 
 
 def test_agent_pairs_once_and_stores_the_token() -> None:
+    """Pair once for the bridge, without an end of the blocks of other addresses."""
     world = AgentHarness(relay=True)
+    relay = world.relay
+    for _ in range(5):
+        relay.limiter.failure("203.0.113.7", relay.engine.now)
     assert codes(call(world, times=3)) == ["phone_not_connected"] * 3
+    assert relay.limiter.blocked_for("203.0.113.7", relay.engine.now) > 0
     assert world.logs == [("agent paired with the relay", {})]
     stored = json.loads(world.disk.get(PATH))
     assert stored["url"] == URL
@@ -90,15 +95,8 @@ def test_agent_pairs_once_and_stores_the_token() -> None:
     assert json.loads(world.disk.get(PATH)) == stored
     assert devices(world) == ["Agent on this host"]
     assert world.logs == []
-
-
-def test_session_of_the_agent_has_the_bridge_grant_only() -> None:
-    world = AgentHarness(relay=True)
-    call(world)
-    token = json.loads(world.disk.get(PATH))["token"]
     world.sim.run_for(2.0)
-    now = world.relay.engine.now
-    session = world.relay.sessions.lookup(token, now)
+    session = relay.sessions.lookup(stored["token"], relay.engine.now)
     assert session is not None
     assert session.grants == {"bridge": session.expires_at}
 
@@ -127,15 +125,6 @@ def test_phone_401_is_an_answer(own: bool) -> None:
     assert devices(world).count("Agent on this host") == (0 if own else 1)
 
 
-def test_pairing_does_not_clear_blocks() -> None:
-    world = AgentHarness(relay=True)
-    relay = world.relay
-    for _ in range(5):
-        relay.limiter.failure("203.0.113.7", relay.engine.now)
-    call(world)
-    assert relay.limiter.blocked_for("203.0.113.7", relay.engine.now) > 0
-
-
 @pytest.mark.parametrize("times", [1, 3])
 def test_refused_stored_token_is_replaced(times: int) -> None:
     world = AgentHarness(relay=True)
@@ -156,10 +145,7 @@ def test_configured_token_is_used_exclusively() -> None:
     token = json.loads(world.disk.get(PATH))["token"]
     world.disk.remove(PATH)
     assert codes(call(world, token=token)) == ["phone_not_connected"]
-
-
-def test_unprintable_token_is_refused() -> None:
-    assert call(AgentHarness(relay=True), token="a\nb") == ["SVC_RELAY_TOKEN has characters that no token has"]
+    assert call(world, token="a\nb") == ["SVC_RELAY_TOKEN has characters that no token has"]
 
 
 @pytest.mark.parametrize(
