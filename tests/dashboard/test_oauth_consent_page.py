@@ -74,13 +74,18 @@ def test_page_headers_forbid_frames_and_referrers(virtual: SimulatedEnvironment)
 
 
 @pytest.mark.parametrize(
-    ("fields", "ttl"), [({}, 30), ({"days": "1"}, 1), ({"days": "365"}, 365), ({"days": "9999"}, 30)]
+    ("fields", "scope", "ttl"),
+    [
+        ({}, "bridge:read", 30),
+        ({"scope": "bridge"}, "bridge", 30),
+        *(({"scope": "bridge", "days": days}, "bridge", ttl) for days, ttl in (("1", 1), ("365", 365), ("9999", 30))),
+    ],
 )
-def test_consent_is_allowed(virtual: SimulatedEnvironment, fields: dict[str, str], ttl: int) -> None:
+def test_consent_is_allowed(virtual: SimulatedEnvironment, fields: dict[str, str], scope: str, ttl: int) -> None:
     board, peer = asked(virtual)
-    answer = post(board, answer="allow", scope="bridge", **fields)
+    answer = post(board, answer="allow", **fields)
     assert b"listed among the devices" in answer.body
-    body = {"ballot": "b4llot", "allow": True, "scope": "bridge", "ttl_seconds": ttl * 86_400}
+    body = {"ballot": "b4llot", "allow": True, "scope": scope, "ttl_seconds": ttl * 86_400}
     assert sent(peer) == ("POST /mcp/questions/ABC123", body)
     assert "authorization request answered" in [line.event for line in board.server.logs]
 
@@ -90,12 +95,6 @@ def test_any_other_answer_denies(virtual: SimulatedEnvironment, fields: dict[str
     board, peer = asked(virtual)
     assert b"was refused" in post(board, **fields).body
     assert sent(peer)[1] == {"ballot": "b4llot", "allow": False}
-
-
-def test_default_choice_is_read_only(virtual: SimulatedEnvironment) -> None:
-    board, peer = asked(virtual)
-    post(board, answer="allow")
-    assert sent(peer)[1]["scope"] == "bridge:read"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -48,14 +48,10 @@ def test_deferred_tool(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
     for name in ("ring", "knock"):
         shut = peer.request("tools/call", name=name, arguments={"word": "shut"})
         assert shut == {"content": [{"type": "text", "text": "it is shut"}], "isError": True}
-
-
-def test_deferred_tool_errors(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
-    peer.open()
     for number in range(2):
         assert peer.send(id=f"n{number}", method="tools/call", params={"name": "ring"}) == []
-    (failed,) = peer.act(partial(shop.ringing[0], ToolError("no key")))
-    (broken,) = peer.act(partial(shop.ringing[1], ZeroDivisionError()))
+    (failed,) = peer.act(partial(shop.ringing[3], ToolError("no key")))
+    (broken,) = peer.act(partial(shop.ringing[4], ZeroDivisionError()))
     assert failed["result"] == {"content": [{"type": "text", "text": "no key"}], "isError": True}
     assert (broken["error"]["code"], peer.request("ping")) == (-32603, {})
 
