@@ -8,7 +8,6 @@ from svc_proto.api.errors import (
     invalid_request,
     not_found,
     session_not_found,
-    shutting_down,
     store_unavailable,
 )
 from svc_proto.basics.errors import Refused
@@ -47,13 +46,6 @@ def test_the_refusal_of_a_key_has_no_param() -> None:
 @pytest.mark.parametrize("path", ["/api/config", "/api/memory", "/api/skills/x", "/api/available-models"])
 def test_the_short_form_of_the_management_routes(path: str) -> None:
     assert body(invalid_request("x must be a y", code="invalid_title"), path) == {"error": "x must be a y"}
-
-
-def test_draining_answer_has_a_retry_after() -> None:
-    answer = error_response(shutting_down(), "/api/sessions/x/chat/stream")
-    assert answer.status == 503
-    assert answer.headers.get(b"retry-after") == b"1"
-    assert json.loads(answer.body)["error"]["message"].startswith("gateway_draining")
 
 
 def test_a_long_id_is_cut() -> None:

@@ -60,13 +60,10 @@ def test_an_end_needs_a_pattern_and_texts(body: dict[str, Any]) -> None:
     assert ApiHarness().request("DELETE", "/api/approvals", body).status == 400
 
 
-def test_approvals_that_cannot_be_read() -> None:
+def test_approvals_that_cannot_be_read_or_removed() -> None:
     book = ApiHarness(files={APPROVALS: b"{}"})
     for method, body in (("GET", None), ("DELETE", {"pattern": "x"})):
         assert book.request(method, "/api/approvals", body).status == 503
-
-
-def test_an_approval_that_cannot_be_removed() -> None:
     book = ApiHarness(files={APPROVALS: json.dumps({"always": ["phone_call 1"]}).encode()})
     book.refuse = (WriteConfig,)
     assert book.request("DELETE", "/api/approvals", {"pattern": "phone_call 1"}).status == 503

@@ -38,6 +38,8 @@ def test_a_call_starts_and_completes() -> None:
     assert found == {**call, "state": "completed", "completed_at": pytest.approx(begun + 2.0, abs=0.5)}
     book.hand.finish()
     assert activities(book, session) == [found]
+    unknown = book.request("GET", "/api/sessions/none/image-activity")
+    assert (unknown.status, unknown.json["error"]["code"]) == (404, "session_not_found")
 
 
 def test_calls_that_fail() -> None:
@@ -81,11 +83,6 @@ def test_a_wrong_query(query: str, status: int) -> None:
     book = TurnHarness()
     path = f"/api/sessions/{book.session()}/image-activity{query}"
     assert book.request("GET", path).status == status
-
-
-def test_an_unknown_chat() -> None:
-    answer = TurnHarness().request("GET", "/api/sessions/none/image-activity")
-    assert (answer.status, answer.json["error"]["code"]) == (404, "session_not_found")
 
 
 def test_the_node_of_the_turn_answers() -> None:
