@@ -9,7 +9,6 @@ from svc_proto.api.access import (
     SESSION_ID,
     SESSION_KEY,
     ApiAccess,
-    Cors,
     authorize,
     find_branded_header,
 )
@@ -223,10 +222,6 @@ def test_routes_have_to_name_a_policy() -> None:
         ApiHarness().api.authorize(Other.ONE, request)
     with pytest.raises(LocalProtocolError, match="a gate of its own"):
         authorize(ApiAccess.MONITOR, request, "", (), lambda key: None)
-
-
-def test_cors_without_origins_allows_a_request_without_an_origin() -> None:
-    assert Cors(()).allows(Headers([]))
 
 
 def test_streams_have_the_security_headers() -> None:

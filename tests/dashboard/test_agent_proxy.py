@@ -113,10 +113,6 @@ def test_only_the_model_of_settings_is_shown(virtual: SimulatedEnvironment, conf
     assert b"".join(peer.heard).startswith(b"GET /api/config HTTP/1.1")
 
 
-def test_no_model_without_chat(virtual: SimulatedEnvironment) -> None:
-    assert DashboardServer(virtual).request("GET", f"{PREFIX}/model").json == {"chat": False, "model": None}
-
-
 def test_a_message_with_pictures_may_be_large(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = board_before(virtual, peer)
@@ -138,6 +134,7 @@ def test_without_an_api_server(virtual: SimulatedEnvironment) -> None:
         answer = board.request(method, PREFIX + path)
         assert answer.status == 404
         assert "without an API server" in board.detail(answer)
+    assert board.request("GET", f"{PREFIX}/model").json == {"chat": False, "model": None}
 
 
 def test_refused_key_gives_502(virtual: SimulatedEnvironment) -> None:

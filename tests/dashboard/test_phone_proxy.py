@@ -9,6 +9,8 @@ from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.loops.dashboard_client import DashboardServer
 from tests.loops.phone_screen import PhoneScreen
 from tests.loops.simulated_environment import SimulatedEnvironment
+from tests.support.http_codec import Response
+from tests.support.openapi_validation import OpenApiValidator
 from tests.support.servers.canned_server import CannedServer, http
 
 
@@ -20,28 +22,37 @@ def point_at(world: SimulatedEnvironment, port: int) -> None:
 
 
 def test_phone_screen_and_touches(virtual: SimulatedEnvironment) -> None:
+    """Check also that each answer matches the dashboard's document."""
     virtual.start_relay()
     board = DashboardServer(virtual)
-    without_phone = board.request("GET", f"{PREFIX}/screen")
+    documented = OpenApiValidator.of(board.request("GET", "/openapi.json").body)
+
+    def ask(method: str, path: str, body: object = None) -> Response:
+        answer = board.request(method, PREFIX + path, body)
+        documented.check(f"{method} {PREFIX}{path.partition('?')[0]}", answer)
+        return answer
+
+    without_phone = ask("GET", "/screen")
     assert (without_phone.status, "svc phone" in board.detail(without_phone)) == (404, True)
     phone = PhoneScreen(virtual, name="Pixel 9")
-    screen = board.request("GET", f"{PREFIX}/screen").json
+    screen = ask("GET", "/screen").json
     assert screen["name"] == "Pixel 9"
-    assert board.request("POST", f"{PREFIX}/touch", {"kind": "key", "key": "recents"}).json == {"ok": True}
+    assert ask("POST", "/touch", {"kind": "key", "key": "recents"}).json == {"ok": True}
+    assert ask("POST", "/touch", {"kind": "knock"}).status == 400
     began = virtual.clock()
-    after = board.request("GET", f"{PREFIX}/screen?seen={screen['tag']}").json
+    after = ask("GET", f"/screen?seen={screen['tag']}").json
     assert after["tag"] != screen["tag"]
     assert virtual.clock() - began < 1  # no wait: the screen has changed already
-    same = board.request("GET", f"{PREFIX}/screen?seen={after['tag']}").json  # before its timeout of 5 s
+    same = ask("GET", f"/screen?seen={after['tag']}").json  # before its timeout of 5 s
     assert same["tag"] == after["tag"]
-    refused = board.request("POST", f"{PREFIX}/answer", {"question": "c9", "allow": True})
+    refused = ask("POST", "/answer", {"question": "c9", "allow": True})
     assert (refused.status, refused.json["detail"]["code"]) == (409, "not_open")
-    assert board.request("POST", f"{PREFIX}/toggle", {"on": False}).status == 200
-    silent = board.request("POST", f"{PREFIX}/say", {"text": "hello"})
+    assert ask("POST", "/toggle", {"on": False}).status == 200
+    silent = ask("POST", "/say", {"text": "hello"})
     assert (silent.status, board.detail(silent)) == (404, "this dashboard offers no chat with the agent")
-    assert board.request("GET", f"{PREFIX}/screen").json["device_control"] is False
+    assert ask("GET", "/screen").json["device_control"] is False
     phone.server.kill()
-    gone = board.request("GET", f"{PREFIX}/screen")
+    gone = ask("GET", "/screen")
     assert (gone.status, board.detail(gone).startswith("phone unreachable at 127.0.0.1:41233")) == (502, True)
 
 

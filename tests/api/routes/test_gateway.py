@@ -8,7 +8,4 @@ def test_the_gateway_needs_the_key_and_an_upgrade() -> None:
     assert book.request("GET", "/api/ws", key="").status == 401
     assert book.request("GET", "/api/ws").status == 400
     assert open_gateway(book).call("session.list") == {"sessions": []}
-
-
-def test_a_server_without_a_key_has_a_gateway_for_this_host() -> None:
     assert open_gateway(ApiHarness(ApiConfig())).call("session.list") == {"sessions": []}
