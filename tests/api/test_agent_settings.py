@@ -218,6 +218,9 @@ def test_the_file_is_read_anew_each_time() -> None:
     book.disk.put(CONFIG, b"model: {default: second}\n")
     assert book.spawn(book.api.settings())[0].model == "second"
     assert book.events(Level.WARNING) == []
+    book.disk.put(CONFIG, b"model: [")
+    assert book.spawn(book.api.settings())[0].model == ""
+    assert book.events(Level.WARNING) == ["configuration not read"]
 
 
 def test_an_address_without_a_name_asks_the_server() -> None:
@@ -251,12 +254,6 @@ def test_a_model_that_is_named_default() -> None:
         endpoint = book.spawn(book.api.settings())[0].endpoint
         assert endpoint is not None
         assert endpoint.model == "default"
-
-
-def test_invalid_file_counts_as_empty_and_is_logged() -> None:
-    book = ApiHarness(files={CONFIG: "model: ["})
-    assert book.spawn(book.api.settings())[0].model == ""
-    assert book.events(Level.WARNING) == ["configuration not read"]
 
 
 @pytest.mark.parametrize(

@@ -84,19 +84,16 @@ def test_a_turn() -> None:
     (request,) = world.asked
     assert (request.path, json.loads(request.body)) == ("/api/sessions/s%2F1/chat/stream", {"message": "hi"})
     assert (request.headers.get(b"accept"), request.headers.get(b"x")) == (b"text/event-stream", b"y")
+    heard: list[str] = []  # by a reader without a result
+    plan: Plan = lambda engine: API.stream_turn(engine, "s", {}, lambda event: heard.append(event.event))  # noqa: E731
+    OneShotHarness(plan, http=(200, STREAM)).run()
+    assert heard == ["a", "b"]
 
 
 def test_reader_ends_an_endless_stream() -> None:
     """End the read when the reader has enough; the stream itself never ends."""
     world = OneShotHarness(lambda engine: turn(engine, "a"), http=BEGUN)
     assert world.run() == "ab"
-
-
-def test_reader_without_a_result() -> None:
-    heard: list[str] = []
-    plan: Plan = lambda engine: API.stream_turn(engine, "s", {}, lambda event: heard.append(event.event))  # noqa: E731
-    OneShotHarness(plan, http=(200, STREAM)).run()
-    assert heard == ["a", "b"]
 
 
 def test_connection_lost_after_the_last_events() -> None:

@@ -65,11 +65,13 @@ def test_secret_is_read_for_each_call(found: str | Failure, shown: object) -> No
     assert owner.told == [shown]
 
 
-def test_secret_header_is_compared() -> None:
+def test_secret_header_is_compared_and_forwarded() -> None:
     secret = SECRET.encode()
     assert has_secret(Headers([(HEADER, secret)]), secret)
     for headers in (Headers(), Headers([(HEADER, b"")]), Headers([(HEADER, b"\xff")]), Headers([(b"x", secret)])):
         assert not has_secret(headers, secret)
+    assert forwarded_secret_headers(Headers()) == ()
+    assert forwarded_secret_headers(Headers([(b"x", b"y"), (HEADER, b"5ec")])) == ((HEADER, b"5ec"),)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8642", "https://localhost:8642", "http://[::1]:1"])
@@ -88,8 +90,3 @@ def test_no_operator_headers_elsewhere(url: str) -> None:
     book, owner = asking(lambda engine: operator_headers(engine, url))
     book << []
     assert owner.told == [()]
-
-
-def test_secret_header_is_forwarded() -> None:
-    assert forwarded_secret_headers(Headers()) == ()
-    assert forwarded_secret_headers(Headers([(b"x", b"y"), (HEADER, b"5ec")])) == ((HEADER, b"5ec"),)

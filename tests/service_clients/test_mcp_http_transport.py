@@ -72,10 +72,6 @@ def test_headers_of_each_request() -> None:
     assert "t-1" not in repr(SHOP)
 
 
-def test_unreachable_server() -> None:
-    assert run(None, call)[0].startswith("it cannot be reached: ")
-
-
 def test_odd_answers_to_notifications() -> None:
     server = Server()
     server.noted = stream(b": hm\n\n", then=1e6)
@@ -243,6 +239,7 @@ def test_refused_credential_and_vanished_server_end_the_connection() -> None:
     told = world.run(plan)
     assert told.startswith("it cannot be reached: ")
     assert ended == [told]
+    assert run(None, call)[0].startswith("it cannot be reached: ")
 
 
 def test_server_without_sessions_refuses_without_an_end() -> None:

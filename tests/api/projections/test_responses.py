@@ -132,11 +132,8 @@ def test_reasoning_is_an_item() -> None:
     assert [item["type"] for item in output] == ["reasoning", "message", "reasoning", "message"]
     assert "".join(part["text"] for item in output if item["type"] == "message" for part in item["content"]) == "Hello"
     assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == output
-
-
-def test_reasoning_alone_is_closed() -> None:
-    events = told(BEGUN, ReasoningDelta("hm"), TurnEnded(content="", error="no", code="empty_answer"))
-    assert [item["type"] for item in events[-1]["response"]["output"]] == ["reasoning"]
+    alone = told(BEGUN, ReasoningDelta("hm"), TurnEnded(content="", error="no", code="empty_answer"))
+    assert [item["type"] for item in alone[-1]["response"]["output"]] == ["reasoning"]
 
 
 def test_calls_for_the_client() -> None:

@@ -45,6 +45,9 @@ def test_the_events_of_the_wire() -> None:
     assert told(ToolCallFinished(call=CALL, output="42", preview="4", seconds=1.23456)) == ("tool.completed", completed)
     failed = {**IDS, "duration": 0.0, "error": True, "result_preview": "no"}
     assert told(ToolCallFinished(call=CALL, output="x", error="no")) == ("tool.completed", failed)
+    name, data = told(MemoryChanged(CALL, MemoryChange(target="memory", count=1, added="x")))
+    assert (name, data["tool"], data["added"]) == ("memory.updated", CALL.name, "x")
+    assert RunProjection(session_id="s1", run_id="run_a1").encode(ToolCallPending(CALL), NOW) == ""
 
 
 def test_approvals() -> None:
@@ -57,11 +60,6 @@ def test_approvals() -> None:
     assert told(ApprovalResolved(call=CALL, choice="once")) == ("approval.responded", given)
 
 
-def test_notes() -> None:
-    name, data = told(MemoryChanged(CALL, MemoryChange(target="memory", count=1, added="x")))
-    assert (name, data["tool"], data["added"]) == ("memory.updated", CALL.name, "x")
-
-
 def test_the_three_ends() -> None:
     usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
     completed = TurnEnded(content="Hello", usage=Usage(input_tokens=1, output_tokens=2))
@@ -71,7 +69,3 @@ def test_the_three_ends() -> None:
     assert told(cut)[1] == {**members, "reason": "Cut.", "unfinished": ["phone_tap: denied"]}
     assert told(TurnEnded(content="", error="gone")) == ("run.failed", {"error": "gone"})
     assert told(TurnEnded(content="", error="stopped", interrupted=True)) == ("run.cancelled", {})
-
-
-def test_omitted_events() -> None:
-    assert RunProjection(session_id="s1", run_id="run_a1").encode(ToolCallPending(CALL), NOW) == ""

@@ -75,6 +75,9 @@ def test_questions() -> None:
     assert (name, asked["command"], asked["choices"]) == ("approval.request", "ls", ["once", "deny"])
     ((name, given),) = told(ApprovalResolved(call=CALL, choice="deny"))
     assert (name, given["choice"]) == ("approval.responded", "deny")
+    one = projection()
+    assert one.encode(ToolCallPending(CALL), NOW)
+    assert "tool.pending" not in one.encode(ASKED, NOW)  # it is reported once
 
 
 @pytest.mark.parametrize(
@@ -90,12 +93,6 @@ def test_notes(added: str | None, removed: str | None, method: str, body: dict[s
     members = {"target": "user", "entry_count": 3, "added": added, "removed": removed}
     undo = {"method": method, "body": {"target": "user", **body}}
     assert told(MemoryChanged(CALL, change)) == [("memory.updated", {**IDS, **members, "undo": undo})]
-
-
-def test_pending_call_is_reported_once() -> None:
-    one = projection()
-    assert one.encode(ToolCallPending(CALL), NOW)
-    assert "tool.pending" not in one.encode(ASKED, NOW)
 
 
 def test_the_end() -> None:
