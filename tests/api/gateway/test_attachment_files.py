@@ -56,6 +56,9 @@ def test_images_that_are_stored_at_once_are_limited(monkeypatch: pytest.MonkeyPa
 def test_a_disk_that_fails() -> None:
     book, phone, session = open_chat()
     own = {"session_id": session}
+    book.refuse = (CreateBlob,)
+    assert "disk" in phone.refusal("image.attach_bytes", content_base64=PNG, **own)[1]
+    book.refuse = ()
     phone.call("image.attach_bytes", content_base64=PNG, **own)
     book.refuse = (OpenFile,)
     assert phone.refusal("prompt.submit", text="Look", **own)[0] == 5008
