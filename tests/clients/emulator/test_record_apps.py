@@ -6,7 +6,7 @@ import pytest
 
 from clients.phone.emulator.actions import Action, ChangeRecords, ShowScreen
 from clients.phone.emulator.layout import App, Row
-from clients.phone.emulator.record_apps import NOTES, RECORD_APPS, TODO
+from clients.phone.emulator.record_apps import CALENDAR, NOTES, RECORD_APPS, TODO
 from clients.phone.emulator.sample_apps import SAMPLE_APPS
 from tests.clients.emulator.driver import EmulatorDriver, opened
 
@@ -42,6 +42,12 @@ def test_a_task_is_found_and_done() -> None:
     assert "Water the plants" not in driver.texts()
     press(driver, "Call the plumber", "Done")
     assert driver.device.switches[TODO, "done 2"]
+
+
+def test_the_agenda_of_a_day() -> None:
+    driver = press(opened(CALENDAR, RECORD_APPS), "Shown day", "Next month", "5 December 2026")
+    assert "Market" in driver.texts()
+    assert "Choir" not in driver.texts()
 
 
 def test_a_note_of_a_folder_keeps_its_long_text() -> None:
