@@ -120,16 +120,12 @@ def test_the_api_of_an_invite() -> None:
     assert latest_api({}) is None
 
 
-def test_other_records_stay() -> None:
+def test_removal_requires_the_token_and_leaves_other_records() -> None:
     text = apply_change(json.dumps(FILE), UpdateSession("ws://other", {"token": "x"}))
     assert list(parse_sessions(text)) == [URL, "ws://other"]
-
-
-def test_removal_requires_the_token() -> None:
-    text = json.dumps(FILE)
-    assert parse_sessions(apply_change(text, RemoveSession(URL, "another"))) == {URL: SESSION}
-    assert parse_sessions(apply_change(text, RemoveSession(URL, "1c2d"))) == {}
-    assert parse_sessions(apply_change(text, RemoveSession("ws://other", "1c2d"))) == {URL: SESSION}
+    for kept in (RemoveSession(URL, "another"), RemoveSession("ws://third", "1c2d")):
+        assert list(parse_sessions(apply_change(text, kept))) == [URL, "ws://other"]
+    assert list(parse_sessions(apply_change(text, RemoveSession(URL, "1c2d")))) == ["ws://other"]
     assert json.loads(apply_change('{"sessions": {"a": 7}}', RemoveSession("a", "x")))["sessions"] == {"a": 7}
 
 

@@ -52,6 +52,7 @@ def attachment(state: str, *, message: str = "", tap: bool = False, size: int = 
 )
 def test_lines_of_events(news: Notify, line: str) -> None:
     assert shown(news) == [line]
+    assert shown(Notify("online", {"token": TOKEN}), print_token=True) == [f"online: session {TOKEN}"]
 
 
 def test_a_terminal_and_an_agent_in_pieces() -> None:
@@ -63,6 +64,7 @@ def test_a_terminal_and_an_agent_in_pieces() -> None:
         "It is Mail."
     ]
     assert strip_terminal_escapes("a\x1b(Bb\x1b=c\x1b") == "abc"
+    assert one_line("ü 4\r\x00") == "ü 4\ufffd\ufffd"
 
 
 def test_spoken_answers_are_stored(tmp_path: Path) -> None:
@@ -73,10 +75,6 @@ def test_spoken_answers_are_stored(tmp_path: Path) -> None:
     assert shown(spoken, sound=tmp_path) == ["agent: Mail.", f"- {tmp_path} cannot be written: is a directory"]
     assert shown(Notify("spoken", {"text": "Mail.", "sound": b""}), sound=tmp_path) == ["agent: Mail."]
     assert shown(Notify("heard", {"text": "lights\x1b[2J on"})) == ["heard: lights�[2J on"]
-
-
-def test_print_token() -> None:
-    assert shown(Notify("online", {"token": TOKEN}), print_token=True) == [f"online: session {TOKEN}"]
 
 
 def asked(verb: str | None, text: str) -> Notify:
@@ -95,10 +93,6 @@ def test_a_long_question_shows_the_omitted_length() -> None:
     lines = shown(asked("send", "x" * 4_001))
     assert lines[1] == "    " + "x" * 4_000
     assert lines[2] == "    … and 1 more characters that are not shown"
-
-
-def test_plain() -> None:
-    assert one_line("ü 4\r\x00") == "ü 4\ufffd\ufffd"
 
 
 class Watched:
@@ -140,9 +134,6 @@ def test_the_state_of_the_gates() -> None:
     gate.set_overlay_permission(False, NOW)
     (line,) = watched.look()
     assert line.endswith("| no accessibility | no screen capture | no overlay permission]")
-
-
-def test_the_state_of_a_store_build() -> None:
     assert Watched("googlePlay").look() == ["[store build: no Device Control]"]
 
 

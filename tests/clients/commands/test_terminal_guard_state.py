@@ -49,17 +49,12 @@ def outcome(terminal: pexpect.spawn[str]) -> int:
     return status
 
 
-def test_the_shell_ends(home: CommandHome) -> None:
+@pytest.mark.parametrize(("keys", "shown", "status"), [("exit 7\r", "ended with status 7]", 7), ("\x1d", "", 0)])
+def test_the_shell_ends_or_is_left(home: CommandHome, keys: str, shown: str, status: int) -> None:
     terminal, _ = shell(home)
-    terminal.sendline("exit 7")
-    terminal.expect_exact("[the shell has ended with status 7]")
-    assert outcome(terminal) == 7
-
-
-def test_detaching(home: CommandHome) -> None:
-    terminal, _ = shell(home)
-    terminal.send("\x1d")
-    assert outcome(terminal) == 0
+    terminal.send(keys)
+    terminal.expect_exact(shown)
+    assert outcome(terminal) == status
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])

@@ -98,8 +98,5 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_path(tmp_path: Path, da
     with pytest.raises(EnvFileError) as raised:
         read_env_file(path)
     assert str(raised.value) == f"cannot read {path}: {problem}"
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(EnvFileError, match="Is a directory"):
         read_env_file(tmp_path)
