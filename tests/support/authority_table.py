@@ -5,11 +5,12 @@ The rows of settings and approvals, `OTHERS`, are compared with nothing. `python
 writes docs/reference/authority.md from the table.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from fuzz.simulation import access_matrix
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
-from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 
 PAGE = Path(__file__).parents[2] / "docs/reference/authority.md"
 ABOUT = """# Table of authority
@@ -45,54 +46,26 @@ RELAY_ACCESS: Mapping[str, str] = {
     "VOICE_OUTPUT_SOCKET": "no no no yes no no",
     "VOICE_REALTIME_SOCKET": "no no no yes no no",
 }
-RELAY_ROUTES: Mapping[str, str] = {
-    "SOCKET": "GET /ws, GET /",
-    "PUBLIC": """
-        GET /health, GET /healthz, GET /readyz, GET /.well-known/oauth-protected-resource,
-        GET /.well-known/oauth-protected-resource/mcp, GET /.well-known/oauth-authorization-server,
-        GET /.well-known/openid-configuration, POST /oauth/register, GET /oauth/authorize,
-        GET /oauth/wait/{ticket}, POST /oauth/token, POST /oauth/revoke
-    """,
-    "LOOPBACK": """
-        GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
-        GET /audit, GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register,
-        POST /pairing/approve, POST /pairing/mint, POST /media/register, GET /media/inspect,
-        GET /media/inspect/{token}, GET /mcp/questions/{code}, POST /mcp/questions/{code}, POST /phone/message,
-        GET /phone/replies, GET /phone/outbound, DELETE /phone/outbound
-    """,
-    "MONITOR": "GET /metrics",
-    "LOOPBACK_OR_BEARER": """
-        GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /openapi.json,
-        GET /docs, GET /relay/info
-    """,
-    "FILES": "POST /media/upload, GET /media/by-path, POST /clipboard/inbox",
-    "MANAGE": """
-        GET /api/profiles/{profile}/config, GET /api/profiles/{profile}/skills, GET /api/profiles/{profile}/soul,
-        PUT /api/profiles/{profile}/soul, GET /api/profiles/{profile}/memory,
-        PUT /api/profiles/{profile}/memory/{filename}, GET /api/profiles/{profile}/avatar, GET /context/injected,
-        GET /chat/image-activity
-    """,
-    "BEARER": "GET /media/{token}",
-    "LOCAL_OR_NOTIFICATIONS": "GET /notifications/recent, GET /phone/threads",
-    "BRIDGE": ", ".join(f"{method} {path}" for method, path in DEVICE_CONTROL),
-    "AGENT": "POST /mcp, GET /mcp, DELETE /mcp",
-    "VOICE_CONFIG": "GET /voice/config",
-    "VOICE_STT": "POST /voice/transcribe",
-    "VOICE_TTS": """
-        POST /voice/synthesize, GET /voice/output/config, PATCH /voice/output/config,
-        GET /voice/output/providers/{provider_id}/options, POST /voice/output/providers/{provider_id}/validate,
-        POST /voice/output/session
-    """,
-    "VOICE_OUTPUT_SOCKET": "GET /voice/output/{session_id}",
-    "VOICE_REALTIME": """
-        GET /voice/realtime/config, PATCH /voice/realtime/config,
-        GET /voice/realtime/providers/{provider_id}/options,
-        POST /voice/realtime/providers/{provider_id}/validate, POST /voice/realtime/session,
-        GET /voice/realtime-agent/config, PATCH /voice/realtime-agent/config,
-        GET /voice/realtime-agent/providers/{provider_id}/options,
-        POST /voice/realtime-agent/providers/{provider_id}/validate, POST /voice/realtime-agent/session
-    """,
-    "VOICE_REALTIME_SOCKET": "GET /voice/realtime/{session_id}, GET /voice/realtime-agent/{session_id}",
+VOICE, VOICE_SOCKETS = "a session with voice", "a session with voice, but no page's"
+ROWS: Mapping[str, tuple[str, str]] = {
+    # policy: a row of the access matrix, and an expression for the beginning of its routes that have this policy
+    "SOCKET": ("every caller but pages", ""),
+    "PUBLIC": ("every caller", ""),
+    "LOOPBACK": ("programs of this host", "(?!GET /metrics)"),
+    "MONITOR": ("programs of this host", "GET /metrics"),
+    "LOOPBACK_OR_BEARER": ("this host, or a session", ""),
+    "FILES": ("a session with files", ""),
+    "MANAGE": ("a session with manage", ""),
+    "BEARER": ("a session", ""),
+    "LOCAL_OR_NOTIFICATIONS": ("this host, or a session with notifications", ""),
+    "BRIDGE": ("a session with bridge", ""),
+    "AGENT": ("a session with bridge, but no page's", ""),
+    "VOICE_CONFIG": (VOICE, "GET /voice/config"),
+    "VOICE_STT": (VOICE, "POST /voice/transcribe"),
+    "VOICE_TTS": (VOICE, "[A-Z]+ /voice/(synthesize|output)"),
+    "VOICE_OUTPUT_SOCKET": (VOICE_SOCKETS, "GET /voice/output"),
+    "VOICE_REALTIME": (VOICE, "[A-Z]+ /voice/realtime"),
+    "VOICE_REALTIME_SOCKET": (VOICE_SOCKETS, "GET /voice/realtime"),
 }
 # Channels of the WebSocket, with the grant or right of the session; no other credential opens a channel.
 CHANNELS: Mapping[str, str] = {
@@ -179,6 +152,12 @@ OTHERS = (
 def routes_of(text: str) -> list[str]:
     """Return the routes of a table's cell, which are separated by commas."""
     return [route.strip() for route in " ".join(text.split()).split(", ")]
+
+
+RELAY_ROUTES: Mapping[str, str] = {
+    policy: ", ".join(route for route in routes_of(access_matrix.RELAY_ACCESS[row][1]) if re.match(beginning, route))
+    for policy, (row, beginning) in ROWS.items()
+}
 
 
 def page() -> str:
