@@ -18,33 +18,12 @@ def program(name: str) -> ProgramCommand:
     return main
 
 
-def said(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
-    with pytest.raises(SystemExit) as left:
-        program(name).main([option])
-    assert left.value.code == 0
-    return capsys.readouterr().out
-
-
 @pytest.mark.parametrize("name", [*EVERY, "clients.phone.__main__"])
 def test_each_server_prints_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(name, "--version", capsys) == f"svc-relay {installed_version()}\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("servers.__main__", "host api-host no-qr"),
-        ("servers.relay", "host no-ssl shell webapi-url log-level config allow-insecure-api-key"),
-        ("servers.api", "host relay-url log-level config brand"),
-        ("servers.dashboard", "host no-ssl chat log-level"),
-    ],
-)
-def test_help(name: str, options: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(name, "--help", capsys)
-    for option in (*options.split(), "port", "runtime"):
-        assert f"--{option}" in text
-    assert "Examples:" in text
-    assert all(len(line) <= 120 for line in text.splitlines())
+    with pytest.raises(SystemExit) as left:
+        program(name).main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"svc-relay {installed_version()}\n"
 
 
 @pytest.mark.parametrize(
