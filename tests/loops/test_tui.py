@@ -1,24 +1,17 @@
 """Tests of the TUI channel, from a desktop to the agent gateway."""
 
-import json
 import os
-import socket
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.loops.clients import PATIENCE, WebSocketTestClient
+from tests.loops.clients import WebSocketTestClient
 from tests.loops.conftest import open_world
 from tests.loops.environment import ApiHandle, Environment
-from tests.loops.live_environment import LiveConnection
-from tests.loops.raw_http import RawSocket
 from tests.loops.terminal_client import runs
-from tests.servers.program_process import call as call_program
-from tests.servers.program_process import running, running_relay
 from tests.support.scenario_plan import PLAIN
 
 GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")
@@ -171,47 +164,6 @@ def test_a_flood_from_a_gateway_does_not_delay_others(loop: Environment) -> None
     ws.send_envelope("tui", "tui.detach")
     ws.pong()
     loop.eventually(lambda: not runs(pid))
-
-
-# --- the program, as people start it ----------------------------------------------------------------------------------
-
-
-def unknown_host(port: int) -> RawSocket:
-    """Return a paired WebSocket client of a relay at this port."""
-    wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
-    raw = RawSocket(wire)
-    raw.sign_in(call_program(port, "POST", "/pairing").body["code"])
-    return raw
-
-
-def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Path) -> None:
-    env = {"API_SERVER_KEY": KEY}
-    with ExitStack() as stack:
-        api = stack.enter_context(running(tmp_path, "servers.api", "--port", "0", env=env, runtime=runtime))
-        env["RELAY_WEBAPI_URL"] = api.line(r"^api: (http://[^ ]+) ")[1]
-        relay, port = stack.enter_context(running_relay(tmp_path, env=env, runtime=runtime))
-        raw = unknown_host(port)
-        raw.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
-        assert raw.receive_message()["type"] == "tui.attached"
-        assert raw.receive_message()["payload"]["params"]["type"] == "gateway.ready"
-
-        def ask(method: str, **params: object) -> dict[str, Any]:
-            raw.send_envelope(
-                "tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
-            )
-            while (message := raw.receive_message())["type"] != "tui.rpc.response":
-                assert message["type"] == "tui.rpc.event"
-            result: dict[str, Any] = message["payload"]["result"]
-            return result
-
-        session = ask("session.create", cols=80)["session_id"]
-        assert ask("prompt.submit", session_id=session, text="/echo Grüße 😀") == {"status": "streaming"}
-        while (message := raw.receive_message())["payload"]["params"]["type"] != "message.complete":
-            pass
-        assert "Grüße 😀" in message["payload"]["params"]["payload"]["text"]
-        raw.wire.close()
-        assert relay.stop() == 0
-    assert KEY not in json.dumps(relay.seen)
 
 
 @pytest.mark.parametrize(("choice", "says"), [("once", "you allowed it"), ("deny", "did not allow this call")])
