@@ -1,15 +1,7 @@
 """Tests of failures that the simulation has found, in minimized form."""
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
-from attrs import define
 
-from fuzz.simulation.actors.run_watchers import UNREAD_TIMEOUT, RunWatchers
-from fuzz.simulation.actors.terminal_users import TerminalUsers
-from fuzz.simulation.invariants import Violation
-from fuzz.simulation.models.reference_model import AddressBlockModel, ChatModel, TurnModel
 from fuzz.simulation.scenario_runner import ScenarioReport, run_script
 from fuzz.simulation.script import Script
 from fuzz.steps import (
@@ -21,8 +13,6 @@ from fuzz.steps import (
     RegisterCode,
     SendChatMessage,
     SetWallClock,
-    StartRun,
-    TypeInTerminal,
     UseMcp,
 )
 from svc_proto.basics.moment import Moment
@@ -41,25 +31,6 @@ def test_answer_at_the_deadline_is_not_cancelled() -> None:
     assert Cancel(OperationId(1)) not in commands
 
 
-@pytest.mark.parametrize("sure", [True, False])
-def test_a_registration_without_an_answer_may_have_cleared_nothing(sure: bool) -> None:
-    addresses = AddressBlockModel()
-    for sent in range(5):
-        addresses.attempt("10.0.1.2", float(sent)).told = sent + 0.5
-    addresses.forget(6.0, 8.0, sure=sure)
-    if sure:
-        with pytest.raises(Violation, match="NOT_BLOCKED"):
-            addresses.check_refused("10.0.1.2", 20.0, 20.1)
-    else:
-        addresses.check_refused("10.0.1.2", 20.0, 20.1)
-
-
-@define(eq=False)
-class _Device:
-    name: str
-    talker: SimpleNamespace
-
-
 def test_an_mcp_session_ends_whose_client_left_before_the_answer() -> None:
     steps = (
         RegisterCode(at=0.6, grants=0, lifetime=0.0),
@@ -71,29 +42,6 @@ def test_an_mcp_session_ends_whose_client_left_before_the_answer() -> None:
     )
     outcome = run_script(Script(seed=9003002, steps=steps))
     assert isinstance(outcome, ScenarioReport), outcome
-
-
-@pytest.mark.parametrize("refused", [True, False])
-def test_a_line_without_a_terminal_may_reach_another_one_if_the_attach_failed(refused: bool) -> None:
-    numbers = iter(range(1, 10))
-    talker = SimpleNamespace(send_envelope=lambda *_: None)
-    device = _Device("device", talker)
-    world = SimpleNamespace(sim=SimpleNamespace(now=1.0), home=SimpleNamespace(programs={}))
-    crowd = SimpleNamespace(world=world, listeners=[], open=[device], next_number=lambda: next(numbers))
-    users = TerminalUsers(cast("Any", crowd))
-    step = users.handlers[TypeInTerminal]
-    for action in (14, 4):  # attach "side", then "main", and type a line without a name in each
-        step(TypeInTerminal(at=1.0, socket=0, action=action))
-    (listener,) = crowd.listeners
-    if refused:
-        listener(device, {"channel": "terminal", "type": "terminal.error", "payload": {"session_name": "main"}})
-    shown = {"session_name": "side", "data": "say line-1-\nsay line-2-\n"}
-    output = {"channel": "terminal", "type": "terminal.output", "payload": shown}
-    if refused:
-        listener(device, output)
-    else:
-        with pytest.raises(Violation, match="typed line 2 in main"):
-            listener(device, output)
 
 
 def test_an_agent_whose_shortened_session_expires_by_a_clock_step_gets_401() -> None:
@@ -116,48 +64,3 @@ def test_a_relay_that_starts_on_a_faulty_disk_accepts_the_operator_when_the_disk
     steps = (DegradeDisk(at=1.0, kind=1, seconds=3.0), KillProgram(at=1.5, program=0, seconds=1.0))
     outcome = run_script(Script(seed=seed, steps=steps))
     assert isinstance(outcome, ScenarioReport), outcome
-
-
-@pytest.mark.parametrize(
-    ("interrupted", "results", "agrees"),
-    [
-        (False, ["1"], True),
-        (False, ["1", "2"], False),
-        (True, ["1"], True),
-        (True, ["1", "2"], True),
-        (True, ["2"], False),
-        (True, ["1", "2", "2"], False),
-        (True, ["1", "3"], False),
-    ],
-)
-def test_a_stopped_turn_may_store_one_result_of_each_call_that_it_started(
-    interrupted: bool, results: list[str], agrees: bool
-) -> None:
-    turn = TurnModel(ChatModel("chat"), "question", started=["1", "2"], called=["1"], interrupted=interrupted)
-    assert turn.may_store(results) is agrees
-
-
-@pytest.mark.parametrize("delayed", [True, False])
-def test_a_request_that_a_fault_delays_may_find_the_events_of_its_run_dropped(delayed: bool) -> None:
-    sim = SimpleNamespace(now=1.0, after=lambda _, callback: callback())
-    world = SimpleNamespace(sim=sim, outages=0, left=False, count=lambda _: None, is_unaffected=lambda _: not delayed)
-    requests: list[Any] = []
-
-    def request(method: str, path: str, body: object, done: object, piece: object = None) -> SimpleNamespace:
-        requests.append(SimpleNamespace(method=method, began=sim.now, status=0, head=None, done=done))
-        return cast("SimpleNamespace", requests[-1])
-
-    chats = SimpleNamespace(
-        world=world, runs=[], reading={}, number=lambda: 1, pick=lambda _: ChatModel("chat"), request=request
-    )
-    RunWatchers(cast("Any", chats)).handlers[StartRun](StartRun(at=1.0, chat=0, manner=0, watch_after=1.0))
-    start = requests[0]
-    start.status, start.answer = 202, SimpleNamespace(json={"run_id": "run_1"})
-    start.done(start)
-    watch = requests[1]
-    watch.status, sim.now = 404, 1.0 + UNREAD_TIMEOUT
-    if delayed:
-        watch.done(watch)
-    else:
-        with pytest.raises(Violation, match="missing for its first reader"):
-            watch.done(watch)
