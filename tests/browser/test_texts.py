@@ -1,3 +1,4 @@
+import re
 import time
 from typing import Any
 
@@ -49,7 +50,8 @@ def test_commands_are_sentences_with_details_on_click(site: Site, visit: PageOpe
     }
     ends = [record(9, decision=decision, **mail) for decision in ENDS]
     routes = [record(9, method=method, path=path) for method, path in DEVICE_CONTROL]
-    page = start(site, visit, "#activity", Scripted(activity={"activity": [record(5, **mail)]}))
+    script = Scripted(activity={"activity": [record(5, **mail)]})
+    page = start(site, visit, "#activity", script)
     said = page.evaluate(
         "(records) => import('/page/sentences.js').then(({ deed }) => records.map(deed))", [*known, *ends, *routes]
     )
@@ -64,6 +66,13 @@ def test_commands_are_sentences_with_details_on_click(site: Site, visit: PageOpe
     row.click()
     for words in ("GET /open_app", "com.example.mail", "Desk", "answered 200"):
         expect(page.locator("tr.details")).to_contain_text(words)
+    script.answers["activity"] = {"activity": ends}
+    page.reload()
+    picture = page.get_by_role("img", name="Commands since")
+    expect(picture).to_have_attribute("aria-label", re.compile("1 confirmed, 1 blocked, 1 timeout, 1 error"))
+    page.get_by_role("button", name="Blocked").click()
+    expect(row).to_have_count(1)
+    expect(row.locator(".decision")).to_have_text("Blocked")
 
 
 def test_phone_state_first_and_grants_in_a_line(site: Site, visit: PageOpener) -> None:
