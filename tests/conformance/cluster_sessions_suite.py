@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
+
 from tests.conformance.external_tools import Unavailable
 from tests.conformance.result import Result
 from tests.servers.program_process import call
@@ -40,20 +42,18 @@ ALTER TABLE paired_sessions ENABLE TRIGGER paired_sessions_change
 """
 
 
-def _process_id(cluster: RelayCluster, n: int) -> int:
+def _process(cluster: RelayCluster, n: int) -> psutil.Process:
     node = cluster.nodes[n]
     assert node is not None
-    return node.process.pid
+    return psutil.Process(node.process.pid)
 
 
 def _memory(cluster: RelayCluster, n: int) -> int:
-    text = Path(f"/proc/{_process_id(cluster, n)}/status").read_text()
-    return int(text.partition("VmRSS:")[2].split()[0]) * 1024
+    return _process(cluster, n).memory_info().rss
 
 
 def _cpu(cluster: RelayCluster, n: int) -> float:
-    fields = Path(f"/proc/{_process_id(cluster, n)}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
+    return sum(_process(cluster, n).cpu_times()[:2])
 
 
 def _log_count(cluster: RelayCluster, n: int, event: str) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.loops.clients import PATIENCE
@@ -23,7 +24,7 @@ PLACES = DESCRIPTORS // 2  # for connections; the other half is for files and sh
 CROWD = 100  # connections: more than the relay can have
 WATCHED = 0.4  # s; time for four attempts
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-TICKS = os.sysconf("SC_CLK_TCK")
+ONLY_LINUX = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits a running process")
 
 
 class Scarce:
@@ -62,11 +63,10 @@ class Scarce:
         return LiveConnection(socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE))
 
     def cpu(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return sum(psutil.Process(self.process.pid).cpu_times()[:2])
 
     def descriptors(self) -> int:
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+        return psutil.Process(self.process.pid).num_fds()
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def healthy(wire: LiveConnection) -> bool:
     return read_response(wire)[0] == 200
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors and CPU time by /proc")
+@ONLY_LINUX
 def test_descriptors_run_out_and_come_back(scarce: Scarce) -> None:
     with ExitStack() as stack:
         first = scarce.connect()
@@ -124,7 +124,7 @@ def test_descriptors_run_out_and_come_back(scarce: Scarce) -> None:
     assert " ERROR " not in scarce.log()
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors by /proc")
+@ONLY_LINUX
 def test_connections_leave_descriptors_to_files_and_shells(tmp_path: Path) -> None:
     relay = Scarce("anyio", tmp_path, at_start=True)
     try:

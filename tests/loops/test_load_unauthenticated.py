@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from statistics import median
 
+import psutil
 import pytest
 
 from svc_proto.wire.connection import Role
@@ -26,7 +27,6 @@ GROWTH, LEFT, AGAIN = 96, 28, 8  # MiB: with the connections, after them, and of
 GONE = 10.0  # s after the disconnection, at which LEFT applies
 ROUND_TRIP = 0.25  # s of processor time of the relay, from a request to its answer
 MIB = 1024 * 1024
-PAGE = os.sysconf("SC_PAGE_SIZE")
 UPGRADE = (
     b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: c2l4dGVlbiBieXRlcyBvaw==\r\nSec-WebSocket-Version: 13\r\n"
@@ -92,7 +92,7 @@ TOLD = ("messages", "deflated messages", "HTTP/2 messages")  # tested without --
 
 def memory(relay: Scarce) -> int:
     """Return the resident memory of the relay in bytes."""
-    return int(Path(f"/proc/{relay.process.pid}/statm").read_text().split()[1]) * PAGE
+    return psutil.Process(relay.process.pid).memory_info().rss
 
 
 def processor_time(process: int) -> float:
@@ -175,7 +175,7 @@ def left(relay: Scarce, household: Household, before: int, *, full: bool) -> flo
     return (memory(relay) - before) / MIB
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="reads the memory of a process from /proc")
+@pytest.mark.skipif(not Path("/proc/self/schedstat").is_file(), reason="reads the time of a process from /proc")
 @pytest.mark.parametrize(
     "worst", [pytest.param(kind, marks=() if kind in TOLD else pytest.mark.full) for kind in WORST]
 )

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.loops.clients import WebSocketTestClient
@@ -206,8 +207,7 @@ def ping(world: Environment, phone: WebSocketTestClient) -> None:
 
 def resident() -> int:
     """Return the resident memory of this process, which contains the relay, in bytes."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return psutil.Process().memory_info().rss
 
 
 if TMUX is not None:
