@@ -1,18 +1,11 @@
 """Tests of two relays that share a Redis."""
 
-from base64 import b64encode
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
 
-from runtimes.sim.s3_server import S3Service
-from svc_proto.engine.message import Response
-from svc_proto.settings import S3Bucket
-from svc_proto.wire.events import Headers
 from tests.loops.clients import WebSocketTestClient
 from tests.loops.conftest import open_world
 from tests.loops.environment import Environment, RelayHandle, bearer
@@ -47,68 +40,6 @@ def paired(world: Environment, name: str = "Tablet") -> WebSocketTestClient:
     identity = {"device_name": name, "device_id": f"id of {name}", "client_surface": "android"}
     assert phone.sign_in(pairing_code=code, **identity)["type"] == "auth.ok"
     return phone
-
-
-@pytest.mark.skipif(find_spec("aws_request_signer") is None, reason="the extra s3 is not installed")
-def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
-    runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    with open_world(runtime, tmp_path, request) as world:
-        key = S3Bucket("http://127.0.0.1/uploads", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711")
-        service = S3Service(key)
-        store = world.start_service("s3", lambda port, home: service, port=9000)
-        where = evolve(key, url=f"http://127.0.0.1:{store.port}/uploads")
-        relays = world._relays
-        relays.clear()  # so that the nodes are its first ones
-        for _ in range(2):
-            world.start_relay(durable=True, cluster=redis.address, media_store=where)
-        relays.append(store)
-        phone = paired(world)
-        data = bytes(range(256)) * 10_000
-        body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
-        uploaded = world.http("POST", "/media/upload", body, headers=bearer(phone.token))
-        assert uploaded.status == 200, uploaded
-        assert list(service.objects.values()) == [data]
-        path = f"/media/{uploaded.json['token']}"
-        second = at(world, 1)
-        at(world, 0)
-        for stopped in (False, True):
-            part = world.http("GET", path, headers={**bearer(phone.token), "range": "bytes=1000000-1999999"})
-            assert (part.status, part.body) == (206, data[1_000_000:2_000_000])
-            whole = world.http("GET", path, headers=bearer(phone.token))
-            assert (whole.status, whole.body, whole.headers.get(b"content-type")) == (200, data, b"image/png")
-            if not stopped:
-                assert second.stop() == 0
-        service.instead = lambda request, response: Response(500, Headers())
-        assert world.http("GET", path, headers=bearer(phone.token)).status == 503
-        assert world.http("POST", "/media/upload", body, headers=bearer(phone.token)).status == 503
-
-
-def test_pending_commands_fail_when_the_phones_node_stops(nodes: Environment) -> None:
-    phone = paired(nodes)
-    at(nodes, 0)
-    second = nodes._relays[1]
-    nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
-    calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
-    phone.command()
-    assert second.stop() == 0
-    answer = calling.finish()
-    assert (answer.status, answer.code) == (502, "phone_disconnected")
-
-
-def test_local_work_continues_without_redis_and_recovers(nodes: Environment, redis: RedisServer) -> None:
-    phone = paired(nodes)
-    redis.kill()
-    nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 503)
-    calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
-    phone.respond(phone.command()["request_id"], {})
-    assert calling.finish().status == 200
-    at(nodes, 0)
-    nodes.eventually(lambda: nodes.http("GET", "/ping", headers=bearer(phone.token)).status == 503)
-    assert nodes.http("GET", "/ping", headers=bearer(phone.token)).code == "cluster_unavailable"
-    redis.start()
-    nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
-    paired(nodes, "Other").close()
 
 
 def test_a_code_outlives_a_cut_of_the_connections_to_redis(nodes: Environment, redis: RedisServer) -> None:

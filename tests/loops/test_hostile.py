@@ -1,8 +1,7 @@
-"""Tests of connections that are reset during the upgrade and a first message, and of connections over the limit."""
+"""Test of connections that are reset during the upgrade and a first message."""
 
 import os
 
-from svc_proto.wire.limits import Limits
 from tests.loops.environment import REMOTE, Environment
 from tests.loops.raw_http import TEXT, frame
 
@@ -23,30 +22,3 @@ def test_connections_cut_at_every_stage_of_a_pairing(relayed: Environment) -> No
     relayed.eventually(lambda: relayed.clients() == 0)
     assert relayed.http("GET", "/health").json["sessions"] == 0
     assert relayed.websocket(peer=REMOTE).sign_in(pairing_code=code)["type"] == "auth.ok"
-
-
-def test_connections_over_the_limit_are_closed(world: Environment) -> None:
-    world.start_relay(limits=Limits(max_connections=20))
-    kept = [world.client() for _ in range(20)]
-    for client in kept:
-        assert client.request("GET", "/health").status == 200
-    for _ in range(5):
-        try:
-            wire = world.connect()
-        except ConnectionError:
-            continue  # closed already
-        assert wire.read_all() == b""
-    for client in kept:
-        assert client.request("GET", "/health").status == 200
-    kept[0].wire.close()
-
-    def free() -> bool:
-        try:
-            return world.client().request("GET", "/health").status == 200
-        except (ConnectionError, EOFError):
-            return False
-
-    for _ in range(200):
-        if free():
-            return
-    raise AssertionError("the place of a connection that left is not given away")

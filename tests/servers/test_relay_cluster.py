@@ -1,21 +1,15 @@
 """Tests of three real relays with PostgreSQL, Redis and nginx."""
 
-import base64
-import json
-import random
 import re
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from functools import partial
-from http.client import HTTPConnection
-from itertools import count
 
 import pytest
 
-from tests.servers.program_process import TIMEOUT, call, sign_in, websocket
+from tests.servers.program_process import TIMEOUT, call
 from tests.servers.relay_cluster import BackgroundLoad, NodePhone, RelayCluster, needs_nodes, until
 
 pytestmark = needs_nodes
@@ -108,88 +102,6 @@ def test_a_node_that_waits_for_a_phone_of_another_node_answers_before_it_stops(c
 
 def has_phone(cluster: RelayCluster, n: int) -> bool:
     return bool(call(cluster.ports[n], "GET", "/health").body["clients"])
-
-
-def test_a_session_revoked_at_one_node_ends_at_all(cluster: RelayCluster) -> None:
-    phone = cluster.pair("dot", 0)
-    for n in range(3):
-        assert call(cluster.ports[n], "GET", "/sessions", token=phone.token).status == 200
-    assert call(cluster.ports[2], "DELETE", f"/sessions/{phone.token}").status == 200
-    until(lambda: bool(phone.refused), "the phone is let in no more")
-    for port in cluster.ports:
-        assert call(port, "GET", "/sessions", token=phone.token).status == 401
-
-
-def test_a_file_that_one_node_has_is_fetched_at_all(cluster: RelayCluster) -> None:
-    token = cluster.pair("hal", 0).token
-    data = random.Random(1).randbytes(3_000_000)
-    body = {"content": base64.b64encode(data).decode(), "content_type": "image/png", "file_name": "shot.png"}
-    uploaded = call(cluster.ports[0], "POST", "/media/upload", body, token=token)
-    assert uploaded.status == 200, uploaded.body
-    path = f"/media/{uploaded.body['token']}"
-    for port in (*cluster.ports, cluster.port):
-        shown = {"Authorization": f"Bearer {token}"}
-        for fields, status, wanted in (
-            (shown, 200, data),
-            ({**shown, "Range": "bytes=1000000-1999999"}, 206, data[1_000_000:2_000_000]),
-        ):
-            with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)) as connection:
-                connection.request("GET", path, headers=fields)
-                answer = connection.getresponse()
-                assert (answer.status, answer.getheader("Content-Type")) == (status, "image/png")
-                assert answer.read() == wanted
-        assert call(port, "GET", path).status == 401
-
-
-def test_mcp_and_voice_sessions_continue_at_all_nodes(cluster: RelayCluster) -> None:
-    token = cluster.pair("ivy", 0).token
-    told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    types = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    shown = {"Authorization": f"Bearer {token}", **types}
-
-    def ask(port: int, method: str, **params: object) -> tuple[int, str | None]:
-        message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)) as connection:
-            connection.request("POST", "/mcp", message, headers=shown)
-            answer = connection.getresponse()
-            answer.read()
-            return answer.status, answer.getheader("Mcp-Session-Id")
-
-    status, session = ask(cluster.ports[0], "initialize", **told)
-    assert status == 200
-    assert session is not None
-    shown["Mcp-Session-Id"] = session
-    for port in (*cluster.ports, cluster.port):
-        until(lambda port=port: call(port, "GET", "/sessions", token=token).status == 200, "it was told")  # type: ignore[misc]
-        assert ask(port, "ping")[0] == 200
-        spoken = call(cluster.ports[0], "POST", "/voice/output/session", {"provider": "stub"}, token=token)
-        assert spoken.status == 200, spoken.body
-        with websocket(port, path=spoken.body["websocket_path"], token=token) as ws:
-            assert ws.receive_message()["type"] == "voice.session.ready"
-
-
-def test_a_code_is_valid_once_in_the_cluster(cluster: RelayCluster) -> None:
-    codes = (f"ONCE{n:02}" for n in count())
-
-    def is_good() -> bool:
-        code = next(codes)
-        registered = call(cluster.ports[0], "POST", "/pairing/register", {"code": code})  # clears blocked addresses
-        assert registered.status == 200
-        answers: list[bool] = []
-        threads = [
-            threading.Thread(
-                target=lambda port=port: answers.append("session_token" in sign_in(port, pairing_code=code))
-            )
-            for port in cluster.ports * 2
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert answers.count(True) <= 1
-        return True in answers
-
-    until(is_good, "a code is good")  # a code is used up when Redis could not deliver the answer
 
 
 def test_without_redis_phones_are_served_at_their_node_only(cluster: RelayCluster) -> None:
