@@ -1,6 +1,5 @@
 """Fast path of HTTP/1.1 servers: its range, its fallbacks, and its equality with the reference implementation."""
 
-from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -11,25 +10,20 @@ from hypothesis import strategies as st
 from fuzz.fast_path import compare_server
 from fuzz.targets.differential import LocalMisuseError
 from fuzz.targets.http1_server_fast_path import DATE, JSON, ServerPair
-from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.wire.connection import Role, ServerConnection
+from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire.connection import ServerConnection
 from svc_proto.wire.events import (
-    AcceptWebSocket,
     Headers,
-    RequestData,
-    RequestEnd,
     RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
     StreamId,
-    TextMessage,
 )
-from svc_proto.wire.http1 import Http1Connection
-from svc_proto.wire.http1_fast_path_server import MAX_BLOCK, FastPathServerConnection
+from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
-from tests.wire.connection_pair import ONE, THREE, TWO, drain, seeded
-from tests.wire.http1_server import CHUNKED, EXPECTING, GET, GET_HEAD, LENGTH_2, POST, TEXT_HI, UPGRADE
+from tests.wire.connection_pair import ONE, THREE, TWO, seeded
+from tests.wire.http1_server import CHUNKED, EXPECTING, GET, GET_HEAD, LENGTH_2, POST, UPGRADE
 
 ZERO = StreamId(0)
 HEALTH = b"HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: application/json\r\n"
@@ -52,8 +46,9 @@ def test_nearly_simple_traffic_is_equal_in_both(seed: int) -> None:
     compare_server(seed)
 
 
-def test_scripts_use_the_fast_path() -> None:
-    assert sum(compare_server(seed) for seed in range(40)) > 5
+def test_fixed_scripts_are_equal_in_both_and_use_the_fast_path() -> None:
+    """Compare the scripts of 2,000 fixed seeds, which reach nearly every branch of the fast path."""
+    assert sum(compare_server(seed) for seed in range(2000)) > 700
 
 
 # --- a whole exchange ---
@@ -116,34 +111,6 @@ def test_many_fields_are_not_cached(fields: bytes, kept: bool) -> None:
     first = said(connection, b"/", b"Host: a\r\n" + fields)
     assert first is not None
     assert (said(connection, b"/", b"Host: a\r\n" + fields) is first) is kept
-
-
-@pytest.mark.parametrize(
-    ("method", "status", "rest"),
-    [(b"HEAD", 200, b"content-length: 2\r\n\r\n"), (b"GET", 204, b"\r\n"), (b"DELETE", 304, b"\r\n")],
-)
-def test_an_answer_without_a_body(both: ServerPair, method: bytes, status: int, rest: bytes) -> None:
-    assert both.hear_request(GET.replace(b"GET", method))
-    assert both.answer(ONE, status, (JSON,), b"ok")
-    both.hear_request(GET)
-    both.fast_path.send_simple_response(TWO, status, DATE, (JSON,), b"ok")
-    assert both.fast_path.data_to_send().endswith(
-        b"application/json\r\n" + (rest if method != b"HEAD" else rest + b"ok")
-    )
-
-
-@pytest.mark.parametrize("data", [GET, POST])
-def test_a_request_can_be_replayed_as_events(data: bytes) -> None:
-    connection = plain_server()
-    taken = connection.receive_simple_request(data)
-    assert taken is not None
-    _, body = taken
-    connection.replay_as_events()
-    assert connection.buffered_bytes == len(body)
-    assert not connection.send_simple_response(ONE, 200, DATE, (), b"")
-    assert drain(connection) == [*([RequestData(ONE, body)] if body else []), RequestEnd(ONE)]
-    assert connection.buffered_bytes == 0
-    assert connection.send_simple_response(ONE, 200, DATE, (), b"")
 
 
 # --- simple requests ---
@@ -215,15 +182,6 @@ def test_response_to_a_closing_request_ends_the_connection(both: ServerPair, dat
     both.next_events(2)
 
 
-@pytest.mark.parametrize("data", CLOSING)
-def test_chunked_response_to_a_closing_request_ends_the_connection(both: ServerPair, data: bytes) -> None:
-    assert both.hear_request(data)
-    head = ResponseHead(ONE, 200, Headers(((b"date", DATE), JSON)))
-    both.send_events(head, ResponseData(ONE, b"ok"), ResponseEnd(ONE))
-    assert both.fast_path.must_close
-    assert (both.fast_path._reference is None) is (b"HTTP/1.1" in data)
-
-
 @pytest.mark.parametrize("data", NOT_PLAIN)
 def test_complex_requests(both: ServerPair, data: bytes) -> None:
     assert not both.hear_request(data)
@@ -231,18 +189,6 @@ def test_complex_requests(both: ServerPair, data: bytes) -> None:
     both.answer(ONE, 200, (), b"")
     both.end()
     both.next_events(5)
-
-
-def test_heads_over_the_limits_need_the_reference() -> None:
-    for limits in (Limits(max_head=len(GET)), Limits(max_fields=2)):
-        assert plain_server(limits).receive_simple_request(GET) is not None
-    for limits in (Limits(max_head=len(GET) - 1), Limits(max_fields=1)):
-        connection = plain_server(limits)
-        assert connection.receive_simple_request(GET) is None
-        connection.receive_data(GET)
-        with pytest.raises(RemoteProtocolError) as caught:
-            connection.next_event()
-        assert caught.value.status == 431
 
 
 # --- fallback and return ---
@@ -278,69 +224,6 @@ def test_an_end_between_requests_needs_no_reference(both: ServerPair, requests: 
     assert both.fast_path.must_close
 
 
-def test_one_blank_line_between_requests_is_counted(both: ServerPair) -> None:
-    both.feed(CHUNKED)
-    both.next_events(5)
-    both.answer(ONE, 200, (), b"")
-    both.feed(b"\r\n")
-    both.next_events(1)
-    assert both.fast_path.idle
-    both.feed(b"\r\n" + GET)
-    both.next_events(1)
-    assert both.fast_path.next_event() is None
-
-
-def test_responses_in_pieces_need_the_reference(both: ServerPair) -> None:
-    both.hear_request(POST)
-    both.send_events(ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"o"))
-    assert not both.fast_path.send_simple_response(ONE, 200, DATE, (), b"")
-    assert not both.fast_path.idle
-    both.send_events(ResponseData(ONE, b"k"), ResponseEnd(ONE))
-    assert both.flush().endswith(b"content-length: 2\r\n\r\nok") or both.fast_path.idle
-    assert both.hear_request(POST)
-
-
-def test_early_responses_need_the_reference(both: ServerPair) -> None:
-    both.hear_request(POST, begin_only=True)
-    assert not both.answer(ONE, 401, (), b"no")
-    both.next_events(2)
-    assert both.fast_path.idle
-    assert both.hear_request(GET)
-    assert not both.fast_path.send_simple_response(ONE, 200, DATE, (), b"")  # that exchange is over
-    assert both.answer(TWO, 200, (), b"")
-
-
-@pytest.mark.parametrize(
-    ("status", "fields"),
-    [
-        (199, ()),
-        (1000, ()),
-        (200, ((b"Connection", b"close"),)),
-        (200, ((b"Transfer-Encoding", b"chunked"),)),
-        (200, ((b"x y", b"a"),)),
-        (200, ((b"x", b"a\r\nb"),)),
-        (200, ((b"x", b" a"),)),
-        (200, ((b"x", b""),)),
-        (200, ((b"connection", b"close"),)),
-        (200, ((b"host", b"a"),)),
-        (200, ((b"content-length", b"1"),)),
-        (200, ((b"transfer-encoding", b"chunked"),)),
-        (200, ((b"x", b"a" * MAX_BLOCK),)),
-    ],
-)
-def test_complex_responses_need_the_reference(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> None:
-    connection = plain_server()
-    assert connection.receive_simple_request(GET) is not None
-    assert not connection.send_simple_response(ONE, status, DATE, fields, b"ok")
-    assert connection.data_to_send() == b""
-    assert not connection.idle
-    if 200 <= status <= 999:
-        both = ServerPair(DEFAULT_LIMITS)
-        both.hear_request(GET)
-        with suppress(LocalMisuseError):  # both refuse with the same text
-            both.answer(ONE, status, fields, b"ok")
-
-
 def test_field_names_keep_their_capitals(both: ServerPair) -> None:
     named = (b"X-Svc-Run-Id", b"1")
     both.hear_request(GET)
@@ -351,26 +234,6 @@ def test_field_names_keep_their_capitals(both: ServerPair) -> None:
     assert both.fast_path._reference is None
 
 
-def test_no_answer_without_a_request() -> None:
-    connection = plain_server()
-    assert not connection.send_simple_response(ONE, 200, DATE, (), b"")
-    with pytest.raises(LocalProtocolError):
-        connection.send(ResponseHead(ONE, 200))
-
-
-def test_websockets_need_the_reference(both: ServerPair) -> None:
-    both.hear_request(GET)
-    both.answer(ONE, 200, (), b"")
-    both.hear_request(UPGRADE)
-    both.next_events(2)
-    both.send_events(AcceptWebSocket(TWO))
-    both.lift_limits()
-    both.hear_request(TEXT_HI)
-    assert both.next_events(1) == TextMessage(TWO, "hi")
-    both.fast_path.release()
-    assert both.fast_path.next_event() is None
-
-
 def test_a_connection_can_be_released_at_any_time() -> None:
     for data in (b"", GET, GET[:-1]):
         connection = plain_server()
@@ -379,90 +242,37 @@ def test_a_connection_can_be_released_at_any_time() -> None:
         connection.lift_limits(ONE)
 
 
-def test_the_reference_starts_at_a_later_stream() -> None:
-    connection = Http1Connection(Role.SERVER, entropy=seeded(), after=TWO)
-    connection.receive_data(GET)
-    assert drain(connection)[0].stream == THREE
-
-
-# --- chunked responses ---
-
-DATED = Headers(((b"date", DATE), JSON))
-
-
-def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) -> ServerPair:
-    both = ServerPair(DEFAULT_LIMITS)
-    both.feed(data)
+def test_chunked_responses_use_the_fast_path(both: ServerPair) -> None:
+    both.feed(POST)
     both.next_events(4)
-    both.send_events(ResponseHead(ONE, status, headers))
-    return both
-
-
-def obeyed(both: ServerPair) -> bool:
-    return both.fast_path._reference is not None
-
-
-def test_chunked_responses_use_the_fast_path() -> None:
-    both = streaming(POST)
+    both.send_events(ResponseHead(ONE, 200, Headers(((b"date", DATE), JSON))))
     assert both.flush() == HEALTH + b"Transfer-Encoding: chunked\r\n\r\n"
     both.send_events(ResponseData(ONE, b"0123456789abcdef"), ResponseData(ONE, b""), ResponseData(ONE, b"x"))
     assert both.flush() == b"10\r\n0123456789abcdef\r\n1\r\nx\r\n"
     both.send_events(ResponseEnd(ONE))
     assert both.flush() == b"0\r\n\r\n"
     assert both.fast_path.idle
-    assert not obeyed(both)
+    assert both.fast_path._reference is None
     both.hear_request(GET)
     assert both.answer(TWO, 200, (JSON,), b"ok")
 
 
-@pytest.mark.parametrize(
-    ("data", "headers", "status"),
-    [
-        (GET.replace(b"GET", b"HEAD"), DATED, 200),
-        (GET, DATED, 204),
-        (GET, DATED, 1000),
-        (GET, Headers((JSON, (b"date", DATE))), 200),
-        (GET, Headers(), 200),
-        (GET, Headers(((b"date", b""),)), 200),
-        (GET, Headers(((b"date", DATE), *LENGTH_2)), 200),
-        (POST.replace(b"5", b"20000") + b"x" * 19_995, DATED, 200),
-    ],
-)
-def test_chunked_responses_with_complex_heads_need_the_reference(data: bytes, headers: Headers, status: int) -> None:
-    with suppress(LocalMisuseError):
-        both = streaming(data, headers, status)
-        assert obeyed(both)
-        both.send_events(ResponseData(ONE, b"ok"), ResponseEnd(ONE))
-        both.flush()
+@pytest.mark.parametrize("data", CLOSING)
+def test_chunked_response_to_a_closing_request_ends_the_connection(both: ServerPair, data: bytes) -> None:
+    assert both.hear_request(data)
+    head = ResponseHead(ONE, 200, Headers(((b"date", DATE), JSON)))
+    both.send_events(head, ResponseData(ONE, b"ok"), ResponseEnd(ONE))
+    assert both.fast_path.must_close
+    assert (both.fast_path._reference is None) is (b"HTTP/1.1" in data)
 
 
-@pytest.mark.parametrize("said", [0, 1, 2])
-@pytest.mark.parametrize(
-    "what",
-    [
-        lambda both: both.feed(GET),
-        lambda both: both.end(),
-        lambda both: both.send_events(ResponseEnd(ONE, Headers(((b"x-a", b"b"),)))),
-        lambda both: both.send_events(ResponseData(TWO, b"ok")),
-        lambda both: both.send_events(AcceptWebSocket(ONE)),
-    ],
-)
-def test_the_reference_takes_over_between_chunks(what: Callable[[ServerPair], object], said: int) -> None:
-    both = streaming()
-    for _ in range(said):
-        both.send_events(ResponseData(ONE, b"ok"))
-    if said:
-        both.flush()
-    what(both)
-    both.flush()
-    with suppress(LocalMisuseError):
-        both.send_events(ResponseData(ONE, b"more"), ResponseEnd(ONE))
-    both.next_events(3)
-    both.flush()
-
-
-def test_a_second_head_within_chunks_is_refused() -> None:
-    both = streaming()
-    assert not both.fast_path.send_simple_response(ONE, 200, DATE, (), b"")
-    with pytest.raises(LocalMisuseError):
-        both.send_events(ResponseHead(ONE, 200, DATED))
+def test_heads_over_the_limits_need_the_reference() -> None:
+    for limits in (Limits(max_head=len(GET)), Limits(max_fields=2)):
+        assert plain_server(limits).receive_simple_request(GET) is not None
+    for limits in (Limits(max_head=len(GET) - 1), Limits(max_fields=1)):
+        connection = plain_server(limits)
+        assert connection.receive_simple_request(GET) is None
+        connection.receive_data(GET)
+        with pytest.raises(RemoteProtocolError) as caught:
+            connection.next_event()
+        assert caught.value.status == 431
