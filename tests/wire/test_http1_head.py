@@ -1,11 +1,8 @@
-"""The checks of a raw head, one by one; refused heads on a connection are in `test_http1_strict`."""
+"""Framing of a request body by its head; refused heads on a connection are in `test_http1_strict`."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.wire.http1_head import Framing, check_partial_head, check_request_head, check_response_head
+from svc_proto.wire.http1_head import Framing, check_request_head
 from svc_proto.wire.limits import Limits
 
 LIMITS = Limits(max_head=100, max_fields=3)
@@ -28,33 +25,3 @@ LIMITS = Limits(max_head=100, max_fields=3)
 )
 def test_whether_a_body_follows(fields: bytes, framing: Framing) -> None:
     assert check_request_head(b"POST / HTTP/1.1\r\nHost: a\r\n" + fields + b"\r\n", LIMITS) is framing
-
-
-@pytest.mark.parametrize(
-    ("begun", "word"),
-    [
-        (b" ", "line is missing"),
-        (b"x" * 100, "first line has more than 100"),
-        (b"x\r\n" + b"y" * 97, "head has more than 100"),
-    ],
-)
-def test_partial_heads_that_are_already_invalid(begun: bytes, word: str) -> None:
-    with pytest.raises(RemoteProtocolError, match=word):
-        check_partial_head(bytearray(begun), 0, LIMITS)
-    check_partial_head(bytearray(b"!" + begun[:98].lstrip()), 0, LIMITS)
-
-
-@pytest.mark.parametrize("line", [b"HTTP/1.1 200 OK", b"HTTP/1.0 200 OK", b"HTTP/1.1 200 "])
-def test_responses(line: bytes) -> None:
-    check_response_head(line + b"\r\nContent-Length: 5\r\n\r\n", LIMITS)
-
-
-@given(st.integers(0, 40))
-def test_a_bad_partial_head_is_found_after_an_earlier_check(searched: int) -> None:
-    good = bytearray(b"GET / HTTP/1.1\r\nHost: a\r\nX: y\r")
-    check_partial_head(good, min(searched, len(good)), LIMITS)
-    bare = bytearray(good[: min(searched, len(good))])
-    seen = len(bare)
-    bare += b"z\n"
-    with pytest.raises(RemoteProtocolError):
-        check_partial_head(bare, seen, LIMITS)
