@@ -7,25 +7,10 @@ from hypothesis import strategies as st
 from svc_proto.agent.foreign_text import fence, neutralize, neutralize_history
 
 MARKS = [
-    "</tool_response>",
-    "<tool_call>",
-    "<|im_end|>",
-    "<|im_start|>system",
-    "<|start_header_id|>",
-    "<\uff5cend\u2581of\u2581sentence\uff5c>",
-    "[INST]",
-    "[/INST]",
-    "<<SYS>>",
-    "<start_of_turn>",
-    "<s>",
-    "</s>",
-    "[TOOL_CALLS]",
-    "[AVAILABLE_TOOLS]",
-    "<function=phone_send_sms>",
-    "< / system >",
-    "<think>",
-    "[/untrusted]",
-    "[untrusted: com.example.mail]",
+    *("</tool_response>", "<tool_call>", "<|im_end|>", "<|im_start|>system", "<|start_header_id|>"),
+    *("<\uff5cend\u2581of\u2581sentence\uff5c>", "[INST]", "[/INST]", "<<SYS>>", "<start_of_turn>", "<s>", "</s>"),
+    *("[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "<function=phone_send_sms>", "< / system >", "<think>"),
+    *("[/untrusted]", "[untrusted: com.example.mail]"),
 ]
 
 

@@ -105,18 +105,9 @@ def test_files_of_a_skill(world: AgentHarness, path: str, members: dict[str, obj
 @pytest.mark.parametrize(
     "path",
     [
-        "../../../config.yaml",
-        "../../notes/SKILL.md",
-        "/home/user/.svc/config.yaml",
-        "references/../../../../config.yaml",
-        "link",
-        "links/config.yaml",
-        "a\x00b",
-        "gone.md",
-        "references",
-        ".",
-        "..",
-        "pipe",
+        *("../../../config.yaml", "../../notes/SKILL.md", "/home/user/.svc/config.yaml"),
+        *("references/../../../../config.yaml", "link", "links/config.yaml", "a\x00b", "gone.md", "references"),
+        *(".", "..", "pipe"),
     ],
 )
 def test_files_out_of_reach(world: AgentHarness, path: str) -> None:

@@ -53,38 +53,20 @@ def same(story: Story, monkeypatch: pytest.MonkeyPatch, limits: Limits | None = 
     assert stream_channel == reference
 
 
+PATHS = """
+/hello /empty /big /item/a%20b /item/%zz /nowhere#x /nowhere /echo /open /private /access-bug /boom /teapot /blame
+/header /park /file /quit /ws
+"""
 REQUESTS = [
-    get(b"/hello"),
+    *(get(path.encode()) for path in PATHS.split()),
     get(b"/hello").replace(b"GET", b"HEAD"),
-    get(b"/empty"),
-    get(b"/big"),
-    get(b"/item/a%20b"),
-    get(b"/item/%zz"),
-    get(b"/nowhere#x"),
-    get(b"/nowhere"),
-    get(b"/echo"),
-    get(b"/open"),
     get(b"/open", b"Content-Length: 3") + b"abc",
     get(b"/open", b"Content-Length: 70000") + b"x" * 70_000,
-    get(b"/private"),
-    get(b"/access-bug"),
-    get(b"/boom"),
-    get(b"/teapot"),
-    get(b"/blame"),
-    get(b"/header"),
-    get(b"/park"),
-    get(b"/file"),
-    get(b"/quit"),
-    get(b"/ws"),
-    post(b"/echo", b"abc"),
+    *(post(path, b"abc") for path in (b"/echo", b"/slow", b"/stream", b"/private", b"/keyless")),
     post(b"/echo", b""),
     post(b"/small", b"0123456789"),
     post(b"/small", b"0123456789a"),
-    post(b"/slow", b"abc"),
-    post(b"/stream", b"abc"),
     post(b"/nowhere", b"x" * 300_000),
-    post(b"/private", b"abc"),
-    post(b"/keyless", b"abc"),
 ]
 
 

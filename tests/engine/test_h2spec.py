@@ -87,7 +87,6 @@ ECHO = block(*fields("POST", "/echo"))
 SIZED = block(*fields("POST", "/echo", ("content-length", "1")))
 GET = head(1, PLAIN)
 POST = head(1, ECHO, END_HEADERS)
-OPEN = head(1, PLAIN, END_HEADERS)  # incomplete
 HALF = head(1, PLAIN, END_STREAM)  # of a header block
 PING = frame(FrameType.PING, 0, 0, b"h2spec\0\0")
 GOAWAY = frame(FrameType.GOAWAY, 0, 0, struct.pack(">II", 0, 0))

@@ -269,20 +269,6 @@ def test_an_unread_body_pauses_its_stream_only(book: Http2Playbook) -> None:
     assert heard == {1: (200, b"1500000")}
 
 
-def test_a_large_answer_to_a_slow_reader(book: Http2Playbook) -> None:
-    book.send_request(ONE, "/big")
-    book.send_request(THREE, "/big")
-    book.send_request(FIVE, "/hello")
-    heard = book.talk()
-    assert answers(heard) == {5: (200, b"hello")}
-    for _ in range(3):
-        for stream in (ONE, THREE):
-            book.client.acknowledge_data(stream, 262_144)
-        heard += book.talk()
-    assert answers(heard)[3] == (200, b"b" * 600_000)
-    assert answers(heard)[1] == (200, b"b" * 600_000)
-
-
 def test_unauthenticated_websocket_messages_are_limited(book: Http2Playbook) -> None:
     for stream, path in ((ONE, "/open-ws"), (THREE, "/ws"), (FIVE, "/open-ws")):
         book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))

@@ -1,19 +1,13 @@
 import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, PauseReading, ResumeReading, Send
-from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.server_channel import LAST_REQUEST
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, get, open_book, post
-from tests.support.playbook import CH, SendMatcher, accepted, wire_bytes
+from tests.support.playbook import CH, SendMatcher, wire_bytes
 
 CLOSE = b"connection: close"
-
-
-def test_as_many_connections_as_there_may_be(book: ToyPlaybook) -> None:
-    assert AdmissionControl(book.engine, book.toy, Limits(max_connections=2)).admit(accepted(4)) is not None
-    assert AdmissionControl(book.engine, book.toy, Limits(max_connections=1)).admit(accepted(4)) is None
 
 
 # --- deadlines of each phase ---

@@ -170,17 +170,6 @@ def test_a_semaphore_of_two_and_a_timeout() -> None:
     assert caller.results == [[False, began + 3.0, 0, True, False]]
 
 
-def test_try_acquire() -> None:
-    def flow(engine: Engine) -> Flow[object]:
-        place = Lock(engine)
-        taken = [place.try_acquire(), place.try_acquire()]
-        place.release()
-        yield from place.acquire()
-        return [*taken, place.try_acquire()]
-
-    assert running(flow)[1].results == [[True, False, False]]
-
-
 def test_a_condition_wakes_all_waiters() -> None:
     bells: list[Condition] = []
 

@@ -10,8 +10,6 @@ from svc_proto.wire.http2_frames import (
     Http2ConnectionError,
     Http2Frame,
     Http2FrameSplitter,
-    encode_goaway,
-    parse_goaway,
 )
 from tests.wire.chunking import Cuts, cut, cuts
 
@@ -64,19 +62,6 @@ def test_clear_drops_buffered_bytes() -> None:
     cutter.clear()
     assert not cutter.has_partial_head
     assert cutter.next() is None
-
-
-def test_the_size_of_a_block_is_that_of_all_its_frames() -> None:
-    cutter = Http2FrameSplitter(server=False, max_block=3)
-    assert len(frames(cutter, SETTINGS + OPENED + CONTINUED + OPENED + CONTINUED, [1000])) == 5
-    with pytest.raises(Http2ConnectionError) as caught:
-        frames(cutter, OPENED + CONTINUED.replace(b"\x00\x00\x02", b"\x00\x00\x03", 1), [1000])
-    assert caught.value.code is ErrorCodes.ENHANCE_YOUR_CALM
-
-
-def test_goaway_there_and_back() -> None:
-    (frame,) = frames(Http2FrameSplitter(server=False, max_block=9), SETTINGS + encode_goaway(5, 11), [1000])[1:]
-    assert parse_goaway(frame) == (5, 11)
 
 
 def header(size: int, kind: FrameType, stream: int = 0) -> bytes:

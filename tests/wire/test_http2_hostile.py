@@ -1,4 +1,7 @@
-"""HTTP/2 peers that break rules: stream errors, connection errors, and their cost."""
+"""HTTP/2 peers that break rules: stream errors, connection errors, and their cost.
+
+The cases of h2spec are in `tests/engine/test_h2spec.py`.
+"""
 
 import h2.events
 import pytest
@@ -77,11 +80,8 @@ def test_invalid_prefaces_and_first_frames(sizes: list[int]) -> None:
     assert "protocol error" in ends(frame(1, b"\x05\x82", flags=13, stream=1), ErrorCodes.PROTOCOL_ERROR, sizes=sizes)
 
 
-def test_header_blocks_must_not_be_interrupted() -> None:
+def test_the_limits_of_a_header_block() -> None:
     opened = frame(1, b"\x82", stream=1)
-    assert "block" in ends(frame(9, b"", stream=1), ErrorCodes.PROTOCOL_ERROR)
-    assert "block" in ends(opened + frame(PING, bytes(8)), ErrorCodes.PROTOCOL_ERROR)
-    assert "block" in ends(opened + frame(9, b"", stream=3), ErrorCodes.PROTOCOL_ERROR)
     more = frame(9, bytes(16_000), stream=1)
     assert "65536" in ends(opened + more * 5, ErrorCodes.ENHANCE_YOUR_CALM)
     assert "frames" in ends(opened + frame(9, stream=1) * 70, ErrorCodes.ENHANCE_YOUR_CALM)
@@ -116,21 +116,14 @@ def test_a_header_compression_bomb(bare: BareClient) -> None:
 # --- messages -------------------------------------------------------------------------------------------------------
 
 MALFORMED: list[tuple[Fields, int]] = [
-    ([*GET, (b"Upper", b"1")], 400),
     ([*GET, (b"", b"1")], 400),
     ([*GET, (b"a", b"b\r\nc: d")], 400),
     ([*GET, (b"a", b" b")], 400),
-    ([*GET, (b"connection", b"close")], 400),
     ([*GET, (b"transfer-encoding", b"chunked")], 400),
-    ([*GET, (b"te", b"gzip")], 400),
     ([*GET, (b"a", b"1"), (b":late", b"1")], 400),
-    ([*GET, (b":path", b"/twice")], 400),
-    ([*GET, (b":status", b"200")], 400),
     ([*GET, (b":protocol", b"websocket")], 400),
     ([(b":method", b"G T"), *GET[1:]], 400),
-    (GET[1:], 400),
     ([GET[0], (b":scheme", b"ftp"), *GET[2:]], 400),
-    ([GET[0], GET[1], (b":path", b""), GET[3]], 400),
     ([GET[0], GET[1], (b":path", b"x"), GET[3]], 400),
     ([GET[0], GET[1], (b":path", b"/#x"), GET[3]], 400),
     ([GET[0], GET[1], (b":path", b"*"), GET[3]], 400),
@@ -369,16 +362,6 @@ def test_too_many_provoked_resets(bare: BareClient) -> None:
         bare.talk()
 
 
-def test_more_streams_than_allowed(bare: BareClient) -> None:
-    bare.h2.remote_settings[h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS] = 1000
-    bare.h2.remote_settings.acknowledge()
-    for stream in range(1, 203, 2):
-        bare.h2.send_headers(stream, GET, end_stream=True)
-    assert len(bare.talk()) == 200
-    (reset,) = bare.last(h2.events.StreamReset)
-    assert (reset.stream_id, reset.error_code) == (201, ErrorCodes.REFUSED_STREAM)
-
-
 def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte(bare: BareClient) -> None:
     bare.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
     bare.h2.send_headers(1, GET, end_stream=True)
@@ -398,10 +381,7 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte(bare: BareClient)
         bare.talk(frame(WINDOW, b"\x00\x00\x00\x01", stream=3) * 1100)
 
 
-def test_windows_that_are_too_large_or_overrun(bare: BareClient) -> None:
-    bare.h2.send_headers(1, GET)
-    bare.talk()
-    assert resets(bare.talk(frame(WINDOW, b"\x7f\xff\xff\xff", stream=1))) == [ONE]
+def test_a_window_that_is_overrun() -> None:
     us = Http2Connection(Role.SERVER, entropy=seeded())
     feed(us, HELLO + frame(1, b"\x83\x86\x84\x41\x01a", flags=4, stream=1))
     with pytest.raises(RemoteProtocolError, match="flow control"):

@@ -243,30 +243,26 @@ def test_the_end_without_a_close_frame(ws: WebSocket, ours: bool) -> None:
 
 # --- violations -------------------------------------------------------------------------------------------------
 
-VIOLATIONS = [
-    (frame(0x81, b"x", masked=False), 1002),
-    (frame(0xC1, b"x"), 1002),
-    (frame(0xA1, b"x"), 1002),
-    (frame(0x91, b"x"), 1002),
-    (frame(0x83), 1002),
-    (frame(0x8B), 1002),
-    (frame(0x09), 1002),
-    (frame(0x89, b"x" * 126), 1002),
-    (frame(0x80, b"x"), 1002),
-    (frame(0x01, b"x") + frame(0x81, b"y"), 1002),
-    (b"\x82\xfe\x00\x05" + b"\x00" * 9, 1002),
-    (b"\x82\xff" + b"\x00" * 6 + b"\x00\x05" + b"\x00" * 9, 1002),
-    (frame(0x88, b"x"), 1002),
-    *[(closing(code), 1002) for code in (0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535)],
-    (closing(1000, b"\xff"), 1007),
-    (frame(0x81, b"\xff"), 1007),
-    (frame(0x81, b"\xed\xa0\x80"), 1007),
-    (frame(0x01, b"\xe2\x82") + frame(0x80), 1007),
-    (frame(0x82, b"x" * 1001), 1009),
-    (frame(0x82, b"x" * 1001)[:8], 1009),  # the announced size alone
-    (frame(0x02, b"x" * 600) + frame(0x80, b"x" * 401), 1009),
-    (b"\x82\xff\x7f" + b"\xff" * 7, 1009),
+INVALID = [  # closed with 1002
+    *(frame(0x81, b"x", masked=False), frame(0xC1, b"x"), frame(0xA1, b"x"), frame(0x91, b"x")),
+    *(frame(0x83), frame(0x8B), frame(0x09), frame(0x89, b"x" * 126), frame(0x80, b"x")),
+    frame(0x01, b"x") + frame(0x81, b"y"),
+    b"\x82\xfe\x00\x05" + b"\x00" * 9,
+    b"\x82\xff" + b"\x00" * 6 + b"\x00\x05" + b"\x00" * 9,
+    frame(0x88, b"x"),
+    *(closing(code) for code in (0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535)),
 ]
+NO_TEXT = [  # closed with 1007
+    *(closing(1000, b"\xff"), frame(0x81, b"\xff"), frame(0x81, b"\xed\xa0\x80")),
+    frame(0x01, b"\xe2\x82") + frame(0x80),
+]
+TOO_BIG = [  # closed with 1009
+    frame(0x82, b"x" * 1001),
+    frame(0x82, b"x" * 1001)[:8],  # the announced size alone
+    frame(0x02, b"x" * 600) + frame(0x80, b"x" * 401),
+    b"\x82\xff\x7f" + b"\xff" * 7,
+]
+VIOLATIONS = [(data, code) for code, group in ((1002, INVALID), (1007, NO_TEXT), (1009, TOO_BIG)) for data in group]
 
 
 @pytest.mark.parametrize("sizes", [[1], WHOLE])

@@ -1,6 +1,6 @@
 import json
 import re
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -72,56 +72,6 @@ def test_durations_match_the_routes() -> None:
         "/drag": ("duration_ms", 100, 3_000),
         "/swipe": ("duration_ms", 1, 10_000),
         "/wait": ("ms", 0, 15_000),
-    }
-
-
-def test_descriptions_and_arguments_of_the_tools() -> None:
-    tools = [row.tool for row in PHONE_TOOLS]
-    assert all(tool.description.endswith(".") and " " in tool.description for tool in tools)
-    said = {tool.name: " ".join(name + "!" * (name in tool.required) for name in tool.properties) for tool in tools}
-    assert {name: members for name, members in said.items() if members} == {
-        "screen": "include_bounds",
-        "diff_screen": "previous_hash!",
-        "find_nodes": "text class_name clickable limit",
-        "describe_node": "nodeId! look",
-        "tap": "nodeId look x y",
-        "tap_text": "text! index exact",
-        "long_press": "nodeId look x y duration",
-        "drag": "start_x! start_y! end_x! end_y! duration_ms",
-        "type": "text nodeId look mode enter",
-        "swipe": "direction distance start_x start_y end_x end_y duration_ms",
-        "scroll": "direction! until nodeId look",
-        "press_key": "key!",
-        "wait": "text gone ms",
-        "open_app": "package!",
-        "set_bar": "nodeId! look percent!",
-        "clipboard_write": "text!",
-        "media": "action!",
-        "send_intent": "action! data package component category extras",
-        "broadcast": "action! data package extras",
-        "events": "limit since",
-        "events_stream": "enabled!",
-        "search_contacts": "query! limit",
-        "call": "number!",
-        "send_sms": "to! body!",
-        "share_media": "text title attachments package",
-        "send_mms": "to! text attachments package",
-    }
-
-
-def test_enumerated_arguments() -> None:
-    members = [(row.name, *member) for row in PHONE_TOOLS for member in row.tool.properties.items()]
-    words = {(tool, name): member.get("enum") for tool, name, member in members}
-    assert {key: " ".join(cast("list[str]", found)) for key, found in words.items() if found} == {
-        ("swipe", "direction"): "up down left right",
-        ("swipe", "distance"): "short medium long",
-        ("scroll", "direction"): "up down left right",
-        ("type", "mode"): "replace append clear",
-        ("press_key", "key"): (
-            "back home recents notifications quick_settings power_dialog lock_screen "
-            "enter delete paste volume_up volume_down wakeup"
-        ),
-        ("media", "action"): "play pause toggle next previous volume_up volume_down",
     }
 
 

@@ -210,16 +210,6 @@ def test_answer_not_spoken_by_the_provider(world: SimulatedEnvironment, turn: Tu
     assert bool(logged(agent, "voice.response.forced_summary_failed")) is (delivery == "visual_only")
 
 
-def test_the_person_speaks_up_while_the_relay_speaks(world: SimulatedEnvironment) -> None:
-    slow = SpokenTurn("Another one.", pause=5.0)
-    agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}"), SpokenTurn("What did you say?"), slow, SpokenTurn("Yes?"))
-    client = agent.start_turn("x")
-    play(client, lambda event: event["type"] == "voice.output_audio.delta")
-    client.send("response.create", text="stop that")
-    assert play(client, ends)[-1]["delivery"] == "fallback"
-    assert play(client, ends)[-1].get("delivery") is None
-
-
 def test_notices_and_errors_of_the_provider(world: SimulatedEnvironment) -> None:
     notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
     error = {"type": "error", "error": {"message": "quota exceeded", "code": "insufficient_quota"}}
