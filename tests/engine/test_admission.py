@@ -15,6 +15,7 @@ from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Address, ChannelId, Closed, Done, ReadClosed, Received
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId, TextMessage
+from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.admission_harness import (
@@ -256,6 +257,13 @@ def test_waiting_requests_are_answered_after_a_fin() -> None:
     heard += book.after(0.001)
     assert len(answers(heard)) == MAX_HEADS_PER_READ + 3
     assert book.others == [CloseWrite(CH)]
+
+
+def test_limits_can_be_lifted_after_release() -> None:
+    for connection in (Http1Connection(Role.SERVER, entropy=seeded()), Http2Connection(Role.SERVER, entropy=seeded())):
+        connection.lift_limits(ONE)
+        assert connection.buffered_bytes == 0
+        connection.release()
 
 
 def test_backpressure_pauses_the_whole_http2_connection() -> None:

@@ -13,17 +13,19 @@ from fuzz.targets.http1_server_fast_path import DATE, JSON, ServerPair
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.connection import ServerConnection
 from svc_proto.wire.events import (
+    AcceptWebSocket,
     Headers,
     RequestHead,
     ResponseData,
     ResponseEnd,
     ResponseHead,
     StreamId,
+    TextMessage,
 )
 from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.connection_pair import ONE, THREE, TWO, seeded
-from tests.wire.http1_server import CHUNKED, EXPECTING, GET, GET_HEAD, LENGTH_2, POST, UPGRADE
+from tests.wire.http1_server import CHUNKED, EXPECTING, GET, GET_HEAD, LENGTH_2, POST, TEXT_HI, UPGRADE
 
 ZERO = StreamId(0)
 HEALTH = b"HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: application/json\r\n"
@@ -276,3 +278,16 @@ def test_heads_over_the_limits_need_the_reference() -> None:
         with pytest.raises(RemoteProtocolError) as caught:
             connection.next_event()
         assert caught.value.status == 431
+
+
+def test_websockets_need_the_reference(both: ServerPair) -> None:
+    both.hear_request(GET)
+    both.answer(ONE, 200, (), b"")
+    both.hear_request(UPGRADE)
+    both.next_events(2)
+    both.send_events(AcceptWebSocket(TWO))
+    both.lift_limits()
+    both.hear_request(TEXT_HI)
+    assert both.next_events(1) == TextMessage(TWO, "hi")
+    both.fast_path.release()
+    assert both.fast_path.next_event() is None
