@@ -15,11 +15,6 @@ def test_the_text_has_the_members_of_the_request(tools: list[object], content: s
     assert json.loads(encode_request(request)) == request
 
 
-def test_a_request_without_tools_is_encoded_as_it_is() -> None:
-    request = {"model": "m", "messages": []}
-    assert encode_request(request) == strict_json.dumps_bytes(request)
-
-
 def test_a_row_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     request = {"model": "m", "tools": [EncodedRow(ROW)]}
     encoded: list[object] = []

@@ -132,19 +132,6 @@ def test_large_bodies_in_both_directions(talk: Talk) -> None:
     assert talk.goes_on()
 
 
-def test_a_handler_that_reads_a_little_first(talk: Talk) -> None:
-    def handler(request: Request) -> Flow[StreamedResponse]:
-        yield from request.stream.read()
-        return talk.loud(request)
-
-    talk.begin(handler)
-    assert talk.heard == []
-    talk.send_from_peer(RequestData(S, b"head"))
-    assert [type(event) for event in talk.heard] == [ResponseHead]
-    talk.send_from_peer(RequestData(S, b"body"), RequestEnd(S))
-    assert (talk.body, talk.ended) == (b"BODY", True)
-
-
 def test_the_answer_or_the_body_ends_first(talk: Talk) -> None:
     talk.begin(talk.deaf)
     talk.send_from_peer(RequestData(S, b"x" * 1000))

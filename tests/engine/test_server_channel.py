@@ -213,14 +213,6 @@ def test_a_half_closed_peer_that_reads_slowly_gets_all_its_answers(book: ToyPlay
     book >> Sent(CH, size) << [ResumeReading(CH), SendMatcher(CH, contains=b"hello"), CloseWrite(CH)]
 
 
-def test_a_large_answer_for_a_dropped_connection(book: ToyPlaybook) -> None:
-    book.get(b"/park") << []
-    assert book.toy.channel is not None
-    book.toy.channel.abort()
-    book.engine.resume(book.toy.ticket, b"x" * 20_000)
-    book.after(0.0) << []
-
-
 @pytest.mark.parametrize("path", [b"/hangs-up", b"/leaves"], ids=["by its route", "by its handler"])
 def test_a_fin_cancels_a_request_that_stops_with_its_client(book: ToyPlaybook, path: bytes) -> None:
     book.get(path) << []

@@ -21,12 +21,6 @@ def test_every_state_but_the_last_is_left() -> None:
     assert {trigger for _, trigger in CHUNK_TABLE} == set(ChunkTrigger)
 
 
-def test_small_chunks_are_joined_and_a_large_one_is_not(chunks: ChunkedBodyReader) -> None:
-    chunks.receive_data(chunk(b"a", b"") + chunk(b"b", b"") + chunk(bytes(5000), b"") + chunk(b"c", b"") + b"0\r\n\r\n")
-    assert [chunks.read() for _ in range(3)] == [b"ab" + bytes(5000), b"c", b""]
-    assert chunks.finished
-
-
 @pytest.mark.parametrize(("size", "joined"), [(LARGE - 1, LARGE), (LARGE, LARGE)])
 def test_the_size_of_a_large_chunk(chunks: ChunkedBodyReader, size: int, joined: int) -> None:
     chunks.receive_data(chunk(bytes(size), b"") + chunk(b"x", b""))

@@ -1,16 +1,14 @@
 import json
-from typing import Any
 
 import yaml
 
 from svc_proto.voice.agent.native_mode import background_rules
 from svc_proto.voice.settings import PromotionSettings
 from svc_proto.voice_config import VoiceConfig
-from tests.loops.environment import bearer
 from tests.loops.realtime_agent import RealtimeAgentSetup, ends, of, play, run, talk, types
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, log_of
-from tests.support.servers.realtime_server import FunctionCallTurn, SpokenTurn, Turn
+from tests.support.servers.realtime_server import SpokenTurn
 
 HAND_OFF = SpokenTurn("I go on with that, and tell you.")
 WAITED = SpokenTurn("It is done: demo_wait waited 9 s.")
@@ -22,21 +20,11 @@ origin: provider_tool_call
 """
 
 
-def is_(kind: str) -> Any:
-    return lambda event: event["type"] == kind
-
-
 def promoted(agent: RealtimeAgentSetup, **body: object) -> VoiceClient:
     """Start the turn `wait`, receive its events up to an end that delivers no result, and return its client."""
     client = agent.start_turn("wait", **body)
     assert play(client, ends)[-1].get("delivery") is None
     return client
-
-
-def configure(agent: RealtimeAgentSetup, **change: object) -> None:
-    path, body = "/voice/realtime-agent/config", json.dumps(change).encode()
-    answer = agent.world.http("PATCH", path, headers=bearer(agent.token), body=body)
-    assert answer.status == 200, answer
 
 
 def test_user_speaks_during_a_background_run(world: SimulatedEnvironment) -> None:
@@ -72,47 +60,6 @@ def test_client_does_not_return(world: SimulatedEnvironment) -> None:
     assert logged[-1]["reason"] == "expired"
     deferred = [line for line in logged if line["type"] == "voice.realtime_agent.result_deferred"]
     assert [line.get("reason") for line in deferred] == [None, "session_closed"]
-
-
-def test_a_second_task(world: SimulatedEnvironment) -> None:
-    """Run a second task in a chat session of its own; queue a third, a background task, until the first is done."""
-    turns: list[Turn] = [run("/wait 9"), HAND_OFF, run("/echo four plus four is eight", call_id="call_2")]
-    later = {"text": "/echo done at last, here it is", "mode": "background"}
-    turns += [SpokenTurn("Four plus four is eight."), FunctionCallTurn("svc_run_task", later, call_id="call_3")]
-    turns += [SpokenTurn("I keep that for later."), WAITED, SpokenTurn("Done at last, here it is.")]
-    agent = RealtimeAgentSetup(world, *turns)
-    client = promoted(agent)
-    client.send("response.create", text="four plus four")
-    events = play(client, ends)
-    assert events[-1]["delivery"] == "forced_summary"
-    chat = {event["chat_session_id"] for event in events if "chat_session_id" in event}
-    assert len(chat) == 1
-    assert "svc.session.bound" not in types(events)
-    client.send("response.create", text="and later")
-    queued = of(play(client, ends), "svc.run.queued")
-    assert (queued["queue_position"], queued["transcript_preview"]) == (1, "/echo done at last, here it is")
-    events = play(client, is_("svc.run.promoted"))
-    assert (events[-1]["origin"], events[-1]["call_id"], events[-1]["spoken_handoff"]) == ("queued", None, False)
-    assert events[-1]["tier"] == "durable"
-    assert play(client, ends)[-1]["delivery"] == "forced_summary"
-    assert play(client, ends)[-1]["delivery"] == "forced_summary"
-    (first, second) = agent.api.request("GET", "/api/sessions").json["sessions"]
-    said = [row["content"] for name in (first["id"], second["id"]) for row in agent.api.messages(name)]
-    assert said.index("/wait 9") != said.index("/echo four plus four is eight")
-    rows = [row["content"] for row in agent.api.messages(next(iter(chat)))]
-    assert rows[0] == "/wait 9"
-    assert rows[-2:] == ["/echo done at last, here it is", "done at last, here it is"]
-
-
-def test_only_the_final_answer_is_spoken(world: SimulatedEnvironment) -> None:
-    agent = RealtimeAgentSetup(world, run("/wait 9"), WAITED)
-    configure(agent, result_delivery="visual_only", progress_spoken_after_ms=1)
-    client = agent.start_turn("wait", final_answer_only=True)
-    events = play(client, is_("svc.run.promoted"))
-    assert (events[-1]["spoken_handoff"], events[-1]["result_delivery"]) == (False, "speak_verbatim")
-    events += play(client, ends)
-    assert events[-1]["delivery"] == "forced_summary"
-    assert not any(event.get("should_speak") for event in events)
 
 
 def test_background_policy_from_settings() -> None:

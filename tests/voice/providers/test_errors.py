@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.engine.http_client import HttpResult
-from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice.provider_keys import ProviderCredentials
-from svc_proto.voice.providers.errors import response_error, safe_excerpt_of, truncated_error
+from svc_proto.voice.providers.errors import response_error, safe_excerpt_of
 from svc_proto.wire.events import Headers
 
 KEY = "sk-abcdefghijklmnop"
@@ -17,24 +16,6 @@ ACCESS = ProviderCredentials("OpenAI", "https://api.example/v1", KEY)
 def answer(status: int, body: bytes = b"", **headers: str) -> HttpResult:
     fields = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return HttpResult(status, Headers(fields), body)
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        (FailureKind.TIMED_OUT, "OpenAI did not answer in time"),
-        (FailureKind.TOO_LARGE, "OpenAI sent more than is taken"),
-        (FailureKind.INVALID, "OpenAI does not speak HTTP as it should, or its address is wrong"),
-        (FailureKind.TLS, "OpenAI cannot be reached: tls"),
-    ],
-)
-def test_no_answer(kind: FailureKind, words: str) -> None:
-    assert str(response_error(ACCESS, Failure(kind))) == words
-
-
-def test_half_an_answer() -> None:
-    assert "fell silent" in str(truncated_error(ACCESS, Failure(FailureKind.TIMED_OUT)))
-    assert "broke off" in str(truncated_error(ACCESS, Failure(FailureKind.UNREACHABLE)))
 
 
 MOVED = "answered {}: redirects are not followed, since the key would go along"
