@@ -24,7 +24,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import Limits
 from tests.wire.chunking import Cuts, cuts
-from tests.wire.connection_pair import HOST, ONE, TWO, drain, feed, open_pair, seeded, send_events
+from tests.wire.connection_pair import HOST, ONE, TWO, drain, feed, seeded, send_events
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 SMALL = Limits(max_head=300, max_fields=5)
@@ -260,12 +260,3 @@ def test_a_compression_that_was_not_offered(extension: bytes) -> None:
     request = ask(connection, websocket=True).replace(b"permessage", b"other")
     with pytest.raises(RemoteProtocolError, match="Extensions"):
         feed(connection, switching(request, b"sec-websocket-extensions: " + extension + b"\r\n"))
-
-
-@pytest.mark.parametrize("deflate", [True, False])
-def test_only_an_agreed_compression_is_used(deflate: bool) -> None:
-    pair = open_pair(Http1Connection, deflate=deflate)
-    pair.server.send(TextMessage(ONE, "x" * 5000))
-    sent = pair.server.data_to_send()
-    assert feed(pair.client, sent) == [TextMessage(ONE, "x" * 5000)]
-    assert (len(sent) < 1000) is deflate
