@@ -1,7 +1,6 @@
 """The server's end of HTTP/1.1, as playbooks of bytes and events."""
 
 import pytest
-from hypothesis import given
 
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Role
@@ -23,7 +22,6 @@ from svc_proto.wire.events import (
     WebSocketClosed,
 )
 from svc_proto.wire.http1 import Http1Connection
-from tests.wire.chunking import Cuts, cuts
 from tests.wire.connection_pair import ONE, THREE, TWO, drain, feed, merged, seeded, send_events, signs
 from tests.wire.http1_server import CHUNKED, EXPECTING, GET, GET_HEAD, LENGTH_2, POST, TEXT_HI, UPGRADE, answer, server
 
@@ -39,25 +37,6 @@ def test_a_request_and_its_response(connection: Http1Connection) -> None:
     assert connection.data_to_send() == b""
     assert feed(connection, GET)[1] == RequestEnd(TWO)
     assert answer(connection, TWO) == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
-
-
-@given(cuts())
-def test_cuts_do_not_matter(sizes: Cuts) -> None:
-    connection = server()
-    trailers = Headers(((b"t", b"v"),))
-    fields = Headers(((b"host", b"a"), (b"transfer-encoding", b"chunked")))
-    assert feed(connection, b"\r\n" + CHUNKED, sizes) == [
-        RequestHead(ONE, "POST", "/", fields),
-        RequestData(ONE, b"hello"),
-        RequestEnd(ONE, trailers),
-    ]
-    answer(connection, ONE)
-    fields = Headers(((b"host", b"a"), (b"content-length", b"5")))
-    assert feed(connection, POST, sizes) == [
-        RequestHead(TWO, "POST", "/", fields),
-        RequestData(TWO, b"hello"),
-        RequestEnd(TWO),
-    ]
 
 
 @pytest.mark.parametrize("first", [GET, POST, CHUNKED])

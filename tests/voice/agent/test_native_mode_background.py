@@ -5,6 +5,7 @@ import yaml
 from svc_proto.voice.agent.native_mode import background_rules
 from svc_proto.voice.settings import PromotionSettings
 from svc_proto.voice_config import VoiceConfig
+from tests.loops.environment import bearer
 from tests.loops.realtime_agent import RealtimeAgentSetup, ends, of, play, run, talk, types
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, log_of
@@ -70,3 +71,15 @@ def test_background_policy_from_settings() -> None:
     assert (rules.spoken_handoff, rules.longest, rules.slow_tools, rules.max_runs) == (True, 9.0, ("x",), 3)
     forced = background_rules(promotion, config, final_answer_only=True)
     assert (forced.spoken_handoff, forced.progress_after) == (False, 0.0)
+
+
+def test_only_the_final_answer_is_spoken(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world, run("/wait 9"), WAITED)
+    change = json.dumps({"result_delivery": "visual_only", "progress_spoken_after_ms": 1}).encode()
+    assert world.http("PATCH", "/voice/realtime-agent/config", headers=bearer(agent.token), body=change).status == 200
+    client = agent.start_turn("wait", final_answer_only=True)
+    events = play(client, lambda event: event["type"] == "svc.run.promoted")
+    assert (events[-1]["spoken_handoff"], events[-1]["result_delivery"]) == (False, "speak_verbatim")
+    events += play(client, ends)
+    assert events[-1]["delivery"] == "forced_summary"
+    assert not any(event.get("should_speak") for event in events)
