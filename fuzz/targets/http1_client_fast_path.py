@@ -38,6 +38,7 @@ ODD = (
     (HOST, (b"connection", b"keep-alive")), (HOST, CLOSE, (b"transfer-encoding", b"chunked")),
     (HOST, CLOSE, (b"expect", b"100-continue")), (HOST, CLOSE, (b"content-length", b"x")),
     (HOST, CLOSE, (b"content-length", b"05")), (HOST, CLOSE, (b"content-length", b"5, 5")), (HOST, CLOSE, (b"x", b"")),
+    (HOST, CLOSE, (b"content-length", b"1" * 19)),
     (HOST, CLOSE, (b"x", b" a")), (HOST, CLOSE, (b"x", b"\xff")), (HOST, CLOSE, (b"x y", b"a")),
     (HOST, CLOSE, (b"x", b"a\r\nb: c"))
 )  # fmt: skip

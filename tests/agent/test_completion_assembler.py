@@ -245,6 +245,18 @@ def test_any_input_is_an_answer_or_an_error(deltas: list[object]) -> None:
             assert all(isinstance(part, str) for call in wanted(assembly) for part in call)
 
 
+@pytest.mark.parametrize("content", ["Hi", "", None, 5, "x" * MAX_TEXT, "x" * (MAX_TEXT + 1)])
+@pytest.mark.parametrize("more", [{}, {"error": ""}, {"usage": {}}, {"usage": {"prompt_tokens": 3}}])
+def test_text_chunk_equals_a_fully_parsed_chunk(content: object, more: dict[str, object]) -> None:
+    plain, closer = CompletionAssembler(), CompletionAssembler()
+    plain_chunk = {"choices": [{"delta": {"content": content}, "finish_reason": None}], **more}
+    closer_chunk = {"choices": [{"delta": {"content": content, "role": "assistant"}}], **more}
+    for _ in range(2):
+        told = [list(each.feed(json.dumps(data))) for each, data in ((plain, plain_chunk), (closer, closer_chunk))]
+        assert told[0] == told[1]
+    assert (plain.text, plain.full, plain.input_tokens) == (closer.text, closer.full, closer.input_tokens)
+
+
 # --- chunks that differ only in their text ---
 
 AROUND = ('{"id":"c","choices":[{"index":0,"delta":{"content":"', '"},"finish_reason":null}]}')
