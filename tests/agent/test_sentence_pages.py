@@ -1,15 +1,12 @@
 from collections.abc import Mapping
-from typing import cast
 
 import pytest
 
-from svc_proto.agent.phone_consent import StatusSource
-from svc_proto.agent.sentence_actions import SentenceActions
-from svc_proto.agent.sentences import Sentence, SentenceIntent
+from svc_proto.agent.sentences import SentenceIntent
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.phone_control import PhoneResponse
 from tests.agent.harness import AgentHarness
-from tests.agent.test_sentence_actions import ScriptedParser, calls, say
+from tests.agent.test_sentence_actions import ScriptedParser, calls, run_sentence, say
 
 QUICK = ["phone_press_key", "phone_send_intent", "phone_screen", "phone_set_bar"]
 NAMES = {"vol": "media volume", "bri": "brightness"}
@@ -87,15 +84,11 @@ class CannedPhone:
     ],
 )
 def test_switch_beside_its_label(states: tuple[bool, ...], tap: str, answer: str) -> None:
-    def call(name: str, arguments: Mapping[str, object]) -> Flow[str]:
-        yield from ()
+    def call(name: str, arguments: Mapping[str, object]) -> str:
         return tap if name == "phone_tap" else "{}"
 
-    actions = SentenceActions(cast("StatusSource", CannedPhone(*states)), ScriptedParser())
-    sentence = Sentence(SentenceIntent.TOGGLE, "xx", {"setting": "wifi", "state": "on"})
-    with pytest.raises(StopIteration) as stop:
-        next(actions.run(sentence, call, lambda name, result: result))
-    assert stop.value.value == answer
+    said = run_sentence(CannedPhone(*states), call, SentenceIntent.TOGGLE, setting="wifi", state="on")
+    assert said == answer
 
 
 class CannedBar:
@@ -129,12 +122,7 @@ class CannedBar:
     ],
 )
 def test_bar_beside_its_label(values: tuple[str, ...], change: Mapping[str, str], answer: str) -> None:
-    def call(name: str, arguments: Mapping[str, object]) -> Flow[str]:
-        yield from ()
+    def call(name: str, arguments: Mapping[str, object]) -> str:
         return f"error: {name}" if change.get("fails") == name else "{}"
 
-    actions = SentenceActions(cast("StatusSource", CannedBar(*values)), ScriptedParser())
-    sentence = Sentence(SentenceIntent.SET_LEVEL, "xx", {"bar": "brightness", **change})
-    with pytest.raises(StopIteration) as stop:
-        next(actions.run(sentence, call, lambda name, result: result))
-    assert stop.value.value == answer
+    assert run_sentence(CannedBar(*values), call, SentenceIntent.SET_LEVEL, bar="brightness", **change) == answer
