@@ -40,20 +40,15 @@ def test_a_page_has_its_own_security_policy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "accepted"),
+    ("cases", "accepted"),
     [
-        ((), False),
-        ((b"gzip, deflate, br",), True),
-        ((b"br, GZIP ; q=0.5",), True),
-        ((b"br", b"x-gzip"), True),
-        ((b"gzip;q=0",), False),
-        ((b"gzip;q=0.000, *",), False),
-        ((b"gzip;q=0.001",), True),
-        ((b"*", b"identity"), False),
+        ([(), (b"gzip;q=0",), (b"gzip;q=0.000, *",), (b"*", b"identity")], False),
+        ([(b"gzip, deflate, br",), (b"br, GZIP ; q=0.5",), (b"br", b"x-gzip"), (b"gzip;q=0.001",)], True),
     ],
 )
-def test_clients_that_accept_gzip(fields: tuple[bytes, ...], accepted: bool) -> None:
-    assert accepts_gzip(Headers((b"accept-encoding", field) for field in fields)) is accepted
+def test_clients_that_accept_gzip(cases: list[tuple[bytes, ...]], accepted: bool) -> None:
+    for fields in cases:
+        assert accepts_gzip(Headers((b"accept-encoding", field) for field in fields)) is accepted
 
 
 def test_text_is_compressed_for_clients_that_accept_it() -> None:

@@ -113,21 +113,16 @@ def test_a_data_line_belongs_to_a_started_event(
 
 
 @pytest.mark.parametrize(
-    ("stream", "between"),
+    ("streams", "between"),
     [
-        (b"", False),  # a byte order mark may follow
-        (b"data: a\n\n", True),
-        (b": comment\n", True),
-        (b"id: 7\ndata: a\n\n", True),
-        (b"data: a\n\nid: 7\n", False),
-        (b"data: a\n\nevent: b\n", False),
-        (b"data: a\n", False),
-        (b"data: a\n\nda", False),
-        (b"data: a\r\n\r", False),
-        (b"data: a\n\n\xc3", False),
+        ([b""], False),  # a byte order mark may follow
+        ([b"data: a\n\n", b": comment\n", b"id: 7\ndata: a\n\n"], True),
+        ([b"data: a\n\nid: 7\n", b"data: a\n\nevent: b\n", b"data: a\n", b"data: a\n\nda", b"data: a\r\n\r"], False),
+        ([b"data: a\n\n\xc3"], False),
     ],
 )
-def test_whether_an_event_begins_with_the_next_byte(stream: bytes, between: bool) -> None:
-    decoder = EventStreamDecoder()
-    decoder.receive_data(stream)
-    assert decoder.is_between_events is between
+def test_whether_an_event_begins_with_the_next_byte(streams: list[bytes], between: bool) -> None:
+    for stream in streams:
+        decoder = EventStreamDecoder()
+        decoder.receive_data(stream)
+        assert decoder.is_between_events is between
