@@ -78,7 +78,8 @@ def test_the_microphone(world: SimulatedEnvironment) -> None:
     [
         ({"type": "input_audio.append"}, "audio_base64"),
         ({"type": "input_audio.append", "audio_base64": "AAA"}, "base64"),
-        ({"type": "input_audio.append", "audio_base64": "", "sample_rate": 1}, "sample_rate"),
+        ({"type": "input_audio.append", "audio_base64": "", "sample_rate": 7_999}, "sample_rate"),
+        ({"type": "input_audio.append", "audio_base64": "", "sample_rate": 96_001}, "sample_rate"),
         ({"type": "input_audio.append", "audio_base64": "", "chunk_id": "1"}, "chunk_id"),
         ({"type": "response.create"}, "text is required"),
         ({"type": "svc.confirm", "answer": 7}, "answer"),

@@ -113,6 +113,10 @@ a quick task beside a run [background]
     response_done b2 -> response.started response.delta response.done
     ask k3 ls
     after 0.75 -> StartRun(call_id=k3, text=ls, profile=None, session_id=side)
+a task beside a run belongs to the chat of the run [background]
+    aside
+    run_event k1 ChatSessionBound c2
+    run_event k2 ApiRunStarted n2 -> svc.run.started(session_id=c2, run_id=n2)
 a slow task beside a run waits in line [background]
     aside
     run_event k2 ChatSessionBound side
