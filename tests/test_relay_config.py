@@ -266,15 +266,11 @@ def test_addresses_that_cannot_be_used(url: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "text"),
     [
-        ("RELAY_PORT", "x"),
         ("RELAY_PORT", "65536"),
         ("RELAY_LOG_LEVEL", "loud"),
         ("RELAY_TERMINAL_SHELL", "bash"),
         ("SVC_TUI_COMMAND", "agent 'SECRET"),
-        ("RELAY_PAIRING_CODE", "SECRET!"),
-        ("RELAY_PAIRING_CODE", "SECRET1"),
-        ("RELAY_PAIRING_CODE", "SECRß"),
-        ("RELAY_PAIRING_CODE", "SECRÉT"),
+        *(("RELAY_PAIRING_CODE", code) for code in ("SECRET!", "SECRET1", "SECRß", "SECRÉT")),
         ("RELAY_TRUST_PROXY_HEADERS", "maybe"),
         ("RELAY_ALLOW_INSECURE_API_BEARER", "2"),
         ("RELAY_MEDIA_ALLOWED_ROOTS", "/a:relative"),

@@ -39,11 +39,7 @@ DEVICES = [
 @pytest.mark.parametrize(
     ("text", "prefix"),
     [
-        ("Pixel 8", "1c2d3e4f"),
-        (" pixel  8 ", "1c2d3e4f"),
-        ("1c2d", "1c2d3e4f"),
-        ("1c2d3e4f", "1c2d3e4f"),
-        ("1c2d3e4f-0000-4000-8000-000000000000", "1c2d3e4f"),
+        *((text, "1c2d3e4f") for text in ("Pixel 8", " pixel  8 ", "1c2d", "1c2d3e4f", "1c2d3e4f-0000-4000-8000-0000")),
         ("bbbb2222", "bbbb2222"),
         ("cccc", "cccc3333"),
     ],

@@ -250,21 +250,20 @@ def test_a_relays_store_loads_no_chat_packages(tmp_path: Path, name: str) -> Non
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
+SAME_FILE = (
+    "/srv/a.db sqlite:////srv/a.db sqlite+pysqlite:////srv/a.db?timeout=5 sqlite:///file:/srv/a.db?mode=rw&uri=true"
+)
+NO_FILE = "sqlite:// sqlite:///:memory: postgresql://me:secret@host/srv/a.db memory:"
+
+
 @pytest.mark.parametrize(
     ("named", "file"),
     [
-        ("sqlite:////srv/a.db", "/srv/a.db"),
-        ("sqlite+pysqlite:////srv/a.db?timeout=5", "/srv/a.db"),
-        ("sqlite:///file:/srv/a.db?mode=rw&uri=true", "/srv/a.db"),
-        ("/srv/a.db", "/srv/a.db"),
+        *((named, "/srv/a.db") for named in SAME_FILE.split()),
         ("sqlite:///a.db", f"{Path.cwd()}/a.db"),
         ("~/a.db", f"{Path.home()}/a.db"),
         ("sqlite:///~/a.db", f"{Path.cwd()}/~/a.db"),
-        ("sqlite://", None),
-        ("sqlite:///:memory:", None),
-        ("postgresql://me:secret@host/srv/a.db", None),
-        ("memory:", None),
-        ("", None),
+        *((named, None) for named in ("", *NO_FILE.split())),
     ],
 )
 def test_the_files_of_a_store(named: str, file: str | None) -> None:
