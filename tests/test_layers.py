@@ -226,11 +226,8 @@ def test_shortcomings_are_seen(source: str, count: int) -> None:
 
 
 def test_missing_names_are_seen() -> None:
-    assert missing_names(SimpleNamespace(__all__=["here", "gone", "twice", "twice"], here=1, twice=2)) == [
-        "gone",
-        "twice",
-        "twice",
-    ]
+    module = SimpleNamespace(__all__=["here", "gone", "twice", "twice"], here=1, twice=2)
+    assert missing_names(module) == ["gone", "twice", "twice"]
     assert missing_names(SimpleNamespace(here=1)) == []
 
 

@@ -8,10 +8,7 @@ from svc_proto.machines.grants import CHANNELS
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("never", 0),
-        ("NEVER", 0),
-        ("0", 0),
-        ("0d", 0),
+        *((text, 0) for text in ("never", "NEVER", "0", "0d")),
         ("3600", 3600),
         (" 1h ", 3600),
         ("90s", 90),

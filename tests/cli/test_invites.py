@@ -78,9 +78,7 @@ def test_without_endpoints(host: object, role: str) -> None:
     ("payload", "says"),
     [
         ({"svc": 1}, "leads to no relay"),
-        ({"relay": "x"}, "leads to no relay"),
-        ({"relay": {"url": "ws://h"}}, "leads to no relay"),
-        ({"relay": {"url": 7, "code": "Q7M2ZK"}}, "leads to no relay"),
+        *(({"relay": relay}, "leads to no relay") for relay in ("x", {"url": "ws://h"}, {"url": 7, "code": "Q7M2ZK"})),
         ({"relay": {"url": "ws://h", "code": "Q7M2Z"}}, "no usable pairing code"),
         ({"relay": {"url": "http://h", "code": "Q7M2ZK"}}, "the relay's address in --pair-qr must begin"),
     ],

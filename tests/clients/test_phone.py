@@ -227,18 +227,14 @@ def test_confirmation_through_a_pipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "status"),
     [
-        ((), 403),
-        (("--deny",), 403),
-        (("--allow",), 200),
-        (("--allow", "--master", "off"), 403),
-        (("--allow", "--store-build"), 403),
-        (("--allow", "--without", "accessibility"), 403),
-        (("--allow", "--without", "overlay"), 403),
-        (("--allow", "--block", "com.example.launcher"), 403),
-        (("--allow", "--block", "com.example.launcher", "--unblock", "com.example.launcher"), 200),
+        *((options.split(), 403) for options in ("", "--deny", "--allow --master off", "--allow --store-build")),
+        *((["--allow", "--without", sense], 403) for sense in ("accessibility", "overlay")),
+        (["--allow", "--block", "com.example.launcher"], 403),
+        (["--allow", "--block", "com.example.launcher", "--unblock", "com.example.launcher"], 200),
+        (["--allow"], 200),
     ],
 )
-def test_calls_without_a_user(tmp_path: Path, options: tuple[str, ...], status: int) -> None:
+def test_calls_without_a_user(tmp_path: Path, options: list[str], status: int) -> None:
     with (
         relay_for_a_phone(tmp_path) as (where, phone_call),
         running(tmp_path, "clients.phone", *where, *options) as client,

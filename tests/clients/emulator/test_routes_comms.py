@@ -205,10 +205,8 @@ def test_share_text_into_an_app() -> None:
     [
         ({}, "invalid_schema"),
         ({"text": " "}, "invalid_schema"),
-        ({"attachments": "tok"}, "invalid_schema"),
-        ({"attachments": ["tok"]}, "invalid_schema"),
-        ({"attachments": [{"file_name": "a.png"}]}, "invalid_schema"),
         ({"media_tokens": [[]]}, "invalid_schema"),
+        *(({"attachments": wrong}, "invalid_schema") for wrong in ("tok", ["tok"], [{"file_name": "a.png"}])),
         ({"media_tokens": ["bad token"]}, "media_fetch_failed"),
         ({"media": "other://tok"}, "media_fetch_failed"),
         ({"path": "/"}, "media_fetch_failed"),

@@ -33,20 +33,16 @@ def test_read_variables(text: str, found: dict[str, str]) -> None:
     assert parse_env_file(text) == found
 
 
+FIRST_LINES = ["A", "=1", "A='", 'A="x"y', "A: 1", "\u200bA=1", '$env:A="1"', "-----BEGIN KEY-----"]
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("A", 1),
-        ("=1", 1),
-        ("A='", 1),
-        ('B=1\n\n\nA="1\nC=2', 4),
-        ('A="x"y', 1),
-        ("A: 1", 1),
-        ("# a note\r\n\r\nset A=1\r\n", 3),
-        ("\u200bA=1", 1),
+        *((text, 1) for text in FIRST_LINES),
         ("B=1\nA\0P=1", 2),
-        ('$env:A="1"', 1),
-        ("-----BEGIN KEY-----", 1),
+        ("# a note\r\n\r\nset A=1\r\n", 3),
+        ('B=1\n\n\nA="1\nC=2', 4),
     ],
 )
 def test_a_line_that_cannot_be_read_is_named_and_never_quoted(text: str, line: int) -> None:

@@ -69,15 +69,8 @@ def test_a_network_that_cannot_be_used_is_reported() -> None:
 
 def test_addresses_of_the_local_network(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
-        {"address": address, "up": up, "point_to_point": tunnel}
-        for address, up, tunnel in [
-            ("127.0.0.1", True, False),
-            ("192.168.1.9", True, False),
-            ("10.8.0.2", True, True),
-            ("10.0.0.2", False, False),
-            ("8.8.8.8", True, False),
-            ("fe80::1%eth0", True, False),
-        ]
+        {"address": address, "up": address != "10.0.0.2", "point_to_point": address == "10.8.0.2"}
+        for address in ("127.0.0.1", "192.168.1.9", "10.8.0.2", "10.0.0.2", "8.8.8.8", "fe80::1%eth0")
     ]
     monkeypatch.setattr(mdns, "list_network_addresses", lambda: rows)
     assert mdns.find_lan_addresses() == ["192.168.1.9"]

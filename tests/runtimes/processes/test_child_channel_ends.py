@@ -156,17 +156,11 @@ def test_programs_that_cannot_be_run(runtime: str, tmp_path: Path, terminal: boo
     data.chmod(0o700)
     size = SIZE if terminal else None
     cases: list[tuple[tuple[str, ...], str | None, FailureKind]] = [
-        (("no-such-program-anywhere",), None, FailureKind.NOT_FOUND),
-        ((str(tmp_path / "none"),), None, FailureKind.NOT_FOUND),
-        ((str(plain),), None, FailureKind.DENIED),
-        ((str(tmp_path),), None, FailureKind.DENIED),
-        ((str(data),), None, FailureKind.INVALID),
-        (("true",), str(tmp_path / "none"), FailureKind.NOT_FOUND),
-        (("true",), str(plain), FailureKind.NOT_FOUND),
+        *(((program,), None, FailureKind.NOT_FOUND) for program in ("no-such-program-anywhere", f"{tmp_path}/none")),
+        *(((str(program),), None, FailureKind.DENIED) for program in (plain, tmp_path)),
+        *((("true",), folder, FailureKind.NOT_FOUND) for folder in (f"{tmp_path}/none", str(plain))),
         (("true", "x" * 4_000_000), None, FailureKind.TOO_LARGE),
-        (("true\0",), None, FailureKind.INVALID),
-        ((), None, FailureKind.INVALID),
-        (("",), None, FailureKind.INVALID),
+        *((words, None, FailureKind.INVALID) for words in (("true\0",), (), ("",), (str(data),))),
     ]
     with running(runtime) as live:
         for number, (argv, cwd, kind) in enumerate(cases, 1):

@@ -148,17 +148,11 @@ TAG = b"ID3\3\0\0\0\0\0\x0a" + bytes(10)
         (".mp3", 8_000, b""),  # MPEG 2.5
         (".mp3", 22_050, b""),  # MPEG 2
         (".mp3", 44_100, bytes(400)),
-        (".flac", RATE, TAG),
-        (".flac", RATE, TAG + TAG),
-        (".aiff", RATE, b""),
-        (".aiff", RATE, TAG),
-        (".caf", RATE, b""),
-        (".caf", RATE, bytes(400)),
-        (".w64", RATE, b""),
-        (".au", RATE, b""),
         (".wma", 44_100, b""),
-        (".ts", RATE, b""),
-        (".m4a", RATE, TAG),
+        *((suffix, RATE, b"") for suffix in (".aiff", ".caf", ".w64", ".au", ".ts")),
+        *((suffix, RATE, TAG) for suffix in (".flac", ".aiff", ".m4a")),
+        (".flac", RATE, TAG + TAG),
+        (".caf", RATE, bytes(400)),
     ],
 )
 def test_other_formats_and_prefixes_are_decoded(suffix: str, rate: int, prefix: bytes) -> None:
