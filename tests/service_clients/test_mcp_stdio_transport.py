@@ -135,7 +135,7 @@ def test_unknown_exit_status() -> None:
         client = McpClient(engine, lambda client: McpStdioTransport(engine, SHOP, client))
         client.transport_closed = told.append  # type: ignore[method-assign, assignment]  # records the end
         carrier = McpStdioTransport(engine, SHOP, client)
-        carrier.send(b"x", None)  # neither this nor the end has an effect before the start
+        carrier.send(b"x", None)  # without effect before the start, as the close
         carrier.close()
         carrier.on_exit(None)
         yield from ()

@@ -171,9 +171,6 @@ def test_closing_is_silent() -> None:
     assert heard == []
     assert wire.closed
     link.on_closed(1000, "bye")
-
-
-def test_events_during_the_close_are_ignored() -> None:
     link, wire, heard = fresh()
     link.on_open(wire)  # type: ignore[arg-type] # stands in
     link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')

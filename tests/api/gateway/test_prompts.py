@@ -135,17 +135,12 @@ def test_a_prompt_that_waited_for_a_failed_start_begins(held: type, place: dict[
     assert phone.answers[failed]["error"]["code"] == 5008
     assert book.hand.turn.prompt == "three"
     book.hand.finish()
-    assert other.last("session.info")["running"] is False
-
-
-def test_the_clients_learn_that_a_turn_has_not_started() -> None:
-    book, phone, session = chatted()
-    other = open_gateway(book)
-    other.call("session.activate", session_id=session)
-    book.hold = (GetChat,)
-    phone.begin("prompt.submit", session_id=session, text="one")
+    other.take()
+    book.hold = (held,)
+    phone.begin("prompt.submit", session_id=session, text="four", **place)
     book.hold = ()
     book.release(fail=True)
+    assert other.kinds()[-1] == "session.info"  # no prompt waits: all clients get the state
     assert other.last("session.info")["running"] is False
 
 
