@@ -43,12 +43,11 @@ def test_help(line: str) -> None:
     assert parse_command(line, TOOLS) == Plan(say=HELP)
 
 
-def test_tools() -> None:
+def test_answers_without_a_call() -> None:
     assert "- `phone_ping`: Does phone_ping" in parse_command("/tools", TOOLS).say.splitlines()
-
-
-def test_unknown_command() -> None:
     assert parse_command("/dance now", TOOLS).say == "I know no command /dance. `/help` lists those there are."
+    assert parse_command("/think", TOOLS).think.startswith("First")
+    assert parse_command("/memory", TOOLS).show_memory
 
 
 @pytest.mark.parametrize(
@@ -112,11 +111,6 @@ def test_unknown_phone_action(line: str) -> None:
 )
 def test_words(line: str, said: str) -> None:
     assert parse_command(line, TOOLS) == Plan(say=said)
-
-
-def test_thinking_and_notes() -> None:
-    assert parse_command("/think", TOOLS).think.startswith("First")
-    assert parse_command("/memory", TOOLS).show_memory
 
 
 @pytest.mark.parametrize(

@@ -324,12 +324,6 @@ def test_fast_path_has_the_same_limits_and_ends_at_dissimilar_chunks() -> None:
 # --- deviations of servers ---
 
 
-def closed(*data: str) -> CompletionAssembler:
-    assembly = fed(*data)
-    list(assembly.close())
-    return assembly
-
-
 @pytest.mark.parametrize(
     ("chunks", "text", "reasoning"),
     [
@@ -340,7 +334,8 @@ def closed(*data: str) -> CompletionAssembler:
     ],
 )
 def test_reasoning_in_tags(chunks: list[str], text: str, reasoning: str) -> None:
-    assembly = closed(*(delta(content=each) for each in chunks))
+    assembly = fed(*(delta(content=each) for each in chunks))
+    list(assembly.close())
     assert (assembly.text, assembly.reasoning, assembly.extra) == (text, reasoning, {})
 
 

@@ -53,11 +53,6 @@ class WirePeerDialogue:
         self._record(self.book.after(seconds).drain_commands())
         self.run_until_idle()
 
-    def act(self, call: Callable[[], object]) -> None:
-        """Call a function from within the core, and exchange bytes until both sides are idle."""
-        self._record(self.book.act(call).drain_commands())
-        self.run_until_idle()
-
     def run_until_idle(self) -> None:
         """Exchange bytes until both sides are idle."""
         while data := self.peer.data_to_send():

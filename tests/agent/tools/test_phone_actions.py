@@ -5,7 +5,7 @@ import pytest
 
 from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.actions import ShowScreen
-from clients.phone.emulator.layout import App, Row, Screen, button, label, text_field
+from clients.phone.emulator.layout import App, Screen, button, label, text_field
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from tests.agent.harness import AgentHarness
@@ -172,13 +172,8 @@ def test_field_without_focus_or_that_is_gone() -> None:
 # --- keys ----------------------------------------------------------------------------------------------------------
 
 
-def search() -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    return (text_field("query", "Search"),), (button("Go", "go", ShowScreen("Ada")),)
-
-
 def test_enter_ends_the_input() -> None:
-    rows, foot = search()
-    world = world_of(*rows, foot=foot)
+    world = world_of(text_field("query", "Search"), foot=(button("Go", "go", ShowScreen("Ada")),))
     result = act(world, OPEN, typing("tea", enter=True))[1]
     assert result.startswith(
         'typed into 1 field "Search"; it holds "tea"; then Enter; changed: true; title: "Main" -> "Ada"'
