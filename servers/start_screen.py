@@ -3,26 +3,21 @@
 Without a terminal there are only lines on how to pair, and no code is created: a stored code could admit others.
 """
 
-from __future__ import annotations
-
 import sys
 import time
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from attrs import frozen
 
 from runtimes.cli.terminal_qr import on_resize, render_qr, ssh_hint
 from runtimes.cli.word_wrap import wrap_line
 from servers.launch import format_authority
+from svc_proto.basics.brand import Brand
+from svc_proto.commands import Notify
 from svc_proto.machines.compact_invites import compact_payloads, payload_key
 from svc_proto.machines.pairing_codes import CODE_LIFETIME
 from svc_proto.schema.json_object import JsonObject
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from svc_proto.basics.brand import Brand
-    from svc_proto.commands import Notify
 
 __all__ = ["StartScreen"]
 

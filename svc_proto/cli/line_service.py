@@ -6,19 +6,16 @@ When the client's input has ended and no work is in progress, the process ends.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Ready
 from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
+from svc_proto.facts import Accepted
 from svc_proto.machines.line_buffer import LineBuffer
 from svc_proto.wire.limits import DEFAULT_LIMITS
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
-    from svc_proto.facts import Accepted
 
 __all__ = ["LineService"]
 

@@ -10,23 +10,18 @@ one if that clock was set back. So a Redis that comes back empty, but with the r
 Several users within a node may share a lease. The last one to release it gives it back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
 
 from attrs import define
 
+from svc_proto.cluster.node import Node
+from svc_proto.cluster.redis_client import Reply
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
-
-if TYPE_CHECKING:
-    from svc_proto.cluster.node import Node
-    from svc_proto.cluster.redis_client import Reply
 
 __all__ = ["DROP", "LEASE", "RENEW", "RENEW_INTERVAL", "TAKEOVER_DELAY", "TAKE", "LeaseManager"]
 

@@ -1,13 +1,7 @@
 """Metrics of the nodes of a service, as one of them sees them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.metrics import MetricFamily, counter, gauge
-
-if TYPE_CHECKING:
-    from svc_proto.cluster.node import Node
+from svc_proto.cluster.node import Node
 
 __all__ = ["cluster_metrics"]
 

@@ -6,16 +6,10 @@ progress is not undone. After it reconnects, its slots count again, even above t
 until the sum is below the limit.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from svc_proto.cluster.leases import LEASE, UNEXPECTED_REPLY
+from svc_proto.cluster.node import Node
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-
-if TYPE_CHECKING:
-    from svc_proto.cluster.node import Node
 
 __all__ = ["RELEASE_SCRIPT", "RENEW_SCRIPT", "ACQUIRE_SCRIPT", "DistributedSemaphore"]
 

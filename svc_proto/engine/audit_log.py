@@ -1,17 +1,11 @@
 """Audit log of a service: events are stored in the background; a failure is logged and the service goes on."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.audit_event import AuditEvent
 from svc_proto.commands import Level, Query
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
 from svc_proto.store_requests import AppendAuditEvent
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["AuditLog"]
 

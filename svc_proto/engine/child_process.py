@@ -1,18 +1,14 @@
 """Child processes as channels: long-running ones (terminal, helper), and commands that run to their end."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, TerminalSize
 from svc_proto.engine.channel import Channel
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation, wait
 from svc_proto.facts import ChannelId, Closed, Failure
 from svc_proto.wire.limits import DEFAULT_LIMITS
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["INHERITED", "ChildProcess", "ChildHandler", "CommandResult", "run_command", "spawn"]
 

@@ -1,18 +1,14 @@
 """Flows for small files: read configuration, state and secrets, edit YAML, create spool files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from svc_proto import commands
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject, as_object
-
-if TYPE_CHECKING:
-    from svc_proto.basics.errors import Refused
-    from svc_proto.engine.core import Engine
 
 __all__ = [
     "MISSING_FILE_KINDS",

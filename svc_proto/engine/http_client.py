@@ -13,25 +13,21 @@ states that the server supports HTTP/2. If an HTTP/2 server refuses WebSockets (
 HTTP/1.1, and the engine stores that fact.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 from attrs import frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Connect
 from svc_proto.engine.client_channel import MAX_ANSWER, STREAM, ClientChannel, HttpResult, ResponseMode
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation, wait
 from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import HTTP1, HTTP2, Failure, FailureKind
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
 from svc_proto.wire.urls import Url, parse_url
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["MAX_ANSWER", "HttpResult", "UploadBody", "bearer_header", "fetch", "websocket_upgrade", "buffered"]
 

@@ -3,15 +3,9 @@
 Deviations from JSON are counted by kind of peer and of deviation, and the first of each pair is logged.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from svc_proto.basics import lenient_json
 from svc_proto.commands import Level
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
+from svc_proto.engine.core import Engine
 
 __all__ = ["LenientReader"]
 

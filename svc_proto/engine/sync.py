@@ -13,17 +13,13 @@
 If a waiting flow is cancelled, its wait ends, too; a shielded flow continues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, OperationId
-
-if TYPE_CHECKING:
-    from svc_proto.engine.core import Engine
 
 __all__ = ["Condition", "Lock", "Semaphore", "gather", "shield"]
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Deferred, Flow
 from svc_proto.engine.message import JSON_ALONE, Request, Response, StreamedResponse, empty_response
@@ -35,9 +36,6 @@ from svc_proto.mcp.server_features import RequestHandlers, ServerFeatures
 from svc_proto.schema.json_rpc import INVALID_REQUEST, RpcError, write_error
 from svc_proto.schema.mcp_messages import RequestId, RpcRequest, parse_mcp_message
 from svc_proto.wire.events import Headers
-
-if TYPE_CHECKING:
-    from svc_proto.engine.body_streams import ResponseWriter
 
 __all__ = ["McpHttpServer"]
 

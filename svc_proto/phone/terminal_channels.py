@@ -18,14 +18,11 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from svc_proto.engine.core import Engine
 from svc_proto.machines.transitions import Table, step
-
-if TYPE_CHECKING:
-    from svc_proto.schema.envelope import Envelope
-    from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.envelope import Envelope
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["CHANNEL_CLIENT_TABLE", "PAIR_ANEW", "PhoneMessageChannels", "ChannelClientState", "ChannelClientTrigger"]
 

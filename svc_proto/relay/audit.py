@@ -1,17 +1,11 @@
 """Audit events of the relay, recorded with their principal and, for requests and sign-ins, the client's address."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.audit_event import OPERATOR
 from svc_proto.engine.audit_log import AuditLog
 from svc_proto.engine.core import Engine
 from svc_proto.engine.message import Request
+from svc_proto.engine.request_origin import TrustedProxies
 from svc_proto.machines.paired_session import PairedSession
-
-if TYPE_CHECKING:
-    from svc_proto.engine.request_origin import TrustedProxies
 
 __all__ = ["RelayAudit"]
 

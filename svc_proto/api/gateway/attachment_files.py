@@ -1,20 +1,15 @@
 """Files of attached images in the spool folder: reading for the turn of their prompt, and deletion."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from svc_proto.api.errors import store_unavailable
+from svc_proto.api.gateway.live_session import PromptAttachment
 from svc_proto.commands import DeleteBlob, SweepFolder
 from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_file
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
-
-if TYPE_CHECKING:
-    from svc_proto.api.gateway.live_session import PromptAttachment
 
 __all__ = ["SPOOL", "delete_files", "load_parts", "sweep_files"]
 

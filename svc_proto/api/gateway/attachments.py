@@ -3,16 +3,14 @@
 A text file, and the text of a PDF file, become a text part of the prompt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from svc_proto.api.gateway.attachment_content import MAX_FILE, AttachmentContent, ContentParts, decode_base64, too_large
 from svc_proto.api.gateway.attachment_files import delete_files
 from svc_proto.api.gateway.attachment_upload import MAX_HEAD, NO_URL, UploadCall
+from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
 from svc_proto.api.gateway.live_session import LiveGateway, LiveSession, PromptAttachment
 from svc_proto.commands import Compute
 from svc_proto.engine.flow import Flow, run_operation
@@ -21,9 +19,6 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.gateway_rpc import ATTACHED_FILE, NOT_SUPPORTED, RpcCall
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
-
-if TYPE_CHECKING:
-    from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
 
 __all__ = ["methods"]
 

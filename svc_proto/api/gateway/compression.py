@@ -3,10 +3,7 @@
 The two oldest messages become a request for a summary and the summary, before the others are removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from svc_proto.agent.interface import (
     NO_EXTRA,
@@ -21,6 +18,7 @@ from svc_proto.agent.interface import (
 )
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import AddMessages, ListMessages, TruncateMessages
+from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
 from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 from svc_proto.api.gateway.prompts import MAX_ROWS, QUEUE_FULL, finish_turn
 from svc_proto.api.gateway.settings import chosen_model
@@ -28,9 +26,6 @@ from svc_proto.api.runs.history import build_history
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import UPSTREAM, RpcCall
 from svc_proto.schema.json_rpc import RpcError
-
-if TYPE_CHECKING:
-    from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
 
 __all__ = ["compress", "methods"]
 

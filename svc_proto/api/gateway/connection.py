@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from svc_proto.api.gateway.attachment_upload import AttachmentUpload, UploadCall
 from svc_proto.api.gateway.long_message import LongMessage
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request
 from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.schema.gateway_rpc import INTERNAL, RpcCall, event_line, parse_call
 from svc_proto.schema.json_rpc import RpcError, write_error
-
-if TYPE_CHECKING:
-    from svc_proto.engine.message import Request
 
 __all__ = ["GatewayConnection", "Method", "Result"]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from attrs import define, frozen
 
 from svc_proto.agent.interface import Agent
 from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.chat.records import ChatSession
+from svc_proto.api.gateway.connection import GatewayConnection
 from svc_proto.api.gateway.turn import LiveTurn
 from svc_proto.api.ports import ManagementPort
 from svc_proto.api.runs.run import Run
@@ -20,9 +21,6 @@ from svc_proto.basics.timers import Timer
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.schema.gateway_rpc import RpcCall, event_line
-
-if TYPE_CHECKING:
-    from svc_proto.api.gateway.connection import GatewayConnection
 
 __all__ = ["GatewayPort", "LiveGateway", "LiveSession", "PromptAttachment", "QueuedPrompt"]
 

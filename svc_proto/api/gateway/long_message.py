@@ -3,18 +3,13 @@
 The rest of the message is in memory, as a message without a content is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from svc_proto.api.gateway.attachment_content import MAX_FILE
+from svc_proto.api.gateway.attachment_upload import AttachmentUpload
 from svc_proto.basics.strict_json import JsonError
 from svc_proto.schema.json_rpc import PARSE_ERROR, RpcError
 from svc_proto.schema.long_member import LongMemberReader
-
-if TYPE_CHECKING:
-    from svc_proto.api.gateway.attachment_upload import AttachmentUpload
 
 __all__ = ["CONTENT_NAMES", "LongMessage"]
 

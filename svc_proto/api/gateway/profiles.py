@@ -1,10 +1,8 @@
 """Methods for the one profile, and fixed answers for processes and pets, which this service lacks."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from svc_proto.agent.avatar import parse_avatar, read_avatar, write_avatar
+from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
+from svc_proto.api.gateway.live_session import LiveGateway
 from svc_proto.api.gateway.sessions import PROFILE
 from svc_proto.api.gateway.settings import CUSTOM, check_manage, check_model
 from svc_proto.api.model_config_file import parse_prompt
@@ -12,10 +10,6 @@ from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, NOT_SUPPORTED, RpcCall
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
-
-if TYPE_CHECKING:
-    from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.live_session import LiveGateway
 
 __all__ = ["methods"]
 

@@ -3,16 +3,13 @@
 The agent requests no secrets; an answer with one is reported as expired.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from svc_proto.agent.interface import Content
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import ListMessages, TruncateMessages, UpdateChat
 from svc_proto.api.content import parse_prompt
 from svc_proto.api.errors import check_not_stopping
 from svc_proto.api.gateway.attachment_files import delete_files, load_parts
+from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
 from svc_proto.api.gateway.live_session import LiveGateway, LiveSession, QueuedPrompt
 from svc_proto.api.gateway.sessions import build_info
 from svc_proto.api.gateway.settings import chosen_model
@@ -27,9 +24,6 @@ from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, RpcCall
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 from svc_proto.service_clients.authority import MANAGE
-
-if TYPE_CHECKING:
-    from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
 
 __all__ = ["MAX_ROWS", "QUEUE_FULL", "finish_turn", "methods"]
 

@@ -1,22 +1,16 @@
 """Methods for sessions: create, resume, activate, list, title, resize; and the description of a session."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import CreateChat, ListChats, ListMessages, UpdateChat
 from svc_proto.api.chat.titles import clean_title
+from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
+from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 from svc_proto.api.gateway.settings import check_effort, chosen_model
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NOT_STORED, NOT_SUPPORTED, RpcCall
 from svc_proto.schema.json_object import content_text
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
-
-if TYPE_CHECKING:
-    from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 
 __all__ = ["PROFILE", "PHONE_SOURCE", "build_info", "methods"]
 

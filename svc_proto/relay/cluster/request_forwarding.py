@@ -12,12 +12,13 @@ WebSocket is forwarded over a second one to the other node: each message of one 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from attrs import define
 
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.forwarding import FILE_FORWARD_RULE, ForwardRule, forward, response_to_relay, send_to_node
+from svc_proto.cluster.node import Node
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import websocket_upgrade
@@ -27,9 +28,6 @@ from svc_proto.engine.sync import gather
 from svc_proto.engine.websocket import WebSocketConnection, WebSocketHandler
 from svc_proto.facts import Failure
 from svc_proto.relay.media.media_service import MediaService
-
-if TYPE_CHECKING:
-    from svc_proto.cluster.node import Node
 
 __all__ = ["RequestForwarder"]
 

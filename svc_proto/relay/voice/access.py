@@ -17,11 +17,9 @@ A connection is safe if its caller is on this host, or if it uses HTTPS, as far 
 setting of `/relay/security` makes any connection count as safe.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
@@ -32,6 +30,7 @@ from svc_proto.engine.http_client import bearer_header as bearer_fields
 from svc_proto.engine.http_client import fetch
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingCodes
 from svc_proto.relay.access import GRANTS, RelayAccess, withheld_from
 from svc_proto.relay.ports import AccessPort
@@ -40,9 +39,6 @@ from svc_proto.voice.principal import Principal
 from svc_proto.voice.service import VoiceServices
 from svc_proto.voice.settings_store import OUTPUT_SECTION, REALTIME_SECTION
 from svc_proto.wire.events import Headers
-
-if TYPE_CHECKING:
-    from svc_proto.machines.pairing_api_keys import PairingApiKeys
 
 __all__ = ["CACHE_SECONDS", "MAX_CACHED", "MAX_PROBES", "SOCKETS", "ApiBearerVerifier", "VoiceAuthorizer"]
 
