@@ -129,13 +129,7 @@ def extend(device: str, ttl: str, *, as_json: bool, runtime: str) -> None:
 
 
 def _run(plan: Callable[[Engine, RelayClient], Flow[Result]], runtime: str) -> Result:
-    """Run a flow with the HTTP client of the relay of this host, and return its result."""
-    from pathlib import Path
+    from clients.commands.host_settings import read_relay_config
+    from clients.commands.service_runner import run_on_local_relay
 
-    from clients.commands.host_settings import read_relay_config, trust_for
-    from clients.commands.service_runner import run_flow
-    from svc_proto.cli.operator_requests import local_relay
-
-    config = read_relay_config()
-    relay, home = local_relay(config), Path(config.home).expanduser().absolute()
-    return run_flow(lambda engine: plan(engine, relay), runtime, home=home, client_tls=trust_for(config))
+    return run_on_local_relay(plan, read_relay_config(), runtime)

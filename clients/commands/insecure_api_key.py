@@ -28,18 +28,15 @@ def main(what: str, host: str | None, port: int | None, *, as_json: bool, runtim
 
     Such a key can be read on the network. The setting returns to its default when the relay restarts.
     """
-    from clients.commands.host_settings import read_relay_config, service_home, trust_for
-    from clients.commands.service_runner import run_flow
+    from clients.commands.host_settings import read_relay_config
+    from clients.commands.service_runner import run_on_local_relay
     from svc_proto.cli.operator_output import security_lines
-    from svc_proto.cli.operator_requests import local_relay, security_setting
+    from svc_proto.cli.operator_requests import security_setting
 
     named = host is not None or port is not None
     config = read_relay_config(named=named, host=host or "127.0.0.1", port=port)
-    relay = local_relay(config)
-    wanted, trust = WANTED[what], trust_for(config)
-    state = run_flow(
-        lambda engine: security_setting(engine, relay, wanted), runtime, home=service_home(), client_tls=trust
-    )
+    wanted = WANTED[what]
+    state = run_on_local_relay(lambda engine, relay: security_setting(engine, relay, wanted), config, runtime)
     if as_json:
         print_json(state, ordered=True)
     else:

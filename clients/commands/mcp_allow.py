@@ -31,23 +31,19 @@ DAY = 86_400  # s
 @runtime_option
 def main(word: str, *, read_only: bool, days: int | None, refuse: bool, yes: bool, runtime: str) -> None:
     """Allow a remote agent that uses OAuth (docs/reference/mcp.md), by the code of its page."""
-    from clients.commands.host_settings import read_relay_config, service_home, trust_for
-    from clients.commands.service_runner import run_flow
+    from clients.commands.host_settings import read_relay_config
+    from clients.commands.service_runner import run_on_local_relay
     from svc_proto.cli.operator_output import agent_lines
-    from svc_proto.cli.operator_requests import answer_consent, find_consent, local_relay
+    from svc_proto.cli.operator_requests import answer_consent, find_consent
     from svc_proto.schema.oauth import SCOPE_READ
 
     config = read_relay_config()
-    relay, home, trust = local_relay(config), service_home(), trust_for(config)
-    asked = run_flow(lambda engine: find_consent(engine, relay, word), runtime, home=home, client_tls=trust)
+    asked = run_on_local_relay(lambda engine, relay: find_consent(engine, relay, word), config, runtime)
     print_lines(agent_lines(asked))
     allow = not refuse and (yes or click.confirm("Allow it?"))
     scope, ttl = SCOPE_READ if read_only else None, None if days is None else days * DAY
-    run_flow(
-        lambda engine: answer_consent(engine, relay, asked, allow=allow, scope=scope, ttl=ttl),
-        runtime,
-        home=home,
-        client_tls=trust,
+    run_on_local_relay(
+        lambda engine, relay: answer_consent(engine, relay, asked, allow=allow, scope=scope, ttl=ttl), config, runtime
     )
     print("Allowed: its page goes on by itself." if allow else "Refused: its page says so.")
     if not allow and not refuse:

@@ -14,6 +14,7 @@ from svc_proto.cli.errors import CliError
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.engine.flow import Flow
+    from svc_proto.service_clients.relay_client import RelayClient
 
 __all__ = ["main"]
 
@@ -46,27 +47,24 @@ DAY = 86_400  # s
 @runtime_option
 def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) -> None:
     """Create a token for an MCP client that sends a header instead of using OAuth."""
-    from clients.commands.host_settings import read_relay_config, service_home, trust_for
-    from clients.commands.service_runner import run_flow
-    from svc_proto.cli.operator_requests import local_relay
+    from clients.commands.host_settings import read_relay_config
+    from clients.commands.service_runner import run_on_local_relay
     from svc_proto.service_clients.local_pairing import pair_locally, refusal_of
     from svc_proto.service_clients.service_client import ServiceCallError
 
     if not as_json and not sys.stdout.isatty():
         raise CliError("a token is shown at a terminal alone; --json writes it elsewhere", code=2)
-    config = read_relay_config()
-    relay = local_relay(config)
 
-    def plan(engine: Engine) -> Flow[str]:
+    def plan(engine: Engine, relay: RelayClient) -> Flow[tuple[str, str]]:
         try:
             found = pair_locally(engine, relay, f"MCP: {name}", ttl=days * DAY, looks=read_only, audience="mcp")
-            return (yield from found)
+            return relay.url, (yield from found)
         except ServiceCallError as error:
             raise CliError(f"{refusal_of(error)} ({relay.url}); is it running? svc up, svc doctor") from None
 
-    token = run_flow(plan, runtime, home=service_home(), client_tls=trust_for(config))
+    url, token = run_on_local_relay(plan, read_relay_config(), runtime)
     if as_json:
-        told = {"url": f"{relay.url}/mcp", "token": token, "name": f"MCP: {name}", "days": days, "read_only": read_only}
+        told = {"url": f"{url}/mcp", "token": token, "name": f"MCP: {name}", "days": days, "read_only": read_only}
         print_json({"ok": True, **told})
     else:
         print(token)

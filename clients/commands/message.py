@@ -32,24 +32,18 @@ def main(
     context: click.Context, text: str, title: str | None, seconds: int | None, *, as_json: bool, runtime: str
 ) -> None:
     """Send TEXT to the owner's phone as a message of this host."""
-    from clients.commands.host_settings import read_relay_config, service_home, trust_for
-    from clients.commands.service_runner import run_flow
-    from svc_proto.cli.operator_requests import local_relay, message_line, send_message, wait_for_replies
+    from clients.commands.host_settings import read_relay_config
+    from clients.commands.service_runner import run_on_local_relay
+    from svc_proto.cli.operator_requests import message_line, send_message, wait_for_replies
     from svc_proto.schema.json_object import JsonObject
 
     config = read_relay_config()
-    relay, trust = local_relay(config), trust_for(config)
-    sent = run_flow(
-        lambda engine: send_message(engine, relay, text, title), runtime, home=service_home(), client_tls=trust
-    )
+    sent = run_on_local_relay(lambda engine, relay: send_message(engine, relay, text, title), config, runtime)
     replies: list[JsonObject] = []
     if seconds is not None:
         limit, message_id = float(seconds), sent.text("message_id")
-        replies = run_flow(
-            lambda engine: wait_for_replies(engine, relay, message_id, limit),
-            runtime,
-            home=service_home(),
-            client_tls=trust,
+        replies = run_on_local_relay(
+            lambda engine, relay: wait_for_replies(engine, relay, message_id, limit), config, runtime
         )
     if as_json:
         answers = {} if seconds is None else {"reply": replies[0] if replies else None, "replies": replies}

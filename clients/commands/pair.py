@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.flow import Flow
     from svc_proto.machines.pairing_codes import PairingMeta
     from svc_proto.relay_config import RelayConfig
+    from svc_proto.service_clients.relay_client import RelayClient
 
 __all__ = ["main"]
 
@@ -243,30 +244,29 @@ def _show_qr(invite: NewInvite, *, home: Path, below: int) -> None:
 
 
 def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *, as_json: bool) -> None:
-    from clients.commands.host_settings import trust_for
-    from clients.commands.service_runner import run_flow
+    from clients.commands.service_runner import run_on_local_relay
     from svc_proto.basics.errors import Refused
     from svc_proto.cli.operator_output import granted_durations, meta_lines
-    from svc_proto.cli.operator_requests import PROBE_TIMEOUT, local_relay, register
+    from svc_proto.cli.operator_requests import PROBE_TIMEOUT, register
     from svc_proto.machines.pairing_codes import normalize_code
 
     try:
         code = normalize_code(text)
     except Refused:
         raise CliError("--register-code must be six characters of A-Z and 0-9", code=USAGE_ERROR) from None
-    relay = local_relay(config)
 
-    def plan(engine: Engine) -> Flow[None]:
+    def plan(engine: Engine, relay: RelayClient) -> Flow[str]:
         yield from relay.health(engine, within=PROBE_TIMEOUT)
         yield from register(engine, relay, code, meta)
+        return relay.url
 
-    run_flow(plan, runtime, home=_home(config), client_tls=trust_for(config))
+    url = run_on_local_relay(plan, config, runtime)
     if as_json:
         print_json(
             {
                 "ok": True,
                 "code": code,
-                "relay_url": relay.url,
+                "relay_url": url,
                 "ttl_seconds": meta.ttl_seconds,
                 "grants": granted_durations(meta, config.max_session_ttl),
             }
@@ -274,20 +274,17 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
     else:
         print_lines(
             [
-                f"Registered {code} at {relay.url}: it works once, for 10 minutes.",
+                f"Registered {code} at {url}: it works once, for 10 minutes.",
                 *meta_lines(meta, config.max_session_ttl),
             ]
         )
 
 
 def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) -> None:
-    from clients.commands.host_settings import trust_for
-    from clients.commands.service_runner import run_flow
-    from svc_proto.cli.operator_requests import KEY_IS_KNOWN, local_relay, revoke, revoked_changes
+    from clients.commands.service_runner import run_on_local_relay
+    from svc_proto.cli.operator_requests import KEY_IS_KNOWN, revoke, revoked_changes
 
-    relay = local_relay(config)
-    home = _home(config)
-    answer = run_flow(lambda engine: revoke(engine, relay, prefix), runtime, home=home, client_tls=trust_for(config))
+    answer = run_on_local_relay(lambda engine, relay: revoke(engine, relay, prefix), config, runtime)
     if as_json:
         print_json(answer)
     else:

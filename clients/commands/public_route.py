@@ -26,18 +26,13 @@ Exit codes: 0; 1 when the relay does not answer; 2 for bad options.
 @runtime_option
 def main(what: str, *, as_json: bool, runtime: str) -> None:
     """Show or end the requirement that a public route has switched on."""
-    from clients.commands.host_settings import read_relay_config, service_home, trust_for
-    from clients.commands.service_runner import run_flow
+    from clients.commands.host_settings import read_relay_config
+    from clients.commands.service_runner import run_on_local_relay
     from svc_proto.cli.operator_output import public_route_lines
-    from svc_proto.cli.operator_requests import local_relay, public_route_setting
+    from svc_proto.cli.operator_requests import public_route_setting
 
-    config = read_relay_config()
-    relay = local_relay(config)
-    state = run_flow(
-        lambda engine: public_route_setting(engine, relay, remove=what == "off"),
-        runtime,
-        home=service_home(),
-        client_tls=trust_for(config),
+    state = run_on_local_relay(
+        lambda engine, relay: public_route_setting(engine, relay, remove=what == "off"), read_relay_config(), runtime
     )
     if as_json:
         print_json({name: state.get(name) for name in ("local_trust", "public_route")})

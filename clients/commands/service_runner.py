@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from clients.commands.host_settings import trust_for
 from runtimes.host.compute import COMPUTE_FUNCTIONS
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
@@ -15,11 +16,14 @@ from runtimes.run import run
 from runtimes.tls.contexts import PinnedTrust
 from svc_proto.cli.errors import CliError
 from svc_proto.cli.one_shot_service import INTERRUPTED, OneShotService
+from svc_proto.cli.operator_requests import local_relay
 from svc_proto.commands import Exit, Level, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.relay_client import RelayClient
 
-__all__ = ["ProgressLine", "run_flow", "run_service"]
+__all__ = ["ProgressLine", "run_flow", "run_on_local_relay", "run_service"]
 
 GRACE = 2.0  # s that a command has to end after Ctrl-C
 T = TypeVar("T")
@@ -40,6 +44,12 @@ def run_flow(
     """
     service = OneShotService(plan, watched=sys.stderr.isatty())
     return run_service(service, runtime, home=home, compute=compute, client_tls=client_tls, on_tell=on_tell)
+
+
+def run_on_local_relay(call: Callable[[Engine, RelayClient], Flow[T]], config: RelayConfig, runtime: str) -> T:
+    """Run a flow with the HTTP client of the relay of this host, and return its result. Raises as `run_flow`."""
+    relay, home = local_relay(config), Path(config.home).expanduser().absolute()
+    return run_flow(lambda engine: call(engine, relay), runtime, home=home, client_tls=trust_for(config))
 
 
 def run_service(
