@@ -23,18 +23,11 @@ from runtimes.tls.contexts import PinnedTrust
 from servers import launch
 from servers.config_report import log_config_problems
 from servers.supervision import inherited_address
+from svc_proto import relay_config
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.service import Relay
-from svc_proto.relay_config import (
-    PAIR_VARIABLES,
-    ConfigError,
-    LocalTrustPolicy,
-    RelayConfig,
-    asks_for_users,
-    parse_relay_config,
-)
 from svc_proto.settings import S3Bucket
 
 __all__ = ["announce_relay", "read_relay_config", "relay_program"]
@@ -44,13 +37,13 @@ GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")
 STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # variables that name the store, see `open_home_store`
 
 
-def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
+def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> relay_config.RelayConfig:
     """Return the relay's settings, including `.env`. Raises `CannotStartError` with exit code 2."""
     options = {**options, **inherited_address(env, "relay")}
-    fixed = {name: env[name] for name in PAIR_VARIABLES if env.get(name, "").strip()}
+    fixed = {name: env[name] for name in relay_config.PAIR_VARIABLES if env.get(name, "").strip()}
     env = launch.read_environment(env)
     try:
-        parsed = parse_relay_config(
+        parsed = relay_config.parse_relay_config(
             env,
             options,
             home=str(Path("~/.svc").expanduser()),
@@ -60,7 +53,7 @@ def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> 
             store_files=[file for name in STORES for file in store_files(env.get(name) or "")],
         )
         config = evolve(parsed, version=installed_version(), pair_environment=fixed)
-    except ConfigError as error:
+    except relay_config.ConfigError as error:
         raise launch.CannotStartError(str(error), code=2) from error
     if isinstance(config.media_store, S3Bucket) and find_spec("aws_request_signer") is None:
         raise launch.CannotStartError("SVC_MEDIA_URL with s3:// needs more: pip install 'svc-relay[s3]'", code=2)
@@ -68,12 +61,12 @@ def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> 
 
 
 def relay_program(
-    config: RelayConfig,
+    config: relay_config.RelayConfig,
     *,
     listener: Listener | None = None,
     inner: Listener | None = None,
     store: Store | None = None,
-    on_ready: Callable[[RelayConfig], None] | None = None,
+    on_ready: Callable[[relay_config.RelayConfig], None] | None = None,
     servers: int = 1,
     keys: PairingApiKeys | None = None,
     claim: HomeClaim | None = None,
@@ -98,7 +91,7 @@ def relay_program(
         store=store,
         claims=not config.shares_home,
     )
-    if config.local_trust is LocalTrustPolicy.USER and not can_look_up_users():
+    if config.local_trust is relay_config.LocalTrustPolicy.USER and not can_look_up_users():
         logger.warning("RELAY_LOCAL_TRUST=user counts as address: this kernel does not name the users of sockets")
     plain = place.listener.tls is None and place.listener.address.host not in LOOPBACK
     bound = evolve(config, port=place.listener.address.port, tui_command=config.tui_command or GATEWAY)
@@ -132,7 +125,7 @@ def relay_program(
     return Program(
         core=engine,
         listeners=place.listeners,
-        asks_for_users=asks_for_users(bound.local_trust),
+        asks_for_users=relay_config.asks_for_users(bound.local_trust),
         services=services,
         on_ready=ready,
         on_exit=launch.print_exit_reason,
@@ -140,7 +133,7 @@ def relay_program(
     )
 
 
-def announce_relay(config: RelayConfig) -> None:
+def announce_relay(config: relay_config.RelayConfig) -> None:
     """Print on standard error the address of the relay."""
     scheme = "https" if config.tls else "http"
     print(
@@ -150,7 +143,7 @@ def announce_relay(config: RelayConfig) -> None:
     )
 
 
-def _trust(config: RelayConfig) -> PinnedTrust | None:
+def _trust(config: relay_config.RelayConfig) -> PinnedTrust | None:
     """Return the trust in the API's pinned key, which may belong to a self-signed certificate; None without a pin."""
     if config.webapi_pin is None:
         return None

@@ -12,14 +12,7 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.openmetrics import MetricSamples
-from svc_proto.service_clients.server_stats import (
-    NAMES,
-    SAMPLE_INTERVAL,
-    SPAN,
-    MetricsReading,
-    ServerStats,
-    StatsHistory,
-)
+from svc_proto.service_clients import server_stats
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient
 
 if TYPE_CHECKING:
@@ -33,7 +26,7 @@ class StatsCollector:
     """Sampler of the servers' metrics, with the route that serves the samples."""
 
     def __init__(self, config: DashboardConfig) -> None:
-        self._history = StatsHistory()
+        self._history = server_stats.StatsHistory()
         token, patience = config.metrics_token, config.patience
         # The relay gets this host's secret under the same condition as on behalf of the owner: a dashboard without a
         # password sends no secret.
@@ -62,7 +55,7 @@ class StatsCollector:
 
     def start(self) -> None:
         """Schedule the next sample, in `SAMPLE_INTERVAL` seconds."""
-        self._timer.set(self._engine.now.mono + SAMPLE_INTERVAL)
+        self._timer.set(self._engine.now.mono + server_stats.SAMPLE_INTERVAL)
 
     def stop(self) -> None:
         """Stop sampling."""
@@ -81,16 +74,16 @@ class StatsCollector:
     def _show(self, request: Request) -> Flow[JsonResponse[ServerStatsJson]]:
         now, servers = yield from self._poll()
         body: ServerStatsJson = {
-            "every": SAMPLE_INTERVAL,
-            "span": SPAN,
-            "names": NAMES,
+            "every": server_stats.SAMPLE_INTERVAL,
+            "span": server_stats.SPAN,
+            "names": server_stats.NAMES,
             "rows": self._history.rows(),
             "now": now.numbers(),
             "answers": {role: role in servers for role in self._peers},
         }
         return json_response(200, body, (PRIVATE,))
 
-    def _poll(self) -> Flow[tuple[ServerStats, dict[str, MetricSamples]]]:
+    def _poll(self) -> Flow[tuple[server_stats.ServerStats, dict[str, MetricSamples]]]:
         engine, servers = self._engine, dict[str, MetricSamples]()
         begun = engine.now
         for role, peer in self._peers.items():
@@ -99,7 +92,7 @@ class StatsCollector:
             except ServiceCallError:
                 continue  # a gap in the charts; the other tabs show the error
             servers[role] = MetricSamples(answer.body.decode("utf-8", "replace"))
-        return self._history.add(MetricsReading(begun, servers)), servers
+        return self._history.add(server_stats.MetricsReading(begun, servers)), servers
 
 
 def health_route(health: HealthMonitor) -> Route:

@@ -6,20 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from svc_proto.api.access import ApiAccess
+from svc_proto.api.chat import store_requests
 from svc_proto.api.chat.records import ChatSession, Message, SearchHit
-from svc_proto.api.chat.store_requests import (
-    CreateChat,
-    DeleteChat,
-    FindPicture,
-    ForkChat,
-    GetChat,
-    ListChats,
-    ListMessages,
-    ListTitles,
-    SearchMessages,
-    TruncateMessages,
-    UpdateChat,
-)
 from svc_proto.api.chat.titles import base_title, check_session_id, clean_title, title_of_copy
 from svc_proto.api.chat.views import message_view, session_answer, session_view
 from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
@@ -94,7 +82,7 @@ class _ChatSessionRoutes:
             limit = MAX_ROWS
         offset = _lenient(query.get("offset"), 0)
         page = yield from api.run_store_request(
-            ListChats(
+            store_requests.ListChats(
                 limit=limit,
                 offset=offset,
                 source=query.get("source") or None,
@@ -121,7 +109,7 @@ class _ChatSessionRoutes:
         order: Literal["latest", "oldest"] = "latest" if query.get("order") == "latest" else "oldest"
         paged = limit > 0 or offset > 0
         limit = min(limit or MAX_ROWS, MAX_ROWS)
-        page_request = ListMessages(
+        page_request = store_requests.ListMessages(
             session_id=identity, limit=limit if paged else None, offset=offset, latest=paged and order == "latest"
         )
         rows = yield from self._api.run_store_request(page_request)
@@ -141,7 +129,7 @@ class _ChatSessionRoutes:
 
     def picture(self, request: Request) -> Flow[Response]:
         """Return a stored picture of a chat by its token. Raises `Refused` 404 if there is none."""
-        wanted = FindPicture(session_id=request.params["id"], token=request.params["token"])
+        wanted = store_requests.FindPicture(session_id=request.params["id"], token=request.params["token"])
         found = yield from self._api.run_store_request(wanted)
         if found is None:
             raise not_found("The chat has no such picture.")
@@ -154,7 +142,9 @@ class _ChatSessionRoutes:
             raise invalid_request("q must be the words to look for", param="q")
         limit = min(_strict(request.query.get("limit"), "limit", DEFAULT_HITS), MAX_HITS)
         offset = _strict(request.query.get("offset"), "offset", 0)
-        hits = yield from self._api.run_store_request(SearchMessages(query=query, limit=limit, offset=offset))
+        hits = yield from self._api.run_store_request(
+            store_requests.SearchMessages(query=query, limit=limit, offset=offset)
+        )
         results = [_hit_view(hit) for hit in hits]
         return json_response(200, {"query": query, "count": len(results), "results": results})
 
@@ -177,7 +167,7 @@ class _ChatSessionRoutes:
             model=model,
             system_prompt=system_prompt,
         )
-        if not (yield from api.run_store_request(CreateChat(session=chat))):
+        if not (yield from api.run_store_request(store_requests.CreateChat(session=chat))):
             raise _session_exists_error(identity)
         return json_response(201, session_answer(chat, api.brand_of(request)))
 
@@ -190,7 +180,9 @@ class _ChatSessionRoutes:
         changes = _changes(request.json_object(), api.engine.now.wall)
         if not changes:
             return (yield from self.read(request))
-        chat = yield from api.run_store_request(UpdateChat(id=identity, changes=changes, now=api.engine.now.wall))
+        chat = yield from api.run_store_request(
+            store_requests.UpdateChat(id=identity, changes=changes, now=api.engine.now.wall)
+        )
         if chat is None:
             raise session_not_found(identity)
         return json_response(200, session_answer(chat, api.brand_of(request)))
@@ -204,7 +196,7 @@ class _ChatSessionRoutes:
         try:
             # The session's turn stores its text now, and nothing after that.
             yield from api.runs.stop_session_runs_and_wait(identity)
-            if not (yield from api.run_store_request(DeleteChat(id=identity))):
+            if not (yield from api.run_store_request(store_requests.DeleteChat(id=identity))):
                 raise session_not_found(identity)
         finally:
             api.ownership.release(identity)
@@ -224,11 +216,11 @@ class _ChatSessionRoutes:
             return passed
         try:
             yield from api.runs.stop_session_runs_and_wait(identity)
-            rows = yield from api.run_store_request(ListMessages(session_id=identity, limit=MAX_ROWS))
+            rows = yield from api.run_store_request(store_requests.ListMessages(session_id=identity, limit=MAX_ROWS))
             if not rows or not 0 < row_id <= len(rows) or rows[row_id - 1].role != "user":
                 raise invalid_request("from_row must be the row_id of a message of the user", param="from_row")
             yield from api.run_store_request(
-                TruncateMessages(session_id=identity, keep=row_id - 1, now=api.engine.now.wall)
+                store_requests.TruncateMessages(session_id=identity, keep=row_id - 1, now=api.engine.now.wall)
             )
         finally:
             api.ownership.release(identity)
@@ -255,7 +247,7 @@ class _ChatSessionRoutes:
                 system_prompt=source.system_prompt,
                 parent_id=source.id,
             )
-            made = yield from api.run_store_request(ForkChat(source=source.id, session=copy, now=now))
+            made = yield from api.run_store_request(store_requests.ForkChat(source=source.id, session=copy, now=now))
         finally:
             api.forks.release()
         if made is True:
@@ -268,12 +260,12 @@ class _ChatSessionRoutes:
         """Return the title with the number after the highest one in use; a long title is cut before the number."""
         while True:
             stem = base_title(title)
-            title = title_of_copy(title, (yield from self._api.run_store_request(ListTitles(base=stem))))
+            title = title_of_copy(title, (yield from self._api.run_store_request(store_requests.ListTitles(base=stem))))
             if base_title(title) == stem:
                 return title
 
     def _get(self, identity: str) -> Flow[ChatSession]:
-        chat = yield from self._api.run_store_request(GetChat(id=identity))
+        chat = yield from self._api.run_store_request(store_requests.GetChat(id=identity))
         if chat is None:
             raise session_not_found(identity)
         return chat
