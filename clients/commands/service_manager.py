@@ -74,7 +74,8 @@ def install(
     for name in sorted(name for name in os.environ if name.startswith(OURS) and name != "SVC_HOME"):
         print(f"Not taken over from this shell: {name}")
     if account is None and sys.platform != "darwin":
-        print(f"They run while you are signed in; from the start of the host on: loginctl enable-linger {_me()}")
+        user = pwd.getpwuid(os.getuid()).pw_name
+        print(f"They run while you are signed in; from the start of the host on: loginctl enable-linger {user}")
 
 
 def remove(*, system: bool) -> None:
@@ -186,10 +187,6 @@ def _make_home(home: Path, account: pwd.struct_passwd | None) -> None:
         home.mkdir(mode=0o700, parents=True)
         if account is not None:
             os.chown(home, account.pw_uid, account.pw_gid)
-
-
-def _me() -> str:
-    return pwd.getpwuid(os.getuid()).pw_name
 
 
 def _socket(text: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import io
 import os
 import re
 import select
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TextIO, cast
@@ -188,7 +188,7 @@ def describe_safety(view: SafetyView) -> str:
         "screen capture": view.screen_capture_granted,
         "overlay permission": view.overlay_granted,
     }
-    parts += [f"no {name}" for name in _lacking(missing.items())]
+    parts += [f"no {name}" for name, is_there in missing.items() if not is_there]
     if view.trusted_verbs or view.trusted_actions:
         parts.append(f"not asked about: {', '.join(map(one_line, view.trusted_verbs + view.trusted_actions))}")
     return f"[{' | '.join(parts)}]"
@@ -203,10 +203,6 @@ def strip_terminal_escapes(text: str) -> str:
     """Return text without terminal escapes, control characters except newline and tab, and repeated empty lines."""
     words = "".join(sign for sign in strip_escapes(text) if sign.isprintable() or sign in "\n\t")
     return _EMPTY_LINES.sub("\n\n", words)
-
-
-def _lacking(granted: Iterable[tuple[str, bool]]) -> list[str]:
-    return [name for name, there in granted if not there]
 
 
 def _attachment(fields: Mapping[str, object]) -> str:

@@ -312,7 +312,7 @@ def _fork_chat(connection: Connection, request: ForkChat) -> ChatSession | bool:
         input_tokens=source.input_tokens,
         output_tokens=source.output_tokens,
     )
-    _insert_session(connection, fork)
+    connection.execute(_NEW_SESSION, _values_of(fork))
     _copy_messages(connection, source.id, fork.id)
     copy_pictures(connection, source.id, fork.id)
     if source.end_reason is None:
@@ -333,10 +333,6 @@ def _list_titles(connection: Connection, request: ListTitles) -> tuple[str, ...]
 def _session(connection: Connection, session_id: str, *, lock: bool = False) -> ChatSession | None:
     row = connection.execute(_ONE_SESSION_LOCKED if lock else _ONE_SESSION, {"wanted": session_id}).one_or_none()
     return None if row is None else _as_session(row)
-
-
-def _insert_session(connection: Connection, session: ChatSession) -> None:
-    connection.execute(_NEW_SESSION, _values_of(session))
 
 
 def _set(connection: Connection, session_id: str, values: Mapping[str, object]) -> None:

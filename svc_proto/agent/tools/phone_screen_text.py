@@ -64,7 +64,7 @@ def describe_row(row: ScreenRow, *, bounds: bool = False) -> str:
     pieces = [node.number]
     if kind := node.kind:
         pieces.append(kind)
-    texts = [_text_of(node)] if node.editable else [quote(text, node) for text in row.texts]
+    texts = [quote(node.content, node)] if node.editable else [quote(text, node) for text in row.texts]
     if node.editable:
         texts += [quote(text) for text in (node.description, node.hint) if text and text != node.content]
         texts = list(dict.fromkeys(texts))
@@ -84,10 +84,6 @@ def quote(text: str, node: ScreenNode | None = None) -> str:
         return quoted
     length = node.text_length if node is not None else 0
     return f"{quoted} (cut, {length} characters)" if length > len(text) else f"{quoted} (cut)"
-
-
-def _text_of(node: ScreenNode) -> str:
-    return quote(node.content, node)
 
 
 def _at(node: ScreenNode) -> str:

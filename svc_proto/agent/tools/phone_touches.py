@@ -101,7 +101,8 @@ class TouchActions:
         device = device_of(arguments)
         before = yield from self.read_before(device)
         told = "dragged from {start_x},{start_y} to {end_x},{end_y}".format(**arguments)
-        return (yield from self._perform(device, "/drag", _without_device(arguments), told, before))
+        line = {name: value for name, value in arguments.items() if name != "device"}
+        return (yield from self._perform(device, "/drag", line, told, before))
 
     def scroll(self, arguments: Arguments) -> Flow[str]:
         """Scroll the screen or a node, once, or until a text is shown, and return the report.
@@ -326,10 +327,6 @@ def device_of(arguments: Arguments) -> str:
 def members_of(device: str) -> dict[str, object]:
     """Return the selector of a phone as a member of a route's arguments; no member if the selector is empty."""
     return {"device": device} if device else {}
-
-
-def _without_device(arguments: Arguments) -> dict[str, object]:
-    return {name: value for name, value in arguments.items() if name != "device"}
 
 
 def _is_refused_as_changed(answer: PhoneResponse) -> bool:

@@ -213,7 +213,7 @@ class LiveSession:
             self._engine.dirty[self] = None
             return
         self._flush_texts()
-        self._send_now(kind, payload)
+        self._send_line(event_line(kind, self.id, payload))
 
     def flush(self) -> None:
         """Send the collected pieces of text as one event."""
@@ -241,9 +241,6 @@ class LiveSession:
         if texts:
             text = strict_json.quoted("".join(texts))
             self._send_line(f'{self._head}"{kind}","payload":{{"text":{text}}}}}}}'.encode())
-
-    def _send_now(self, kind: str, payload: Mapping[str, object] | None) -> None:
-        self._send_line(event_line(kind, self.id, payload))
 
     def _send_line(self, line: bytes) -> None:
         if self.turns:

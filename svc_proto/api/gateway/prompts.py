@@ -4,7 +4,7 @@ The agent requests no secrets; an answer with one is reported as expired.
 """
 
 from svc_proto.agent.interface import Content
-from svc_proto.api.chat.records import ChatSession, Message
+from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import ListMessages, TruncateMessages, UpdateChat
 from svc_proto.api.content import parse_prompt
 from svc_proto.api.errors import check_not_stopping
@@ -259,7 +259,7 @@ class _PromptMethods:
     def _remove_rows(self, session: LiveSession, params: JsonObject) -> Flow[dict[str, object]]:
         api = self._gateway.api
         rows = yield from api.run_store_request(ListMessages(session_id=session.id, limit=MAX_ROWS))
-        of_user = [place for place, row in enumerate(rows or (), 1) if _is_prompt(row)]
+        of_user = [place for place, row in enumerate(rows or (), 1) if row.role == "user"]
         ordinal, row_id = params.integer("truncate_before_user_ordinal", 0), params.get("truncate_before_row_id")
         place: object = row_id
         if ordinal is not None:
@@ -281,7 +281,3 @@ def _prompt_text(call: RpcCall) -> str:
     if len(text) > MAX_TEXT:
         raise RpcError(INVALID_PARAMS, f"a prompt may have at most {MAX_TEXT} characters")
     return text
-
-
-def _is_prompt(row: Message) -> bool:
-    return row.role == "user"

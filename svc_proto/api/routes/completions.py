@@ -85,7 +85,7 @@ class _CompletionRoutes:
         whole = brings_tools(body.array("messages"), options)
         conversation = parse_conversation(body.get("messages"), "messages", whole=whole)
         stream = parse_flag(body, "stream")
-        usage = _wants_usage(body)
+        usage = parse_flag(optional(body, "stream_options", object_) or {}, "include_usage")
         turn_request = yield from self._build_turn_request(body, conversation, options, scope)
         mark = fingerprint(body, FINGERPRINT, scope.session_id) if scope.key else ""
         if stream:
@@ -208,10 +208,6 @@ def _message(ended: TurnEnded) -> CompletionAnswerJson:
         message |= {"content": ended.content or None, "tool_calls": [function_call(call) for call in ended.calls]}
         return cast("CompletionAnswerJson", {**ended.extra, **message})
     return message
-
-
-def _wants_usage(body: JsonObject) -> bool:
-    return parse_flag(optional(body, "stream_options", object_) or {}, "include_usage")
 
 
 def _derived(conversation: MessageList) -> str:
