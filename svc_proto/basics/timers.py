@@ -42,6 +42,13 @@ class Timer:
         """Remove the deadline. Cancelling twice is fine."""
         self.when = None
 
+    def schedule(self, when: float | None) -> None:
+        """Set the deadline to `when`, or remove the deadline if `when` is None."""
+        if when is None:
+            self.cancel()
+        else:
+            self.set(when)
+
     def retire(self) -> None:
         """Cancel for good and drop the owner, so that an entry left on the heap keeps no object alive."""
         self.when = self._bound = None

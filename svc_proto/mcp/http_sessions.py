@@ -197,11 +197,7 @@ class HttpSessionRegistry:
         self._watch()
 
     def _watch(self) -> None:
-        when = self._sessions.next_expiry()
-        if when is None:
-            self._timer.cancel()
-        else:
-            self._timer.set(when)
+        self._timer.schedule(self._sessions.next_expiry())
 
     def _store_stream(self, session: HttpSession, log: EventStore) -> None:
         size = log.size

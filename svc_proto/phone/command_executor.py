@@ -127,11 +127,7 @@ class CommandExecutor:
             awaiting = self._awaiting.pop(request_id)
             self.lapsed_at = self._engine.now.mono
             self._answer(awaiting.command, response, awaiting.relay)
-        when = self._gate.next_deadline()
-        if when is None:
-            self._deadline.cancel()
-        else:
-            self._deadline.set(when)
+        self._deadline.schedule(self._gate.next_deadline())
         self._on_change()
 
     def stop(self) -> None:

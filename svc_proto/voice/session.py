@@ -442,10 +442,7 @@ class VoiceSession:
 
     def _set_timer(self) -> None:
         """Set the timer to the deadline of the life cycle."""
-        if self.life.deadline is None:
-            self._timer.cancel()
-        else:
-            self._timer.set(self.life.deadline)
+        self._timer.schedule(self.life.deadline)
 
     def _finish(self, why: str, code: int) -> None:
         self._timer.retire()

@@ -36,6 +36,15 @@ def test_a_timer_is_due_and_fires_once() -> None:
     assert timers.next() == 7.0
 
 
+def test_schedule_sets_or_removes_the_deadline() -> None:
+    timers = Timers()
+    timer = timers.timer(nothing)
+    timer.schedule(5.0)
+    assert timers.next() == 5.0
+    timer.schedule(None)
+    assert (timer.when, timers.next()) == (None, None)
+
+
 def test_only_the_latest_setting_of_a_timer_counts() -> None:
     timers = Timers()
     assert timers.first == inf

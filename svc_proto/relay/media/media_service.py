@@ -358,11 +358,7 @@ class MediaService:
         self.uploads.remove(entry)
 
     def _watch(self) -> None:
-        expiry = self.registry.next_expiry()
-        if expiry is None:
-            self._timer.cancel()
-        else:
-            self._timer.set(expiry)
+        self._timer.schedule(self.registry.next_expiry())
 
 
 @fast_frozen

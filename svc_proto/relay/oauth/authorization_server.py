@@ -398,11 +398,7 @@ class AuthorizationServer:
         self._watch()
 
     def _watch(self) -> None:
-        when = self.consents.next_expiry()
-        if when is None:
-            self._timer.cancel()
-        else:
-            self._timer.set(when)
+        self._timer.schedule(self.consents.next_expiry())
 
 
 def _scope(session: PairedSession) -> types.Scope:

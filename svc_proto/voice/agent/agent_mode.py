@@ -105,11 +105,7 @@ class AgentMode(VoiceMode, ABC):
             self._busy = False
         if self.session.closed:
             return
-        due = self.talk.due
-        if due is None:
-            self._timer.cancel()
-        else:
-            self._timer.set(due)
+        self._timer.schedule(self.talk.due)
         if self.session.life.state is VoiceState.DETACHED:
             self.extend_session()
 
