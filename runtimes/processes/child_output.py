@@ -25,21 +25,6 @@ class ChildOutput(Source):
     `settled` is called when the child has exited and its output is over. `post` makes a call on the loop's thread.
     """
 
-    __slots__ = (
-        "_ended",
-        "_escape",
-        "_exited",
-        "_left",
-        "_paused",
-        "_post",
-        "_pump",
-        "_settled",
-        "_terminal",
-        "ch",
-        "flush",
-        "over",
-    )
-
     def __init__(
         self,
         pump: Pump,

@@ -87,20 +87,6 @@ class ClientChannel(HttpChannel):
     of a plain response keeps only our own receive window closed then; the rest of the connection is read.
     """
 
-    __slots__ = (
-        "_answer",
-        "_body",
-        "_closing_behind",
-        "_http2",
-        "_into",
-        "_reader",
-        "_waiting",
-        "_window_due",
-        "fast_reader",
-        "outcome",
-        "ticket",
-    )
-
     def __init__(self, engine: Engine, order: Connect, into: ResponseMode[Any], *, http2: bool) -> None:
         role, entropy, limits = Role.CLIENT, engine.entropy, DEFAULT_LIMITS
         self._http2: Http2Connection | None = None

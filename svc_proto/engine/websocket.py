@@ -45,6 +45,8 @@ __all__ = [
 class WebSocketHandler(Protocol):
     """Handler of a WebSocket. `on_closed` is called last, exactly once, if `on_open` was called."""
 
+    __slots__ = ()
+
     def on_open(self, socket: WebSocketConnection) -> None:
         """Handle the opened WebSocket; `socket` sends and closes."""
         ...

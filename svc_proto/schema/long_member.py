@@ -26,20 +26,6 @@ _CONTROL = re.compile("[\x00-\x1f]")  # RFC 8259 section 7: in strings these are
 class LongMemberReader:
     """Reader of one JSON text, which arrives in pieces."""
 
-    __slots__ = (
-        "_cut",
-        "_gap",
-        "_in_long",
-        "_in_string",
-        "_last",
-        "_names",
-        "_rest",
-        "_strings",
-        "line",
-        "name",
-        "size",
-    )
-
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
         self._rest: list[str] = []
