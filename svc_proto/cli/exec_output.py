@@ -51,30 +51,25 @@ class ExecOutput:
         self._end = re.compile(rf"{re.escape(nonce)}E([0-9]{{1,3}})\.")
         self._ends = f"{nonce}E"
         self._pending = ""
-        self._begun = False
+        self.begun = False  # the command has started
         self.status: int | None = None
-
-    @property
-    def begun(self) -> bool:
-        """Report whether the command has started."""
-        return self._begun
 
     @property
     def unmarked(self) -> str:
         """Return the last line of output before the command has started; empty after its start."""
-        return "" if self._begun else self._pending.rstrip().rpartition("\n")[2]
+        return "" if self.begun else self._pending.rstrip().rpartition("\n")[2]
 
     def feed(self, text: str) -> str:
         """Read the next piece of the terminal's output; return the text that surely belongs to the command's output."""
         if self.status is not None:
             return ""
         self._pending += text
-        if not self._begun:
+        if not self.begun:
             before, mark, after = self._pending.partition(self._begin)
             if not mark:
                 self._pending = before[-KEPT:]
                 return ""
-            self._begun, self._pending = True, after
+            self.begun, self._pending = True, after
         end = self._end.search(self._pending)
         if end is not None:
             self.status = int(end[1])
@@ -95,5 +90,5 @@ class ExecOutput:
 
     def rest(self) -> str:
         """Return the remaining output when the terminal has ended without the second mark."""
-        shown, self._pending = self._pending if self._begun else "", ""
+        shown, self._pending = self._pending if self.begun else "", ""
         return shown

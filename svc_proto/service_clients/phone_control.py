@@ -92,7 +92,7 @@ class RelayPhoneControl:
     def __init__(
         self, engine: Engine, url: str, token: str, *, who: str = DEVICE_NAME, file: str = FILE, local: bool = True
     ) -> None:
-        self._engine = engine
+        self.engine = engine
         self._url = url.rstrip("/")
         self._is_here = is_loopback_name(url.encode())
         self._local_client = RelayClient("the relay", self._url, local=local)  # sends the secret of this host
@@ -101,11 +101,6 @@ class RelayPhoneControl:
         self._file = file  # file of the token
         self._token = ""  # empty: not loaded yet
         self._pairing = Lock(engine)
-
-    @property
-    def engine(self) -> Engine:
-        """Return the engine whose clock and operations the tools use."""
-        return self._engine
 
     @property
     def configured(self) -> bool:
@@ -128,7 +123,7 @@ class RelayPhoneControl:
         if not self._is_here:
             return SELECTOR
         try:
-            asked = self._local_client.request(self._engine, "GET", "/bridge/devices", fields=(), within=QUICK)
+            asked = self._local_client.request(self.engine, "GET", "/bridge/devices", fields=(), within=QUICK)
             found = _members((yield from asked)).integer("count")
         except ServiceCallError:
             return SELECTOR
@@ -154,7 +149,7 @@ class RelayPhoneControl:
 
     def _status(self, query: str = "") -> Flow[JsonObject]:
         try:
-            asked = self._local_client.request(self._engine, "GET", f"/bridge/status{query}", fields=(), within=QUICK)
+            asked = self._local_client.request(self.engine, "GET", f"/bridge/status{query}", fields=(), within=QUICK)
             return _members((yield from asked))
         except ServiceCallError:
             return JsonObject()
@@ -164,7 +159,7 @@ class RelayPhoneControl:
         if not _MEDIA_TOKEN.fullmatch(token):
             raise ToolError("the phone gave no picture")
         relay = self._as(self._set or (yield from self._get_token("")))
-        found = yield from _reached(relay.request(self._engine, "GET", f"/media/{token}", fields=()))
+        found = yield from _reached(relay.request(self.engine, "GET", f"/media/{token}", fields=()))
         if found.status != 200:
             raise ToolError(f"the relay does not hand out the phone's picture ({found.status})")
         return found.body
@@ -173,7 +168,7 @@ class RelayPhoneControl:
         """Return this client's commands from the operator view of a local relay. Raises `ToolError`."""
         if not self._is_here:
             raise ToolError("a relay on another host does not tell what was done")
-        found = yield from _reached(self._local_client.request(self._engine, "GET", "/bridge/activity", fields=()))
+        found = yield from _reached(self._local_client.request(self.engine, "GET", "/bridge/activity", fields=()))
         if found.status != 200:
             raise ToolError(f"the relay does not tell what was done ({found.status})")
         rows = _members(found).objects("activity")
@@ -200,7 +195,7 @@ class RelayPhoneControl:
 
     def _is_over(self, token: str) -> Flow[bool]:
         try:
-            asked = yield from self._as(token).request(self._engine, "GET", "/sessions", within=QUICK)
+            asked = yield from self._as(token).request(self.engine, "GET", "/sessions", within=QUICK)
         except ServiceCallError:
             return False
         return asked.status == 401
@@ -211,7 +206,7 @@ class RelayPhoneControl:
             body = strict_json.dumps_bytes(arguments)
         elif arguments:
             path = f"{path}?{urlencode({name: query_text(value) for name, value in arguments.items()})}"
-        answer = yield from _reached(self._as(token).request(self._engine, method, path, body))
+        answer = yield from _reached(self._as(token).request(self.engine, method, path, body))
         return PhoneResponse(answer.status, _members(answer))
 
     def _as(self, token: str) -> RelayClient:
@@ -233,7 +228,7 @@ class RelayPhoneControl:
     def _fresh(self) -> Flow[str]:
         if not self._is_here:
             raise ToolError(NO_TOKEN)
-        engine = self._engine
+        engine = self.engine
         try:
             token = yield from pair_locally(engine, self._local_client, self._session_name)
         except ServiceCallError as error:
@@ -250,7 +245,7 @@ class RelayPhoneControl:
 
     def _stored(self) -> Flow[str]:
         """Return the stored token of this relay, or an empty one: a token is never sent to another relay."""
-        engine = self._engine
+        engine = self.engine
         text = yield from run_operation(engine, ReadConfig(engine.new_op(), self._file))
         if isinstance(text, Failure):
             return ""

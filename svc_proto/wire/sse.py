@@ -72,18 +72,8 @@ class EventStreamDecoder:
         self._data_size = 0
         self._event = ""
         self._id = ""
-        self._last_id = ""
-        self._retry: int | None = None
-
-    @property
-    def last_event_id(self) -> str:
-        """Value of the `Last-Event-ID` that a client sends when it reconnects."""
-        return self._last_id
-
-    @property
-    def retry(self) -> int | None:
-        """Reconnection delay in milliseconds, if the server has sent one."""
-        return self._retry
+        self.last_event_id = ""  # the `Last-Event-ID` that a client sends when it reconnects
+        self.retry: int | None = None  # ms before a reconnection, if the server has sent a delay
 
     @property
     def is_between_events(self) -> bool:
@@ -91,7 +81,7 @@ class EventStreamDecoder:
 
         False before the first text, which may be a byte order mark, and after a CR, since an LF may belong to it.
         """
-        begun = self._line or self._data or self._event or self._id != self._last_id or not self._begun
+        begun = self._line or self._data or self._event or self._id != self.last_event_id or not self._begun
         return not (begun or self._after_cr or self._decoder.getstate()[0])
 
     def receive_data(self, data: bytes) -> list[ServerSentEvent]:
@@ -130,11 +120,11 @@ class EventStreamDecoder:
 
     def _parse_fast(self, text: str, events: list[ServerSentEvent]) -> str:
         """Parse leading events that consist of one data line, the usual form, and return the rest of the text."""
-        if self._line or self._data or self._event or self._id != self._last_id:
+        if self._line or self._data or self._event or self._id != self.last_event_id:
             return text
         most = min(self._max_line, self._max_event)
         blocks = text.split("\n\n")
-        rest, last, retry, before = blocks.pop(), self._last_id, self._retry, len(events)
+        rest, last, retry, before = blocks.pop(), self.last_event_id, self.retry, len(events)
         for block in blocks:
             if len(block) > most or not block.startswith(PLAIN) or "\n" in block:
                 break
@@ -169,17 +159,17 @@ class EventStreamDecoder:
         elif field == "id" and "\x00" not in value:
             self._id = value
         elif field == "retry" and len(value) <= MAX_RETRY_DIGITS and _DIGITS.fullmatch(value):
-            self._retry = int(value)
+            self.retry = int(value)
 
     def _dispatch(self) -> ServerSentEvent:
         data, kind = self._data, self._event
         self._data = []
         self._forget()
         text = data[0] if len(data) == 1 else "\n".join(data)
-        return ServerSentEvent(text, kind or "message", self._last_id, self._retry)
+        return ServerSentEvent(text, kind or "message", self.last_event_id, self.retry)
 
     def _forget(self) -> None:
         """End an event, even without data: its id becomes the last one, its name and size are reset."""
         self._data_size = 0
         self._event = ""
-        self._last_id = self._id
+        self.last_event_id = self._id
