@@ -8,19 +8,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from svc_proto.agent.interface import (
-    ApprovalRequested,
-    ApprovalResolved,
-    MemoryChanged,
-    ReasoningDelta,
-    TextDelta,
-    TextRetracted,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallPending,
-    ToolCallStarted,
-    TurnNotice,
-)
+from svc_proto.agent import interface
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.api.runs.run import PARAGRAPH_BREAK, Run
 from svc_proto.engine.core import Engine
@@ -37,7 +25,7 @@ CUT_OFF = "a limit of tokens or of model calls cut the answer off"
 
 @frozen
 class _Question:
-    event: ApprovalRequested
+    event: interface.ApprovalRequested
     until: float  # monotonic seconds
 
 
@@ -54,15 +42,15 @@ class LiveTurn:
         self._on_ended = on_ended
         self._handlers: dict[type, Callable[..., None]] = {
             TurnStarted: self._on_started,
-            ReasoningDelta: self._on_reasoning,
-            TurnNotice: self._on_reasoning,
-            TextRetracted: self._on_text_retracted,
-            ToolCallPending: lambda event: self._announce(event.call),
-            ToolCallStarted: self._on_tool_started,
-            ToolCallFinished: self._on_tool_finished,
-            MemoryChanged: self._on_memory_changed,
-            ApprovalRequested: self._on_approval_requested,
-            ApprovalResolved: self._on_approval_resolved,
+            interface.ReasoningDelta: self._on_reasoning,
+            interface.TurnNotice: self._on_reasoning,
+            interface.TextRetracted: self._on_text_retracted,
+            interface.ToolCallPending: lambda event: self._announce(event.call),
+            interface.ToolCallStarted: self._on_tool_started,
+            interface.ToolCallFinished: self._on_tool_finished,
+            interface.MemoryChanged: self._on_memory_changed,
+            interface.ApprovalRequested: self._on_approval_requested,
+            interface.ApprovalResolved: self._on_approval_resolved,
             TurnEnded: self._on_turn_ended,
         }
         self._segment: list[str] = [run.text] if run.text else []  # text since the last tool call
@@ -81,7 +69,7 @@ class LiveTurn:
 
     def add_event(self, event: TurnStreamEvent) -> None:
         """Send the gateway events that one event of the run results in."""
-        if isinstance(event, TextDelta):
+        if isinstance(event, interface.TextDelta):
             if event.text != PARAGRAPH_BREAK or self._segment:
                 self._segment.append(event.text)
                 self._send("message.delta", {"text": event.text})
@@ -109,7 +97,7 @@ class LiveTurn:
         }
         send("approval.request", payload)
 
-    def answer(self, choice: str, *, call_id: str = "", everything: bool = False) -> list[ApprovalRequested]:
+    def answer(self, choice: str, *, call_id: str = "", everything: bool = False) -> list[interface.ApprovalRequested]:
         """Answer the shown approval request, or the one of `call_id`; `everything` answers all pending ones.
 
         Return those that were answered: none if no such request is pending, or the run is being stopped. Without
@@ -140,7 +128,7 @@ class LiveTurn:
         self._settled = call
         return self.run.answer(ApprovalAnswer(choice=choice, call_id=call, text=text))
 
-    def _request_id(self, event: ApprovalRequested) -> str:
+    def _request_id(self, event: interface.ApprovalRequested) -> str:
         return f"{self.run.record.id} {event.call.id}"
 
     # --- events ---
@@ -149,14 +137,14 @@ class LiveTurn:
         self._started = True
         self._send("message.start", None)
 
-    def _on_reasoning(self, event: ReasoningDelta) -> None:
+    def _on_reasoning(self, event: interface.ReasoningDelta) -> None:
         self._send("reasoning.delta", {"text": event.text})
 
-    def _on_text_retracted(self, event: TextRetracted) -> None:
+    def _on_text_retracted(self, event: interface.TextRetracted) -> None:
         """Remove retracted text from the end of the answer. Clients receive no event for it."""
         self._segment = [self.text[: -event.length]]
 
-    def _announce(self, call: ToolCall) -> None:
+    def _announce(self, call: interface.ToolCall) -> None:
         if call.id not in self._announced:
             self._announced.add(call.id)
             self._seal()
@@ -168,31 +156,31 @@ class LiveTurn:
             self._send("message.interim", {"text": self.text, "already_streamed": True})
             self._segment = []
 
-    def _on_tool_started(self, event: ToolCallStarted) -> None:
+    def _on_tool_started(self, event: interface.ToolCallStarted) -> None:
         call = event.call
         self._seal()
         context = (call.preview or "")[:MAX_PREVIEW]
         self._send("tool.start", {"tool_id": call.id, "name": call.name, "args": dict(call.args), "context": context})
 
-    def _on_tool_finished(self, event: ToolCallFinished) -> None:
+    def _on_tool_finished(self, event: interface.ToolCallFinished) -> None:
         call, preview = event.call, (event.preview or "")[:MAX_PREVIEW]
         outcome: dict[str, object] = {"summary": preview, "result_text": preview, "duration_s": round(event.seconds, 3)}
         if event.error is not None:
             outcome = {"error": event.error or "the tool failed", "duration_s": round(event.seconds, 3)}
         self._send("tool.complete", {"tool_id": call.id, "name": call.name, **outcome})
 
-    def _on_memory_changed(self, event: MemoryChanged) -> None:
+    def _on_memory_changed(self, event: interface.MemoryChanged) -> None:
         change = event.change
         text = change.added if change.added is not None else f"removed: {change.removed}"
         self._send("status.update", {"kind": "memory", "text": f"memory updated: {text}"[:MAX_PREVIEW]})
 
-    def _on_approval_requested(self, event: ApprovalRequested) -> None:
+    def _on_approval_requested(self, event: interface.ApprovalRequested) -> None:
         self._announce(event.call)
         self._questions[event.call.id] = _Question(event, self._engine.now.mono + self._approval_timeout)
         if len(self._questions) == 1:
             self.show_question(self._send)
 
-    def _on_approval_resolved(self, event: ApprovalResolved) -> None:
+    def _on_approval_resolved(self, event: interface.ApprovalResolved) -> None:
         call_id = event.call.id
         shown = next(iter(self._questions), "") == call_id
         question = self._questions.pop(call_id, None)
@@ -202,7 +190,7 @@ class LiveTurn:
         self._expire(question.event, {"call_id": call_id, "answered": self._settled == call_id})
         self.show_question(self._send)
 
-    def _expire(self, event: ApprovalRequested, payload: dict[str, object]) -> None:
+    def _expire(self, event: interface.ApprovalRequested, payload: dict[str, object]) -> None:
         if event.is_question:
             self._send("clarify.expire", {"request_id": self._request_id(event), **payload})
         else:

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from svc_proto.agent.interface import (
-    ReasoningDelta,
-    TextDelta,
-    TextRetracted,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallStarted,
-)
+from svc_proto.agent import interface
 from svc_proto.api.chat.views import usage_view
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent, encode_frame
 from svc_proto.basics.moment import Moment
@@ -68,16 +61,16 @@ class ResponseBuilder:
         match event:
             case TurnStarted():
                 return [("response.created", {"response": self.response})]
-            case TextDelta(text):
+            case interface.TextDelta(text):
                 return [*self._close_reasoning(), *self._add_text(text)]
-            case TextRetracted(length):
+            case interface.TextRetracted(length):
                 self._text = ["".join(self._text)[:-length]]
                 return []
-            case ReasoningDelta(text):
+            case interface.ReasoningDelta(text):
                 return [*(self._close() if self._text else ()), *self._add_reasoning(text)]
-            case ToolCallStarted(call):
+            case interface.ToolCallStarted(call):
                 return [*self._close(), *self._started(call)]
-            case ToolCallFinished():
+            case interface.ToolCallFinished():
                 return [*self._close(), *self._finished(event)]
             case TurnEnded():
                 events = [
@@ -185,7 +178,7 @@ class ResponseBuilder:
         self._output.append(message)
         return events
 
-    def _started(self, call: ToolCall) -> list[Told]:
+    def _started(self, call: interface.ToolCall) -> list[Told]:
         """Add a call of one of the agent's own tools as an `mcp_call` item, unless it is there; return the events."""
         if call.id in self._calls:
             return []
@@ -207,7 +200,7 @@ class ResponseBuilder:
             ("response.mcp_call_arguments.done", {**where, "arguments": call.arguments}),
         ]
 
-    def _finished(self, event: ToolCallFinished) -> list[Told]:
+    def _finished(self, event: interface.ToolCallFinished) -> list[Told]:
         started = self._started(event.call)  # a denied call has no start
         place, failed = self._calls[event.call.id], event.error is not None
         status = "failed" if failed else "completed"
@@ -225,7 +218,7 @@ class ResponseBuilder:
             self._output[place]["status"] = "incomplete"
         return [self._item("done", place, self._output[place]) for place in running]
 
-    def _requested(self, call: ToolCall) -> list[Told]:
+    def _requested(self, call: interface.ToolCall) -> list[Told]:
         """Add a call that the client is to run, and return the events of its item and its arguments."""
         place = len(self._output)
         item: ResponseItemJson = {

@@ -3,17 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from svc_proto.agent.interface import (
-    ApprovalRequested,
-    ApprovalResolved,
-    MemoryChanged,
-    ReasoningDelta,
-    TextDelta,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallStarted,
-    TurnNotice,
-)
+from svc_proto.agent import interface
 from svc_proto.api.chat.views import (
     approval_request_event,
     approval_response_event,
@@ -45,19 +35,19 @@ class RunProjection:
         )
         self._encoders: Mapping[type, Callable[[Any, str], str]] = {
             TurnStarted: self._begun,
-            ReasoningDelta: self._reasoned,
-            TurnNotice: self._reasoned,
-            ToolCallStarted: self._started,
-            ToolCallFinished: self._finished,
-            MemoryChanged: self._noted,
-            ApprovalRequested: self._on_approval_requested,
-            ApprovalResolved: self._on_approval_resolved,
+            interface.ReasoningDelta: self._reasoned,
+            interface.TurnNotice: self._reasoned,
+            interface.ToolCallStarted: self._started,
+            interface.ToolCallFinished: self._finished,
+            interface.MemoryChanged: self._noted,
+            interface.ApprovalRequested: self._on_approval_requested,
+            interface.ApprovalResolved: self._on_approval_resolved,
             TurnEnded: self._ended,
         }
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         """Return the run event for an event of the turn; empty for an event without one."""
-        if isinstance(event, TextDelta):
+        if isinstance(event, interface.TextDelta):
             return f'{self._delta}{self._stamp.at(now)},"delta":{strict_json.dumps(event.text)}}}\n\n'
         encode = self._encoders.get(type(event))
         return "" if encode is None else encode(event, self._stamp.at(now))
@@ -71,13 +61,13 @@ class RunProjection:
     def _begun(self, event: TurnStarted, ts: str) -> str:
         return self._frame("run.started", ts, {})
 
-    def _reasoned(self, event: ReasoningDelta, ts: str) -> str:
+    def _reasoned(self, event: interface.ReasoningDelta, ts: str) -> str:
         return self._frame("reasoning.available", ts, {"text": event.text})
 
-    def _started(self, event: ToolCallStarted, ts: str) -> str:
+    def _started(self, event: interface.ToolCallStarted, ts: str) -> str:
         return self._frame("tool.started", ts, {**_call(event.call), "preview": event.call.preview})
 
-    def _finished(self, event: ToolCallFinished, ts: str) -> str:
+    def _finished(self, event: interface.ToolCallFinished, ts: str) -> str:
         members = {
             **_call(event.call),
             "duration": round(event.seconds, 3),
@@ -86,13 +76,13 @@ class RunProjection:
         }
         return self._frame("tool.completed", ts, members)
 
-    def _noted(self, event: MemoryChanged, ts: str) -> str:
+    def _noted(self, event: interface.MemoryChanged, ts: str) -> str:
         return self._frame("memory.updated", ts, {"tool": event.call.name, **memory_event(event).members()})
 
-    def _on_approval_requested(self, event: ApprovalRequested, ts: str) -> str:
+    def _on_approval_requested(self, event: interface.ApprovalRequested, ts: str) -> str:
         return self._frame("approval.request", ts, approval_request_event(event).members())
 
-    def _on_approval_resolved(self, event: ApprovalResolved, ts: str) -> str:
+    def _on_approval_resolved(self, event: interface.ApprovalResolved, ts: str) -> str:
         return self._frame("approval.responded", ts, approval_response_event(event).members())
 
     def _ended(self, event: TurnEnded, ts: str) -> str:
@@ -109,6 +99,6 @@ class RunProjection:
         return self._frame("run.completed", ts, members) + CLOSED
 
 
-def _call(call: ToolCall) -> dict[str, object]:
+def _call(call: interface.ToolCall) -> dict[str, object]:
     """Return the members of a tool call as in a chat's events, except that the tool's name is `tool`."""
     return {"tool": call.name} | {name: value for name, value in call_members(call).items() if name != "tool_name"}

@@ -3,16 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from svc_proto.agent.interface import (
-    ApprovalRequested,
-    ApprovalResolved,
-    MemoryChanged,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallFinished,
-    ToolCallPending,
-    ToolCallStarted,
-)
+from svc_proto.agent import interface
 from svc_proto.api.chat.views import (
     approval_request_event,
     approval_response_event,
@@ -47,24 +38,24 @@ class SessionProjection:
         self._thought = ToolProgress(message_id=message_id, tool_name=THINKING).around(self._head)
         self._builders: Mapping[type, Callable[[Any], Iterable[ChatEvent]]] = {
             TurnStarted: self._on_started,
-            ToolCallPending: self._on_pending,
-            ApprovalRequested: lambda event: (*self._on_pending(event), approval_request_event(event)),
-            ApprovalResolved: lambda event: (approval_response_event(event),),
-            ToolCallStarted: lambda event: (
+            interface.ToolCallPending: self._on_pending,
+            interface.ApprovalRequested: lambda event: (*self._on_pending(event), approval_request_event(event)),
+            interface.ApprovalResolved: lambda event: (approval_response_event(event),),
+            interface.ToolCallStarted: lambda event: (
                 events.ToolStarted(**call_members(event.call), preview=event.call.preview),
             ),
-            ToolCallFinished: _on_finished,
-            MemoryChanged: lambda event: (memory_event(event),),
+            interface.ToolCallFinished: _on_finished,
+            interface.MemoryChanged: lambda event: (memory_event(event),),
             TurnEnded: self._on_ended,
         }
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         """Return the session events for an event of the turn, with their numbers; empty for an event without any."""
-        if isinstance(event, TextDelta):  # as `_piece`, without its call: most events are these
+        if isinstance(event, interface.TextDelta):  # as `_piece`, without its call: most events are these
             self._seq += 1
             before, after = self._delta
             return f'{before}{self._seq},"ts":{self._stamp.at(now)}{after}{_quoted(event.text)}}}\n\n'
-        if isinstance(event, ReasoningDelta):
+        if isinstance(event, interface.ReasoningDelta):
             return self._piece(self._thought, event.text, now)
         build = self._builders.get(type(event))
         return "" if build is None else "".join([self._frame(chat_event, now) for chat_event in build(event)])
@@ -85,7 +76,7 @@ class SessionProjection:
             events.MessageStarted(message=JsonObject(id=self._message_id, role="assistant")),
         )
 
-    def _on_pending(self, event: ToolCallPending | ApprovalRequested) -> Iterable[ChatEvent]:
+    def _on_pending(self, event: interface.ToolCallPending | interface.ApprovalRequested) -> Iterable[ChatEvent]:
         if event.call.id in self._pending:
             return ()  # a phone draws a card for each event
         self._pending.add(event.call.id)
@@ -108,7 +99,7 @@ class SessionProjection:
         )
 
 
-def _on_finished(event: ToolCallFinished) -> Iterable[ChatEvent]:
+def _on_finished(event: interface.ToolCallFinished) -> Iterable[ChatEvent]:
     call: dict[str, Any] = {**call_members(event.call), "duration": round(event.seconds, 3)}
     if event.error is not None:
         return (events.ToolFailed(**call, error=event.error),)

@@ -8,27 +8,7 @@ from typing import Protocol
 
 from attrs import evolve
 
-from svc_proto.agent.interface import (
-    NO_EXTRA,
-    ApprovalChoice,
-    ApprovalRequested,
-    ApprovalResolved,
-    EphemeralText,
-    MemoryChanged,
-    ModelCallFinished,
-    ModelCallStarted,
-    ReasoningDelta,
-    StoredPicture,
-    TextDelta,
-    TextRetracted,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallPending,
-    ToolCallStarted,
-    TurnEvent,
-    TurnNotice,
-    TurnOutcome,
-)
+from svc_proto.agent import interface
 from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.chat.records import Message, Usage
 from svc_proto.api.chat.store_requests import AddMessages, SavePicture
@@ -54,15 +34,15 @@ MAX_PICTURE_BYTES = 256 * 1024 * 1024  # of the pictures of all chats; the newes
 PARAGRAPH_BREAK = "\n\n"  # between two answers of the model
 NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
     TurnStarted: "run.started",
-    TextDelta: "message.delta",
-    EphemeralText: "message.delta",
-    ReasoningDelta: "reasoning.available",
-    TurnNotice: "reasoning.available",
-    ToolCallStarted: "tool.started",
-    ToolCallFinished: "tool.completed",
-    MemoryChanged: "memory.updated",
-    ApprovalRequested: "approval.request",
-    ApprovalResolved: "approval.responded",
+    interface.TextDelta: "message.delta",
+    interface.EphemeralText: "message.delta",
+    interface.ReasoningDelta: "reasoning.available",
+    interface.TurnNotice: "reasoning.available",
+    interface.ToolCallStarted: "tool.started",
+    interface.ToolCallFinished: "tool.completed",
+    interface.MemoryChanged: "memory.updated",
+    interface.ApprovalRequested: "approval.request",
+    interface.ApprovalResolved: "approval.responded",
 }
 
 
@@ -149,7 +129,7 @@ class Run:
         self._state_changed = Condition(api.engine)  # notifies flows that wait for the end, or for the readers
         self._turn_wakeup = Condition(api.engine)  # notifies the flow that executes the turn
         self._agent: Task | None = None
-        self._outcome: TurnOutcome | None = None
+        self._outcome: interface.TurnOutcome | None = None
         self._last_published: TurnStreamEvent | None = None
         self._text: list[str] = []  # the whole text of the turn
         self._round: list[str] = []  # text since the last stored row
@@ -160,7 +140,8 @@ class Run:
         self._usage = Usage()
         self._calls = 0
         self._approvals = PendingApprovals()
-        self._approval_waits: dict[Approval, tuple[ApprovalRequested, Condition]] = {}  # pending ones, oldest first
+        # Pending ones, oldest first.
+        self._approval_waits: dict[Approval, tuple[interface.ApprovalRequested, Condition]] = {}
 
     # --- AgentHost ---
 
@@ -174,15 +155,15 @@ class Run:
         """Report whether the client of the turn shows approval requests and answers them."""
         return self._may_ask
 
-    def emit(self, event: TurnEvent) -> None:
+    def emit(self, event: interface.TurnEvent) -> None:
         """Publish an event of the agent, and collect its text for the turn; events of model calls are only counted."""
-        if type(event) is TextDelta:
+        if type(event) is interface.TextDelta:
             text = event.text
             if not self._needs_break:
                 self._round.append(text)
             elif text != PARAGRAPH_BREAK:
                 self._text.append(PARAGRAPH_BREAK)
-                self._publish(TextDelta(PARAGRAPH_BREAK))
+                self._publish(interface.TextDelta(PARAGRAPH_BREAK))
                 self._round.append(text)
             # else: the agent emits the paragraph break itself, which belongs to no row
             self._needs_break = False
@@ -191,21 +172,21 @@ class Run:
             self._publish(event)
             return
         match event:
-            case TurnNotice(text):
+            case interface.TurnNotice(text):
                 self._notices.append(text)
-            case ReasoningDelta(text):
+            case interface.ReasoningDelta(text):
                 self._thoughts.append(text)
-            case TextRetracted(length):
+            case interface.TextRetracted(length):
                 self._text = ["".join(self._text)[:-length]]
                 self._round = ["".join(self._round)[:-length]]
-            case ModelCallStarted():
+            case interface.ModelCallStarted():
                 self._calls += 1
                 return
-            case ModelCallFinished(input_tokens, output_tokens):
+            case interface.ModelCallFinished(input_tokens, output_tokens):
                 self._usage += Usage(input_tokens=input_tokens, output_tokens=output_tokens)
                 self.context_used = input_tokens + output_tokens
                 return
-            case MemoryChanged(change=change):
+            case interface.MemoryChanged(change=change):
                 self._api.ledger.memory(self.authority.name, change)
         self._publish(event)
 
@@ -215,7 +196,11 @@ class Run:
             yield from self._wait(self._state_changed)
 
     def store_calls(
-        self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
+        self,
+        text: str,
+        reasoning: str,
+        calls: tuple[interface.ToolCall, ...],
+        extra: Mapping[str, object] = interface.NO_EXTRA,
     ) -> Flow[None]:
         """Store the row of an answer with tool calls; if the write fails, later writes of rows repeat it."""
         notices = "".join(self._notices)
@@ -231,7 +216,9 @@ class Run:
         )
         yield from self._store_row(row)
 
-    def store_result(self, call: ToolCall, output: str, pictures: tuple[StoredPicture, ...] = ()) -> Flow[None]:
+    def store_result(
+        self, call: interface.ToolCall, output: str, pictures: tuple[interface.StoredPicture, ...] = ()
+    ) -> Flow[None]:
         """Store the row of a tool's result, then its pictures; a picture that cannot be stored is skipped."""
         row = self._row("tool", output, tool_call_id=call.id, tool_name=call.name)
         yield from self._store_row(row)
@@ -246,7 +233,7 @@ class Run:
             with suppress(Refused):  # the store logs a failure; the picture is shown while its media token is valid
                 yield from self._api.run_store_request(request)
 
-    def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:
+    def request_approval(self, event: interface.ApprovalRequested) -> Flow[interface.ApprovalChoice]:
         """Publish an approval request, wait for its answer, and publish the choice.
 
         Return the text of the answer if it has one, else the choice. Without an answer within `approval_timeout`, the
@@ -270,7 +257,7 @@ class Run:
             del self._approval_waits[approval]
             if not len(self._approvals) and record.state is RunState.WAITING:
                 record.step(RunTrigger.RESUME, engine.now)
-        self._publish(ApprovalResolved(call=event.call, choice=approval.choice))
+        self._publish(interface.ApprovalResolved(call=event.call, choice=approval.choice))
         return approval.text or approval.choice
 
     def revoke(self, refused: Refused) -> None:
@@ -331,7 +318,7 @@ class Run:
             self._stop_if_unread()
 
     @property
-    def pending_approvals(self) -> list[ApprovalRequested]:
+    def pending_approvals(self) -> list[interface.ApprovalRequested]:
         """Pending approval requests, oldest first."""
         return [event for event, _ in self._approval_waits.values()]
 
@@ -366,7 +353,7 @@ class Run:
         self.user_text = event.user_text
         self._publish(event)
 
-    def run_agent(self, agent: Flow[TurnOutcome]) -> Flow[TurnOutcome | None]:
+    def run_agent(self, agent: Flow[interface.TurnOutcome]) -> Flow[interface.TurnOutcome | None]:
         """Run the agent as a task of its own; None if the run was stopped before the agent's end.
 
         An exception of the agent is logged and becomes an outcome with an error.
@@ -400,7 +387,7 @@ class Run:
             finish_reason=finish,
             reasoning="".join((*self._notices, *self._thoughts)) or None,
             usage=self._usage,
-            extra=NO_EXTRA if self._outcome is None else self._outcome.extra,
+            extra=interface.NO_EXTRA if self._outcome is None else self._outcome.extra,
         )
         return (*self._unsaved.values(), final)
 
@@ -413,7 +400,7 @@ class Run:
         interrupted: bool = False,
         reason: str | None = None,
         unfinished: tuple[str, ...] = (),
-        calls: tuple[ToolCall, ...] = (),
+        calls: tuple[interface.ToolCall, ...] = (),
     ) -> TurnEnded:
         """Build the end event, with the whole text."""
         return TurnEnded(
@@ -428,7 +415,7 @@ class Run:
             unfinished=unfinished,
             calls=calls,
             reasoning="".join((*self._notices, *self._thoughts)),
-            extra=NO_EXTRA if self._outcome is None else self._outcome.extra,
+            extra=interface.NO_EXTRA if self._outcome is None else self._outcome.extra,
         )
 
     def finish(self, ended: TurnEnded) -> None:
@@ -447,7 +434,7 @@ class Run:
     # --- helpers ---
 
     def _publish(self, event: TurnStreamEvent) -> None:
-        if type(event) is not ToolCallPending:  # wire api 6.3 has no name for this event
+        if type(event) is not interface.ToolCallPending:  # wire api 6.3 has no name for this event
             self._last_published = event
         for on_event in self._observers:
             on_event(event)
@@ -482,14 +469,14 @@ class Run:
 
         yield from shield(self._engine, write(), within=WAIT_TIMEOUT)
 
-    def _on_agent_done(self, outcome: TurnOutcome) -> None:
+    def _on_agent_done(self, outcome: interface.TurnOutcome) -> None:
         self._outcome = outcome
         self.notify()
 
     def _on_agent_failed(self, error: Exception) -> None:
         reference = self._engine.log_bug(error)
         text = f"the agent failed, reference {reference}"
-        self._on_agent_done(TurnOutcome(finish="error", error=text, code="agent_error"))
+        self._on_agent_done(interface.TurnOutcome(finish="error", error=text, code="agent_error"))
 
     def _on_caught_up(self, subscriber: Subscriber) -> None:
         self._state_changed.notify_all()
