@@ -7,7 +7,7 @@ from attrs import define, frozen
 
 from svc_proto.cli.error_text import sanitize_line
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.child_process import ChildProcess, spawn
+from svc_proto.engine.child_process import ChildHandler, ChildProcess, spawn
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Condition
@@ -148,7 +148,7 @@ class RecorderProcess:
         self._notify(RecorderEnded())
 
 
-class PlayerProcess:
+class PlayerProcess(ChildHandler):
     """`ChildHandler` of the player of one answer."""
 
     def __init__(self, engine: Engine) -> None:
@@ -184,9 +184,6 @@ class PlayerProcess:
         if self._child is not None and not self._over:
             self._over = True
             self._child.kill()
-
-    def on_output(self, data: bytes) -> None:
-        """Ignore the player's output."""
 
     def on_exit(self, status: int | None) -> None:
         """Record the end of the player."""

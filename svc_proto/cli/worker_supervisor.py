@@ -15,7 +15,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.cli.line_service import LineService
 from svc_proto.commands import Level, Notify, Ready, SignalName
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.child_process import ChildProcess, spawn
+from svc_proto.engine.child_process import ChildHandler, ChildProcess, spawn
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.sync import Condition, gather
@@ -200,7 +200,7 @@ class _Worker:
             self.ready.notify_all()
 
 
-class _LineHandler:
+class _LineHandler(ChildHandler):
     """`ChildHandler` that splits a child's output into lines."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
@@ -214,9 +214,6 @@ class _LineHandler:
             self._buffer, lines = LineBuffer(LONGEST), [str(error).encode()]
         for line in lines:
             self._on_line(line.decode("utf-8", "replace"))
-
-    def on_exit(self, status: int | None) -> None:
-        pass
 
 
 class ParentWatch(LineService):

@@ -36,12 +36,12 @@ class ChildHandler(Protocol):
     """
 
     def on_output(self, data: bytes) -> None:
-        """Handle bytes of the child's output or terminal."""
-        ...
+        """Handle bytes of the child's output or terminal; by default, ignore them."""
+        return
 
     def on_exit(self, status: int | None) -> None:
-        """Handle the child's exit: `status` is negative for a signal, None if unknown."""
-        ...
+        """Handle the child's exit; by default, do nothing. `status` is negative for a signal, None if unknown."""
+        return
 
 
 @fast_frozen

@@ -14,7 +14,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.commands import SignalName
 from svc_proto.engine.channel import Channel
-from svc_proto.engine.child_process import ChildProcess, spawn
+from svc_proto.engine.child_process import ChildHandler, ChildProcess, spawn
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
@@ -153,7 +153,7 @@ class McpStdioTransport:
         self._quota.close()
 
 
-class _StderrTail:
+class _StderrTail(ChildHandler):
     """End of a server's error output, at most `MAX_COMPLAINT` bytes."""
 
     def __init__(self, carrier: McpStdioTransport) -> None:
@@ -170,6 +170,3 @@ class _StderrTail:
         """Keep the end of the error output, and count the bytes for the quota."""
         self._stderr_tail = (self._stderr_tail + data)[-MAX_COMPLAINT:]
         self._carrier.count(0, len(data))
-
-    def on_exit(self, status: int | None) -> None:
-        """Do nothing: the transport handles the exit."""

@@ -14,7 +14,7 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.commands import Level, SignalName
-from svc_proto.engine.child_process import ChildProcess, spawn
+from svc_proto.engine.child_process import ChildHandler, ChildProcess, spawn
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.line_buffer import MAX_LINE, LineBuffer
@@ -278,7 +278,7 @@ class _Gateway:
             self._tui.send("tui.rpc.response" if answers else "tui.rpc.event", members)
 
 
-class _StderrLogger:
+class _StderrLogger(ChildHandler):
     """Logger of a gateway's error output, line by line at level DEBUG."""
 
     def __init__(self, tui: TuiChannelHandler) -> None:
@@ -294,6 +294,3 @@ class _StderrLogger:
             return
         for line in lines:
             self._engine.log(Level.DEBUG, "agent gateway", line=line.decode("utf-8", "replace")[:MAX_LOGGED_CHARS])
-
-    def on_exit(self, status: int | None) -> None:
-        """Do nothing: the gateway's output handler reports the exit."""

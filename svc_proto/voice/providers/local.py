@@ -13,7 +13,7 @@ from attrs import frozen
 from svc_proto.basics.pcm import wav_head
 from svc_proto.basics.resampler import Resampler
 from svc_proto.commands import Compute
-from svc_proto.engine.child_process import ChildProcess, CommandResult, run_command, spawn
+from svc_proto.engine.child_process import ChildHandler, ChildProcess, CommandResult, run_command, spawn
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Condition, Semaphore
@@ -238,7 +238,7 @@ class _AudioOutput:
         self._bell.notify_all()
 
 
-class _StderrText:
+class _StderrText(ChildHandler):
     """`ChildHandler` of the program's error output."""
 
     def __init__(self) -> None:
@@ -251,8 +251,6 @@ class _StderrText:
 
     def on_output(self, data: bytes) -> None:
         self._said += data[: MAX_WORDS - len(self._said)]
-
-    def on_exit(self, status: int | None) -> None: ...
 
 
 def _words_per_minute(request: SpeechRequest) -> int:
