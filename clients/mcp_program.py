@@ -8,14 +8,13 @@ from runtimes.files.installed_version import installed_version
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
 from servers.launch import CannotStartError, print_exit_reason
-from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.cli.mcp_stdio_server import McpStdioServer
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.mcp.phone_features import phone_features, poll_for_changes
 from svc_proto.mcp.server_features import ServerFeatures
 from svc_proto.service_clients.phone_control import RelayPhoneControl
-from svc_proto.wire.urls import parse_url
+from svc_proto.wire.urls import has_scheme
 
 __all__ = ["mcp_program"]
 
@@ -29,11 +28,7 @@ def mcp_program(url: str, token: str) -> Program:
     With an empty token and a relay on this host, it uses a stored token or pairs. Raises `CannotStartError`, exit code
     2, for an unusable `url`.
     """
-    try:
-        usable = parse_url(url).scheme in ("http", "https")
-    except RemoteProtocolError:
-        usable = False
-    if not usable:
+    if not has_scheme(url, "http", "https"):
         raise CannotStartError("the relay's address must be an http:// or https:// URL", code=2)
     core = Engine(McpStdioServer(partial(_offer, url, token)), entropy=os.urandom, log_level=Level.WARNING)
     services = Services(state=service_home(), logger=setup_logging(int(Level.WARNING), name="svc.mcp"))

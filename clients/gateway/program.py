@@ -13,9 +13,8 @@ from runtimes.service_home.server_registry import find_running_server
 from runtimes.tls.contexts import PinnedTrust
 from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.certificate_pins import is_pin
-from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.engine.core import Engine
-from svc_proto.wire.urls import parse_url
+from svc_proto.wire.urls import has_scheme, parse_url
 
 __all__ = ["gateway_program", "read_settings"]
 
@@ -28,11 +27,7 @@ def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
     home = service_home_path(env)
     runs = find_running_server(home, "api")
     url = (env.get("RELAY_WEBAPI_URL") or (runs and runs.inside) or "http://localhost:8642").rstrip("/")
-    try:
-        usable = parse_url(url).scheme in ("http", "https")
-    except RemoteProtocolError:
-        usable = False
-    if not usable:
+    if not has_scheme(url, "http", "https"):
         raise CannotStartError("RELAY_WEBAPI_URL must be an http:// or https:// URL", code=2)
     pin = env.get("RELAY_WEBAPI_PIN") or None
     if pin is not None and not is_pin(pin):

@@ -26,7 +26,7 @@ from svc_proto.machines.candidate_selection import (
 )
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_url import DERIVED_PROBE, RelayUrl
-from svc_proto.wire.urls import parse_url
+from svc_proto.wire.urls import has_scheme
 
 __all__ = ["CandidateProber", "is_usable", "parse_candidate"]
 
@@ -126,7 +126,4 @@ def parse_candidate(value: object) -> Candidate | None:
 
 def is_usable(url: str) -> bool:
     """Report whether a URL can be the address of a relay: a valid one with the scheme ws or wss."""
-    try:
-        return parse_url(url).scheme in ("ws", "wss")
-    except RemoteProtocolError:
-        return False
+    return has_scheme(url, "ws", "wss")

@@ -14,6 +14,7 @@ __all__ = [
     "Url",
     "decode_segment",
     "encode_segment",
+    "has_scheme",
     "parse_query",
     "parse_query_list",
     "parse_query_path",
@@ -136,6 +137,14 @@ def parse_url(url: str) -> Url:
         raise RemoteProtocolError("the URL has no usable host or port")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Url(scheme, host, port or DEFAULT_PORTS[scheme], scheme in SECURE, target)
+
+
+def has_scheme(url: str, *schemes: str) -> bool:
+    """Report whether `parse_url` accepts a text, and its scheme is one of `schemes`."""
+    try:
+        return parse_url(url).scheme in schemes
+    except RemoteProtocolError:
+        return False
 
 
 def redirect_within_origin(url: str, location: bytes) -> str | None:

@@ -9,6 +9,7 @@ from svc_proto.wire.urls import (
     Url,
     decode_segment,
     encode_segment,
+    has_scheme,
     parse_query,
     parse_query_list,
     parse_query_path,
@@ -126,3 +127,9 @@ def test_redirect_within_the_origin(locations: list[bytes], target: str | None) 
     for location in locations:
         found = redirect_within_origin("http://a:80/mcp", location)
         assert (found and found.lower()) == (target and target.lower())
+
+
+def test_has_scheme() -> None:
+    assert has_scheme("wss://a/b", "ws", "wss")
+    assert not has_scheme("http://a/b", "ws", "wss")
+    assert not has_scheme("no URL", "http")
