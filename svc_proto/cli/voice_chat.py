@@ -17,23 +17,10 @@ from enum import Enum
 from attrs import frozen
 
 from svc_proto.basics import strict_json
+from svc_proto.cli import voice_chat_io
 from svc_proto.cli.error_text import sanitize_line, with_explanation
 from svc_proto.cli.errors import CliError
 from svc_proto.cli.one_shot_service import OneShotService, announce_progress
-from svc_proto.cli.voice_chat_io import (
-    ConnectionLost,
-    InputEnded,
-    KeyboardChannel,
-    LineTooLong,
-    PendingAnswers,
-    PlayerProcess,
-    RecorderEnded,
-    RecorderProcess,
-    RelayEvent,
-    RelayEventHandler,
-    TypedLine,
-    VoiceChatEvent,
-)
 from svc_proto.commands import Notify, SignalName
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.child_process import ChildProcess, spawn
@@ -120,17 +107,17 @@ class VoiceChatService(OneShotService[None]):
         super().__init__(self._talk, watched=watched)
         self._find = find
         self._order = order
-        self._news: deque[VoiceChatEvent] = deque()
+        self._news: deque[voice_chat_io.VoiceChatEvent] = deque()
         self._typed_ahead: deque[str] = deque()
         self._input_over = False
         self._recorder: ChildProcess | None = None
-        self._speaker: PlayerProcess | None = None
+        self._speaker: voice_chat_io.PlayerProcess | None = None
         self._chunks = 0
         self._silent = True  # this recording is empty so far
         self._unsent = b""  # of the microphone, less than a chunk
         self._text_shown = False  # some of the answer's text was shown
         self._question: str | None = None  # a pending confirmation
-        self._promises = PendingAnswers()  # answers from the background
+        self._promises = voice_chat_io.PendingAnswers()  # answers from the background
         self.state = _S.IDLE
 
     def bind(self, engine: Engine) -> None:
@@ -141,7 +128,7 @@ class VoiceChatService(OneShotService[None]):
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """Return the channel of the keyboard."""
-        return KeyboardChannel(self.engine, fact, self.on_event)
+        return voice_chat_io.KeyboardChannel(self.engine, fact, self.on_event)
 
     # --- the course of the chat ---
 
@@ -155,7 +142,9 @@ class VoiceChatService(OneShotService[None]):
             body["chat_session_id"] = self._order.session
         lacking = {ServiceFault.UNAVAILABLE: f"{relay.name} made no voice session"}
         path = yield from with_explanation(relay.voice_session(engine, body), lacking)
-        socket = yield from relay.socket(engine, path, RelayEventHandler(self.on_event), within=OPEN_TIMEOUT)
+        socket = yield from relay.socket(
+            engine, path, voice_chat_io.RelayEventHandler(self.on_event), within=OPEN_TIMEOUT
+        )
         yield from self._get_ready(relay)
         try:
             self._prompt()
@@ -169,44 +158,44 @@ class VoiceChatService(OneShotService[None]):
             socket.close()
 
     def _get_ready(self, relay: RelayClient) -> Flow[None]:
-        early: list[VoiceChatEvent] = []  # input typed meanwhile
+        early: list[voice_chat_io.VoiceChatEvent] = []  # input typed meanwhile
         while True:
             news = yield from self._next(OPEN_TIMEOUT)
             match news:
-                case RelayEvent(event=event) if event.get("type") == "voice.session.ready":
+                case voice_chat_io.RelayEvent(event=event) if event.get("type") == "voice.session.ready":
                     self._news.extendleft(reversed(early))
                     return
-                case RelayEvent(event=event) if event.get("type") == "voice.error":
+                case voice_chat_io.RelayEvent(event=event) if event.get("type") == "voice.error":
                     raise CliError(f"{relay.name} refuses: {sanitize_line(event.text('message'))}")
-                case ConnectionLost(why=why):
+                case voice_chat_io.ConnectionLost(why=why):
                     raise CliError(f"the voice session ended: {why}")
                 case None:
                     raise CliError("the voice session does not get ready")
-                case TypedLine() | LineTooLong() | InputEnded():
+                case voice_chat_io.TypedLine() | voice_chat_io.LineTooLong() | voice_chat_io.InputEnded():
                     early.append(news)
 
-    def _handle_event(self, socket: WebSocketConnection, news: VoiceChatEvent | None) -> Flow[None]:
+    def _handle_event(self, socket: WebSocketConnection, news: voice_chat_io.VoiceChatEvent | None) -> Flow[None]:
         match news:
-            case TypedLine(text=text):
+            case voice_chat_io.TypedLine(text=text):
                 yield from self._typed(socket, text)
-            case LineTooLong():
+            case voice_chat_io.LineTooLong():
                 self._problem(f"a line of more than {MAX_TEXT} characters is not sent")
-            case InputEnded():
+            case voice_chat_io.InputEnded():
                 self._input_over = True
                 if self.state is _S.RECORDING:
                     self._send(socket)
                 elif self.state is _S.IDLE:
                     self._rest(socket)
-            case RecorderEnded() if self.state is _S.RECORDING and self._silent:
+            case voice_chat_io.RecorderEnded() if self.state is _S.RECORDING and self._silent:
                 self._stop_recording()
                 self._step(_T.FAIL)
                 self._problem(f"{self._order.recorder[0]} recorded nothing: is there a microphone?")
                 self._prompt()
-            case RecorderEnded() if self.state is _S.RECORDING:
+            case voice_chat_io.RecorderEnded() if self.state is _S.RECORDING:
                 self._send(socket)
-            case RelayEvent(event=event):
+            case voice_chat_io.RelayEvent(event=event):
                 yield from self._handle_relay_event(socket, event)
-            case ConnectionLost(why=why):
+            case voice_chat_io.ConnectionLost(why=why):
                 raise CliError(f"the voice session ended: {why}")
             case None if self.state is _S.RECORDING:
                 self._send(socket)
@@ -247,7 +236,7 @@ class VoiceChatService(OneShotService[None]):
             self._problem("nothing here records (arecord or sox): type instead")
             self._prompt()
             return
-        microphone = RecorderProcess(lambda pcm: self.on_recorded(socket, pcm), self.on_event)
+        microphone = voice_chat_io.RecorderProcess(lambda pcm: self.on_recorded(socket, pcm), self.on_event)
         child = yield from spawn(self.engine, self._order.recorder, microphone)
         if isinstance(child, Failure):
             self._problem(f"{self._order.recorder[0]} cannot be started: {child.detail or child.kind.value}")
@@ -379,7 +368,7 @@ class VoiceChatService(OneShotService[None]):
         if self._order.player is None or not sound or rate is None:
             return
         if self._speaker is None:
-            speaker = self._speaker = PlayerProcess(self.engine)
+            speaker = self._speaker = voice_chat_io.PlayerProcess(self.engine)
             if not (yield from speaker.start(self._order.player(rate))):
                 self._problem("what plays sound here does not start")
         self._speaker.play(sound)
@@ -390,7 +379,7 @@ class VoiceChatService(OneShotService[None]):
     def _prompt(self) -> None:
         self.engine.emit(Notify("prompt", {"records": bool(self._order.recorder)}))
 
-    def _next(self, within: float | None = None) -> Flow[VoiceChatEvent | None]:
+    def _next(self, within: float | None = None) -> Flow[voice_chat_io.VoiceChatEvent | None]:
         """Return the next event, or None after `within` seconds; by default, after the limit of the present state."""
         if within is None:
             rest = TURN_TIMEOUT if self._input_over else A_DAY
@@ -412,7 +401,7 @@ class VoiceChatService(OneShotService[None]):
 
     # --- events ---
 
-    def on_event(self, news: VoiceChatEvent) -> None:
+    def on_event(self, news: voice_chat_io.VoiceChatEvent) -> None:
         """Queue an event of keyboard, recorder or relay for the flow of the chat; exit above `MAX_NEWS` events."""
         self._news.append(news)
         if len(self._news) > MAX_NEWS:

@@ -7,25 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from clients.phone.emulator.actions import (
-    Action,
-    ChangeRecords,
-    ClearSelection,
-    Dismiss,
-    EditText,
-    Focus,
-    GoBack,
-    Launch,
-    OpenPicker,
-    Playback,
-    PressKey,
-    SelectEntry,
-    SetBar,
-    SetText,
-    ShowScreen,
-    Submit,
-    ToggleSwitch,
-)
+from clients.phone.emulator import actions
 from clients.phone.emulator.device_state import DeviceState, top_window
 from clients.phone.emulator.environment import Gesture, OutboxItem
 from clients.phone.emulator.events import EventKind
@@ -55,7 +37,7 @@ class EmulatedDevice(DeviceState):
 
     def __init__(self, apps: Iterable[App], *, client: App) -> None:
         super().__init__(apps, client=client)
-        self._pending: deque[tuple[float, Action, str, float]] = deque(maxlen=PENDING)
+        self._pending: deque[tuple[float, actions.Action, str, float]] = deque(maxlen=PENDING)
 
     def advance(self, now: Moment) -> None:
         """Set the current time, and perform the delayed effects that are due."""
@@ -129,10 +111,10 @@ class EmulatedDevice(DeviceState):
         fields = [each for each in traverse(self.windows()) if each.node.field is not None and each.node_id is not None]
         place = next((index for index, each in enumerate(fields) if each.node.focused), None)
         if place is not None and place + 1 < len(fields):
-            self._do(Focus(str(fields[place + 1].node.field)), fields[place + 1].window.package, now, 0.5)
+            self._do(actions.Focus(str(fields[place + 1].node.field)), fields[place + 1].window.package, now, 0.5)
             return
         if fields:
-            buttons = (each for each in traverse(self.windows()) if isinstance(each.node.press, ShowScreen))
+            buttons = (each for each in traverse(self.windows()) if isinstance(each.node.press, actions.ShowScreen))
             pressed = next((each for each in buttons if each.node.class_name == BUTTON), None)
             if pressed is not None:
                 self.click(pressed.node, pressed.window.package, now)
@@ -244,7 +226,7 @@ class EmulatedDevice(DeviceState):
     def _dismiss_recent(self, x: int, y: int, now: Moment) -> None:
         """Remove the app whose card is at a point from the recent ones; without a card there, do nothing."""
         node = hit_test(self.top(), x, y)
-        if node is not None and isinstance(node.press, Launch):
+        if node is not None and isinstance(node.press, actions.Launch):
             self._recent.remove(node.press.package)
             self._changed(now, Overlay.RECENTS)
 
@@ -265,55 +247,66 @@ class EmulatedDevice(DeviceState):
             list_class = "androidx.recyclerview.widget.RecyclerView"
             self.events.record(EventKind.SCROLL, top.package, now, class_name=list_class)
 
-    def _do(self, action: Action, package: str, now: Moment, part: float) -> None:
+    def _do(self, action: actions.Action, package: str, now: Moment, part: float) -> None:
         owner = SETTINGS if package == SYSTEM_UI else package
         match action:
-            case ShowScreen():
+            case actions.ShowScreen():
                 self.texts.update({(package, key): text for key, text in action.fill})
                 self.launch(package, now, action.screen)
                 self.content.set_defaults(package, self.apps[package].screens[action.screen])
-            case GoBack() | Dismiss():
+            case actions.GoBack() | actions.Dismiss():
                 self.back(now)
-            case ToggleSwitch() | SelectEntry() | ClearSelection() | SetText() | SetBar():
+            case (
+                actions.ToggleSwitch()
+                | actions.SelectEntry()
+                | actions.ClearSelection()
+                | actions.SetText()
+                | actions.SetBar()
+            ):
                 self.content.apply(action, owner, part)
-                if isinstance(action, SetText) and action.closes:
+                if isinstance(action, actions.SetText) and action.closes:
                     self._picker = None
                 self._updated(package, now)
-            case Focus() | OpenPicker() | EditText() | PressKey():
+            case actions.Focus() | actions.OpenPicker() | actions.EditText() | actions.PressKey():
                 self._input(action, owner, now)
                 self._updated(package, now)
-            case ChangeRecords():
+            case actions.ChangeRecords():
                 self._change(action, package, now)
-            case Launch():
+            case actions.Launch():
                 self.launch(action.package, now, action.screen)
-            case Playback():
+            case actions.Playback():
                 self.playback(action.action)
                 self._updated(package, now)
-            case Submit():
+            case actions.Submit():
                 self._submit(action, package, now)
             case _ as never:
                 assert_never(never)
 
-    def _input(self, action: Focus | OpenPicker | EditText | PressKey, package: str, now: Moment) -> None:
+    def _input(
+        self,
+        action: actions.Focus | actions.OpenPicker | actions.EditText | actions.PressKey,
+        package: str,
+        now: Moment,
+    ) -> None:
         match action:
-            case Focus(key):
+            case actions.Focus(key):
                 self._cursor = package, key
-            case OpenPicker():
+            case actions.OpenPicker():
                 self._cursor, self._picker = None, Picker(package, action)
-            case EditText(key, ""):
+            case actions.EditText(key, ""):
                 self._cursor, self._picker = (package, key), Picker(package, action)
-            case EditText(key, command):
+            case actions.EditText(key, command):
                 self._picker = None
                 self.clipboard = self.content.edit(command, (package, key), self.clipboard)
-            case PressKey("Enter"):
+            case actions.PressKey("Enter"):
                 self.enter(now)
-            case PressKey(letter):
+            case actions.PressKey(letter):
                 if self._cursor is not None:
                     self.content.edit(letter, self._cursor, letter)
             case _ as never:
                 assert_never(never)
 
-    def _change(self, action: ChangeRecords, package: str, now: Moment) -> None:
+    def _change(self, action: actions.ChangeRecords, package: str, now: Moment) -> None:
         outcome = self.content.change(action, package)
         if outcome.then:
             stack = self._stacks[package]
@@ -324,7 +317,7 @@ class EmulatedDevice(DeviceState):
             self._toast = package, outcome.toast, now.mono + TOAST
         self._updated(package, now)
 
-    def _submit(self, action: Submit, package: str, now: Moment) -> None:
+    def _submit(self, action: actions.Submit, package: str, now: Moment) -> None:
         texts = {key: self.texts.pop((package, key), "") for key in action.fields}
         self.record(action.kind, now, {"app": package, "screen": self._visible_screen(), "fields": texts})
         if action.fields:

@@ -5,17 +5,7 @@ from typing import assert_never
 
 from attrs import evolve
 
-from clients.phone.emulator.actions import (
-    Action,
-    EditText,
-    Focus,
-    GoBack,
-    PressKey,
-    SelectEntry,
-    SetBar,
-    Submit,
-    ToggleSwitch,
-)
+from clients.phone.emulator import actions
 from clients.phone.emulator.layout import Form, Row, RowKind, Screen, ScreenState
 from clients.phone.emulator.view_tree import Bounds, ViewNode, Window
 
@@ -66,7 +56,11 @@ def build_keyboard(size: tuple[int, int]) -> Window:
             text = " " if key == "Space" else key
             nodes.append(
                 ViewNode(
-                    class_name=BUTTON, bounds=frame, description=key, view_id=f"{KEYBOARD}:id/key", press=PressKey(text)
+                    class_name=BUTTON,
+                    bounds=frame,
+                    description=key,
+                    view_id=f"{KEYBOARD}:id/key",
+                    press=actions.PressKey(text),
                 )
             )
     return _window(KEYBOARD, Bounds(0, top, width, height), *nodes)
@@ -116,7 +110,7 @@ def _tool_bar(package: str, screen: Screen, look: ScreenState) -> ViewNode:
         bounds=Bounds(0, STATUS_BAR, 140, TOOL_BAR),
         description="Navigate up",
         view_id=f"{package}:id/up",
-        press=GoBack(),
+        press=actions.GoBack(),
     )
     return ViewNode(
         class_name="android.view.ViewGroup",
@@ -166,8 +160,8 @@ def _row(package: str, row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
                 hint=row.hint,
                 focused=look.cursor == key,
                 password=row.password,
-                press=Focus(key),
-                hold=EditText(key),
+                press=actions.Focus(key),
+                hold=actions.EditText(key),
                 field=key,
             )
         case RowKind.SWITCH | RowKind.CHECK_BOX:
@@ -181,7 +175,7 @@ def _row(package: str, row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
                 bounds=Bounds(frame.left + MARGIN, frame.top, frame.right - MARGIN, frame.bottom),
                 description=row.text,
                 value=look.texts.get(key, "50"),
-                press=SetBar(key),
+                press=actions.SetBar(key),
             )
         case RowKind.CELLS | RowKind.RECORDS:
             wide = frame.width // max(1, len(row.parts))
@@ -215,14 +209,14 @@ def _entry(package: str, row: Row, frame: Bounds, look: ScreenState) -> ViewNode
         class_name="android.widget.LinearLayout",
         bounds=frame,
         press=row.press,
-        hold=SelectEntry(row.key) if row.key else None,
+        hold=actions.SelectEntry(row.key) if row.key else None,
         selected=row.key in look.selected,
         children=tuple(children),
     )
 
 
 def _two_states(row: Row, frame: Bounds, view_id: str | None, *, on: bool) -> ViewNode:
-    press = ToggleSwitch(row.key or "")
+    press = actions.ToggleSwitch(row.key or "")
     knob = ViewNode(
         class_name="android.widget.Switch" if row.kind is RowKind.SWITCH else "android.widget.CheckBox",
         bounds=Bounds(frame.right - 240, frame.top, frame.right - MARGIN, frame.bottom),
@@ -239,8 +233,8 @@ def _line(text: str, frame: Bounds) -> ViewNode:
     return ViewNode(class_name=LINE, bounds=frame, text=text)
 
 
-def _complete(press: Action | None, look: ScreenState) -> bool:
-    return not isinstance(press, Submit) or all(look.texts.get(key, "").strip() for key in press.fields)
+def _complete(press: actions.Action | None, look: ScreenState) -> bool:
+    return not isinstance(press, actions.Submit) or all(look.texts.get(key, "").strip() for key in press.fields)
 
 
 def _display_text(text: str | None, *, hidden: bool) -> str | None:
