@@ -4,14 +4,9 @@ watch = RepetitionWatch(assembly)
 stopped = watch.check()       # after each batch of events; None: the text does not repeat itself
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from attrs import frozen
 
-if TYPE_CHECKING:
-    from svc_proto.agent.completion_assembler import CompletionAssembler
+from svc_proto.agent.completion_assembler import CompletionAssembler
 
 __all__ = ["RepeatedText", "RepetitionWatch", "repeated_length"]
 

@@ -4,19 +4,13 @@ Events of a stream with a number have ids, from which a reconnected reader resum
 reader replaces the previous one.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure
+from svc_proto.mcp.pending_request import OutgoingMessage
 from svc_proto.wire.sse import encode_comment, encode_event, encode_retry
-
-if TYPE_CHECKING:
-    from svc_proto.engine.body_streams import ResponseWriter
-    from svc_proto.mcp.pending_request import OutgoingMessage
 
 __all__ = ["NotificationStore", "EventStore"]
 

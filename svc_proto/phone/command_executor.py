@@ -11,11 +11,8 @@ All commands belong to one connection: when it is lost, waiting commands are nev
 abandoned. A command with the request id of one of the last `MAX_REMEMBERED_IDS` is ignored.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -24,14 +21,12 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply, PhoneCommand, UploadReply
 from svc_proto.phone.safety.confirmation import AwaitingConfirmation
+from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.settings import ConfirmationPolicy
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.wire.multipart import Part
-
-if TYPE_CHECKING:
-    from svc_proto.phone.safety.gate import SafetyGate
 
 __all__ = ["CommandExecutor"]
 

@@ -4,12 +4,12 @@ A bare "yes" is dangerous: the confirmation that was meant may have lapsed, and 
 without a name counts only when one confirmation is open and none has lapsed in the last two seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from svc_proto.engine.core import Engine
+from svc_proto.phone.attachment_fetcher import AttachmentFetcher
+from svc_proto.phone.command_executor import CommandExecutor
 from svc_proto.phone.keyboard_control import (
     HELP,
     ConfirmationAnswer,
@@ -21,14 +21,10 @@ from svc_proto.phone.keyboard_control import (
     TextInput,
     UserInput,
 )
+from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.settings import ConfirmationPolicy, Switch
-
-if TYPE_CHECKING:
-    from svc_proto.phone.attachment_fetcher import AttachmentFetcher
-    from svc_proto.phone.command_executor import CommandExecutor
-    from svc_proto.phone.safety.gate import SafetyGate
-    from svc_proto.phone.terminal_channels import PhoneMessageChannels
-    from svc_proto.phone.voice_client import PhoneVoiceClient
+from svc_proto.phone.terminal_channels import PhoneMessageChannels
+from svc_proto.phone.voice_client import PhoneVoiceClient
 
 __all__ = ["UserControls"]
 

@@ -7,18 +7,15 @@ and are limited to the newest `MAX_KEYS`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.run_manager import RunManager
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.strict_json import canonical
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-
-if TYPE_CHECKING:
-    from svc_proto.api.runs.run_manager import RunManager
 
 __all__ = ["KEY_TTL", "MAX_KEYS", "IdempotencyKeys", "IdempotentRequest", "fingerprint"]
 

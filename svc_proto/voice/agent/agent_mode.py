@@ -1,11 +1,9 @@
 """Mode of a session with the agent: connects the client, the conversation, the API server and the providers."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from attrs import frozen
 
@@ -29,13 +27,11 @@ from svc_proto.voice.realtime.native_conversation import NativeConversation
 from svc_proto.voice.realtime.rendered_conversation import RenderedConversation
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 from svc_proto.voice.rendering import Rendering
+from svc_proto.voice.service import VoiceServices
 from svc_proto.voice.session import MAX_DELTA, VoiceMode, VoiceSession, error_message_of
 from svc_proto.voice.settings import MAX_RATE, MIN_RATE, RealtimeSettings
 from svc_proto.voice.speak_request import parse_audio, parse_text
 from svc_proto.voice.speech_text import clean_for_speech
-
-if TYPE_CHECKING:
-    from svc_proto.voice.service import VoiceServices
 
 __all__ = ["AgentMode", "AgentSetup", "RenderedMode", "interface_of", "transcribe"]
 

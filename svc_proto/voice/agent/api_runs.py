@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -20,15 +19,13 @@ from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.authority import authority_headers
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.voice.agent.api_run import ApiRun, spoken_error
+from svc_proto.voice.principal import Principal
 from svc_proto.voice.realtime.actions import AnswerApproval, FetchApproval, LogEvent, StartRun
 from svc_proto.voice.realtime.native_conversation import NativeConversation
 from svc_proto.voice.realtime.rendered_conversation import RenderedConversation
 from svc_proto.voice.realtime.run_events import ChatSessionBound, VoiceRunEvent
+from svc_proto.voice.service import VoiceServices
 from svc_proto.voice.session import error_message_of
-
-if TYPE_CHECKING:
-    from svc_proto.voice.principal import Principal
-    from svc_proto.voice.service import VoiceServices
 
 __all__ = ["ApiRuns", "api_target", "may_enter_chats"]
 

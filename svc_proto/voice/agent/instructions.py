@@ -3,10 +3,7 @@
 Texts from files and from the chat are fenced off from the instructions themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -16,9 +13,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, content_text
 from svc_proto.voice.profiles import find_profile
-
-if TYPE_CHECKING:
-    from svc_proto.voice.service import VoiceServices
+from svc_proto.voice.service import VoiceServices
 
 __all__ = [
     "ContextMessage",
