@@ -69,11 +69,6 @@ def test_a_public_class_name_stands_for_one_class() -> None:
 
 def test_the_checks_find_what_they_look_for() -> None:
     source = "class GuestDesk: ...\ndef f(the_door, *, law=1):\n    self._lane = shelf = 2\nfor lawn in []: ..."
-    assert sorted(name for name in defined(source) if retired_words(name)) == [
-        "GuestDesk",
-        "_lane",
-        "law",
-        "shelf",
-        "the_door",
-    ]
+    found = sorted(name for name in defined(source) if retired_words(name))
+    assert " ".join(found) == "GuestDesk _lane law shelf the_door"
     assert doubled(["class A: ...\nclass _B: ...", "class A(C): ...\nclass _B: ...\nclass C: ..."]) == {"A"}

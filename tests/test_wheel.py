@@ -71,14 +71,7 @@ def test_each_package_has_py_typed() -> None:
 @pytest.mark.full
 def test_the_core_alone(core_alone: Path) -> None:
     code = f"import sys; sys.path.append({str(core_alone.parent / 'src')!r})\n{EVERYTHING}"
-    assert run(core_alone / "bin/python", "-c", code).stdout.split() == [
-        "attrs",
-        "h11",
-        "h2",
-        "hpack",
-        "hyperframe",
-        "wsproto",
-    ]
+    assert run(core_alone / "bin/python", "-c", code).stdout == "attrs h11 h2 hpack hyperframe wsproto\n"
     svc = run(core_alone / "bin/svc", "--help", check=False)
     assert svc.returncode == 1
     assert "pip install 'svc-relay[serve]'" in svc.stderr

@@ -38,12 +38,8 @@ def test_bad_spans(text: str) -> None:
 
 
 def test_presets() -> None:
-    assert parse_preset("terminal=7d, bridge=1h,,voice:stt=never,tui=None", None) == {
-        "terminal": 604_800,
-        "bridge": 3600,
-        "voice:stt": 0,
-        "tui": None,
-    }
+    found = parse_preset("terminal=7d, bridge=1h,,voice:stt=never,tui=None", None)
+    assert found == {"terminal": 604_800, "bridge": 3600, "voice:stt": 0, "tui": None}
     assert parse_preset(None, None) is None
     assert parse_preset("", None) is None
     assert parse_preset(None, ",".join(CHANNELS)) is None

@@ -221,12 +221,8 @@ def test_no_file(answer: Reply, says: str) -> None:
 
 
 def test_arguments() -> None:
-    assert parse_arguments(["text=a=b", "x:=3", "list:=[1]", "empty="]) == {
-        "text": "a=b",
-        "x": 3,
-        "list": [1],
-        "empty": "",
-    }
+    found = parse_arguments(["text=a=b", "x:=3", "list:=[1]", "empty="])
+    assert found == {"text": "a=b", "x": 3, "list": [1], "empty": ""}
 
 
 @pytest.mark.parametrize("arguments", [["x"], ["=1"], [":=1"], ["a=1", "a:=2"], ["a:=x"]])

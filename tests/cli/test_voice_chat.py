@@ -306,17 +306,8 @@ def test_background_task() -> None:
         (200, push(event("svc.run.background_completed", ok=True), *say("All is tidy."))),
         relay=relay,
     ).finished()
-    hello = [("text", {"text": "Hello."}), ("end", {})]
-    assert told(there) == [
-        PROMPT,
-        LONGER,
-        ("end", {}),
-        PROMPT,
-        *hello,
-        PROMPT,
-        ("text", {"text": "All is tidy."}),
-        ("end", {}),
-    ]
+    hello, tidy = ([("text", {"text": text}), ("end", {})] for text in ("Hello.", "All is tidy."))
+    assert told(there) == [PROMPT, LONGER, ("end", {}), PROMPT, *hello, PROMPT, *tidy]
     assert there.now.mono >= 1200  # the simulation begins at 1000
 
 

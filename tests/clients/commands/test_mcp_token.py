@@ -13,11 +13,8 @@ def status(linked: CommandHome, token: str) -> int:
 
 def test_a_token_opens_mcp_until_its_session_is_revoked(linked: CommandHome) -> None:
     told = linked.run("svc", "mcp", "token", "Open WebUI", "--days", "2", "--json").json
-    assert (told["url"], told["name"], told["days"]) == (
-        f"{linked.url.replace('ws', 'http', 1)}/mcp",
-        "MCP: Open WebUI",
-        2,
-    )
+    url = f"{linked.url.replace('ws', 'http', 1)}/mcp"
+    assert (told["url"], told["name"], told["days"]) == (url, "MCP: Open WebUI", 2)
     assert status(linked, told["token"]) == 200
     (session,) = [
         row for row in call(linked.port, "GET", "/sessions").body["sessions"] if row["device_name"] == told["name"]

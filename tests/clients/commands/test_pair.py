@@ -199,14 +199,8 @@ def test_a_new_key(linked: CommandHome, runtime: str) -> None:
     assert file.read_text() == f"# mine\nAPI_SERVER_KEY={key}\n"
     assert file.stat().st_mode & 0o777 == 0o600
     assert key not in done.out
-    assert linked.run("svc", "key", "rotate", "--json").json == {
-        "ok": True,
-        "file": str(file),
-        "also": None,
-        "in_environment": False,
-        "restart": False,
-        "why": None,
-    }
+    told = {"ok": True, "file": str(file), "also": None, "in_environment": False, "restart": False, "why": None}
+    assert linked.run("svc", "key", "rotate", "--json").json == told
     assert key not in file.read_text()
 
 

@@ -100,14 +100,8 @@ def test_tap_text_prefers_the_whole_text_to_a_part() -> None:
 
 def test_tap_text_falls_back_to_the_coordinates() -> None:
     driver = opened(MAIL)
-    assert driver.post("/tap_text", text="inb") == {
-        "ok": True,
-        "via": "coordinate fallback",
-        "message": "Tapped at (560, 160)",
-        "x": 560,
-        "y": 160,
-        "needle": "inb",
-    }
+    told = {"ok": True, "via": "coordinate fallback", "message": "Tapped at (560, 160)", "x": 560, "y": 160}
+    assert driver.post("/tap_text", text="inb") == {**told, "needle": "inb"}
     driver.post("/tap_text", text="compose")
     assert driver.post("/tap_text", text="Send")["via"] == "coordinate fallback"  # disabled: nothing is filled in
     assert not driver.backend.outbox
@@ -162,13 +156,8 @@ def test_swipe_in_a_direction() -> None:
     up = {"start_x": 540, "start_y": 1560, "end_x": 540, "end_y": 840, "duration_ms": 400}
     assert driver.post("/swipe", direction="UP") == up
     assert "Lunch on Friday?" not in driver.texts()
-    assert driver.post("/swipe", direction="left", distance="short", duration_ms=100) == {
-        "start_x": 621,
-        "start_y": 1200,
-        "end_x": 459,
-        "end_y": 1200,
-        "duration_ms": 100,
-    }
+    left = {"start_x": 621, "start_y": 1200, "end_x": 459, "end_y": 1200, "duration_ms": 100}
+    assert driver.post("/swipe", direction="left", distance="short", duration_ms=100) == left
     assert driver.post("/swipe", direction="down", distance="long")["end_y"] == 1740
     assert driver.post("/swipe", direction="right", **STROKE) == {**STROKE, "duration_ms": 400}
 
@@ -405,12 +394,8 @@ VIEW = "android.intent.action.VIEW"
 )
 def test_send_intent_by_its_data(data: str, package: str, text: str) -> None:
     driver = EmulatorDriver()
-    assert driver.post("/send_intent", action=VIEW, data=data) == {
-        "action": VIEW,
-        "package": "",
-        "component": "",
-        "data": data,
-    }
+    told = {"action": VIEW, "package": "", "component": "", "data": data}
+    assert driver.post("/send_intent", action=VIEW, data=data) == told
     assert driver.get("/current_app") == {"package": package}
     assert text in driver.texts()
 
