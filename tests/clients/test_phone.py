@@ -120,16 +120,8 @@ def test_the_routes_of_a_qr_and_an_attachment(tmp_path: Path) -> None:
         invite = json.dumps(
             {"svc": 3, "host": "h", "port": 8642, "key": "", "relay": relay, "endpoints": [dead, alive]}
         )
-        options = (
-            "--pair-qr",
-            invite,
-            "--allow-plain",
-            "--fetch",
-            f"MEDIA:{picture}",
-            "--fetch",
-            "MEDIA:/no/such/file",
-        )
-        with running(tmp_path, "clients.phone", *options) as client:
+        fetched = ("--fetch", f"MEDIA:{picture}", "--fetch", "MEDIA:/no/such/file")
+        with running(tmp_path, "clients.phone", "--pair-qr", invite, "--allow-plain", *fetched) as client:
             client.line(rf"^route: mesh \(ws://127\.0\.0\.1:{port}\)$")
             client.line("^paired: session ")
             client.line(r"^attachment \d: READY, 4 bytes of image/png")

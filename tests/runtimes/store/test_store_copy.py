@@ -17,13 +17,10 @@ from tests.runtimes.store.postgresql_server import needs_postgresql, server
 
 KINDS = ["file", pytest.param("postgresql", marks=needs_postgresql)]
 COUNTS = {
-    "paired_sessions": 1,
+    **dict.fromkeys(("paired_sessions", "chat_pictures", "chat_responses", "audit_events"), 1),
     "chat_sessions": 2,
     "chat_messages": 8,
     "chat_fences": 0,
-    "chat_pictures": 1,
-    "chat_responses": 1,
-    "audit_events": 1,
 }
 
 
