@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+from attrs import evolve
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
@@ -32,37 +33,23 @@ def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
 
 def test_a_new_session() -> None:
     sessions = PairedSessionRegistry()
-    device = DeviceInfo(
-        name="Tablet", id="5b6e", model="TX-9", platform="Android 16", surface="android", form_factor="phone"
-    )
+    named = DeviceInfo(name="Tablet", id="5b6e", model="TX-9", platform="Android 16")
+    device = evolve(named, surface="android", form_factor="phone")
     token, session = sessions.create(at(0), source(), transport_hint="wss", device=device, preset={"bridge": 60.0})
     assert len(token) == 64
     assert session.token_hash == sha256_hex(token)
     assert token not in repr(session)
-    assert list(session_record(session, True).items()) == [
-        ("token_prefix", token[:8]),
-        ("device_name", "Tablet"),
-        ("device_id", "5b6e"),
-        ("created_at", WALL),
-        ("first_seen", WALL),
-        ("last_seen", WALL),
-        ("expires_at", WALL + 30 * DAY),
-        ("grants", {**dict.fromkeys(CHANNELS, WALL + 30 * DAY), "bridge": WALL + 60}),
-        ("transport_hint", "wss"),
-        ("client_surface", "android"),
-        ("device_form_factor", "phone"),
-        ("device_model", "TX-9"),
-        ("device_platform", "Android 16"),
-        ("rights", ["manage", "files", "notifications"]),
-        ("is_current", True),
-        ("online", False),
-    ]
+    grants = {**dict.fromkeys(CHANNELS, WALL + 30 * DAY), "bridge": WALL + 60}
+    record: dict[str, object] = {"token_prefix": token[:8], "device_name": "Tablet", "device_id": "5b6e"}
+    record |= {"created_at": WALL, "first_seen": WALL, "last_seen": WALL, "expires_at": WALL + 30 * DAY}
+    record |= {"grants": grants, "transport_hint": "wss", "client_surface": "android", "device_form_factor": "phone"}
+    record |= {"device_model": "TX-9", "device_platform": "Android 16", "rights": ["manage", "files", "notifications"]}
+    record |= {"is_current": True, "online": False}
+    assert list(session_record(session, True).items()) == list(record.items())
     assert (session.state, session.preset, len(sessions)) == (SessionState.ACTIVE, ("bridge",), 1)
     anonymous = sessions.create(at(0), source(2))[1]
-    assert (anonymous.device_name, anonymous.device_id, anonymous.transport_hint) == (
-        "Unknown device",
-        *["unknown"] * 2,
-    )
+    assert (anonymous.device_name, anonymous.device_id) == ("Unknown device", "unknown")
+    assert anonymous.transport_hint == "unknown"
 
 
 @pytest.mark.parametrize(

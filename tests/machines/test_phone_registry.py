@@ -103,29 +103,17 @@ def test_no_id_is_no_identity(device_id: str) -> None:
 def test_a_status_report_without_secrets() -> None:
     phones = PhoneRegistry()
     connect(phones, 2, device_id="a91f", name="Kitchen")
-    payload = {
-        "device": {"name": "Pixel 7a", "battery_percent": 64}, "bridge": {"device_control_supported": True},
-        "safety": "odd", "ts": 5, "phone_connected": False, "device_name": "mine",
-    }  # fmt: skip
+    device, bridge = {"name": "Pixel 7a", "battery_percent": 64}, {"device_control_supported": True}
+    odd = {"safety": "odd", "ts": 5, "phone_connected": False, "device_name": "mine"}
+    payload: dict[str, object] = {"device": device, "bridge": bridge, **odd}
     assert phones.status(2, payload, at(10))
     payload["ts"] = 6  # the registry stores a copy
     report = phones.status_report(None, at(12.5))
-    assert report == {
-        "device": {"device_id": "a91f", "name": "Pixel 7a", "battery_percent": 64},
-        "bridge": {"device_control_supported": True},
-        "safety": {},
-        "ts": 5,
-        "phone_connected": True,
-        "device_name": "mine",
-        "device_id": "a91f",
-        "last_seen_seconds_ago": 2,
-        "connected": True,
-        "active": True,
-        "aliases": ["a91f", "Kitchen", "kitchen", "phone"],
-        "session_token_prefix": "1c2d3e4f",
-        "client_surface": "android",
-        "device_form_factor": "phone",
-    }
+    expected: dict[str, object] = {"device": {"device_id": "a91f", **device}, "bridge": bridge, "safety": {}, "ts": 5}
+    expected |= {"phone_connected": True, "connected": True, "active": True, "last_seen_seconds_ago": 2}
+    expected |= {"device_name": "mine", "device_id": "a91f", "aliases": ["a91f", "Kitchen", "kitchen", "phone"]}
+    expected |= {"session_token_prefix": "1c2d3e4f", "client_surface": "android", "device_form_factor": "phone"}
+    assert report == expected
     report["bridge"] = {"device_control_supported": False}
     assert phones.status_report("kitchen", at(1))["bridge"] == {"device_control_supported": True}
     assert phones.status_report("kitchen", at(1))["last_seen_seconds_ago"] == 0

@@ -50,13 +50,9 @@ def test_the_whole_answer() -> None:
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
 
-@pytest.mark.parametrize(
-    ("port", "status"),
-    [(1, 200), ("65535", 200), (65_535, 200), (0, 400), (65_536, 400), ("100000", 400), ("x", 400), (True, 400)],
-)
-def test_ports(port: object, status: int) -> None:
-    answer = RelayHarness(CONFIG).request("POST", "/pairing/mint", {"port": port})
-    assert (answer.status, answer.json.get("port")) == (status, int(str(port)) if status == 200 else None)
+@pytest.mark.parametrize("port", [1, "65535", 65_535])
+def test_ports(port: object) -> None:
+    assert mint({"port": port})["port"] == int(str(port))
 
 
 def test_empty_and_null_members_count_as_absent() -> None:
@@ -119,27 +115,6 @@ def test_clients_without_candidates_get_the_route_of_the_local_network_or_first(
     found = payload(minted)
     assert (minted["host"], minted["port"], minted["tls"]) == (first, 443, True)
     assert (found["host"], found["relay"]["url"], minted["relay_url"]) == (first, *[f"wss://{first}/relay"] * 2)
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"host": 5}, "host"),
-        ({"host": ""}, "host"),
-        ({"host": "  "}, "host"),
-        ({"host": "0.0.0.0"}, "host"),
-        ({"port": "9" * 5000}, "port"),
-        ({"tls": 1}, "tls"),
-        ({"api_key": 5}, "api_key"),
-        ({"dashboard_url": 5}, "dashboard_url"),
-        ({"endpoints": {}}, "endpoints"),
-    ],
-)
-def test_bad_bodies(body: object, field: str) -> None:
-    book = RelayHarness(CONFIG)
-    answer = book.request("POST", "/pairing/mint", body)
-    assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", field)
-    assert len(book.relay.codes) == 0
 
 
 EXTRA = b"platforms: {api_server: {extra: {key: from-extra}, api_key: from-api-key}}"

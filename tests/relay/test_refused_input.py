@@ -89,8 +89,14 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "POST /pairing": [],
     "POST /pairing/register": [*no_object("body"), *META, wrong("endpoints", {**CODE, "endpoints": {}})],
     "POST /pairing/approve": [*no_object("body"), *META],
-    "POST /pairing/mint": [Bad("invalid_json", None, b"{"), wrong("port", {"port": 0})],
-    "GET /sessions": [],
+    "POST /pairing/mint": [
+        Bad("invalid_json", None, b"{"),
+        *(wrong("port", {"port": port}) for port in (0, 65_536, "100000", "x", True, "9" * 5000)),
+        *(wrong("host", {"host": host}) for host in (5, "", "  ", "0.0.0.0")),
+        *(wrong(name, {name: value}) for name, value in (("tls", 1), ("api_key", 5), ("dashboard_url", 5))),
+        wrong("endpoints", {"endpoints": {}}),
+    ],
+    "GET /sessions": [wrong("limit", query=f"?limit={limit}") for limit in ("0", "201", "2.5", "x", "")],
     "DELETE /sessions/{token_prefix}": [Bad("invalid_prefix", "token_prefix", parameter="abc")],
     "PATCH /sessions/{token_prefix}": [
         *no_object("body"),

@@ -5,34 +5,17 @@ from tests.phone.safety.scripted_backend import NOW, OK, ScriptedBackend, comman
 
 
 def test_status() -> None:
-    backend = ScriptedBackend(
-        base_status={
-            "device": {"name": "x"},
-            "bridge": {"notification_listener_granted": True, "master_enabled": True},
-            "unattended": {"credential_lock_detected": True, "enabled": True},
-            "ts": 5,
-        }
-    )
-    assert gate_of(backend).status(later(60)) == {
-        "device": {"name": "x"},
-        "bridge": {
-            "notification_listener_granted": True,
-            "device_control_supported": True,
-            "master_enabled": True,
-            "accessibility_granted": True,
-            "screen_capture_granted": True,
-            "overlay_granted": True,
-        },
-        "safety": {
-            "blocklist_count": 32,
-            "destructive_verbs_count": 12,
-            "auto_disable_minutes": 30,
-            "auto_disable_at_ms": 1_800_001_800_000,
-        },
-        "unattended": {"credential_lock_detected": True, "supported": True, "enabled": False},
-        "accessibility_enabled": True,
-        "ts": 5,
-    }
+    bridge = {"notification_listener_granted": True, "master_enabled": True}
+    unattended = {"credential_lock_detected": True, "enabled": True}
+    base = {"device": {"name": "x"}, "bridge": bridge, "unattended": unattended, "ts": 5}
+    status: Any = gate_of(ScriptedBackend(base_status=base)).status(later(60))
+    assert (status["device"], status["ts"], status["accessibility_enabled"]) == ({"name": "x"}, 5, True)
+    granted = ("notification_listener", "accessibility", "screen_capture", "overlay")
+    switches = ("device_control_supported", "master_enabled", *(f"{name}_granted" for name in granted))
+    assert status["bridge"] == dict.fromkeys(switches, True)
+    counts = {"blocklist_count": 32, "destructive_verbs_count": 12}
+    assert status["safety"] == {**counts, "auto_disable_minutes": 30, "auto_disable_at_ms": 1_800_001_800_000}
+    assert status["unattended"] == {"credential_lock_detected": True, "supported": True, "enabled": False}
 
 
 def test_status_without_accessibility() -> None:

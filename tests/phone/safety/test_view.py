@@ -3,7 +3,7 @@ import pytest
 from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.master_toggle import MasterState, MasterTrigger
 from svc_proto.phone.safety.permissions import SystemPermissions
-from svc_proto.phone.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, ConfirmationView, SafetyView, StatusChip
+from svc_proto.phone.safety.view import ACCESSIBILITY_HINT, NOTIFICATION, StatusChip
 from tests.phone.safety.scripted_backend import NOW, ScriptedBackend, check_gate, command, gate_of, later
 
 
@@ -34,40 +34,17 @@ def test_the_view() -> None:
     gate.decide(check_gate(gate, command("/tap_text", "r0", text="pay")), allow=True, remember=True, now=NOW)
     check_gate(gate, command("/tap_text", text="Send it"))
     view = gate.view(later(5))
-    assert view == SafetyView(
-        flavor="sideload",
-        master=MasterState.ARMED,
-        turned_off_by=None,
-        hint=None,
-        auto_disable_minutes=30,
-        auto_disable_at_ms=1_800_001_800_000,
-        accessibility_granted=True,
-        screen_capture_granted=True,
-        overlay_granted=True,
-        notification_listener_granted=False,
-        unattended=False,
-        notification=NOTIFICATION,
-        chip=StatusChip.HIDDEN,
-        banner=False,
-        confirmation_timeout=25.0,
-        blocklist=gate.blocklist.packages,
-        verbs=gate.verbs.verbs,
-        trusted_verbs=("pay",),
-        trusted_actions=("call",),
-        overlays=(
-            ConfirmationView(
-                confirmation_id="c3",
-                request_id="r1",
-                method="POST",
-                path="/tap_text",
-                verb="send",
-                text="Send it",
-                seconds_left=20.0,
-            ),
-        ),
-        activity=tuple(gate.log.entries()),
-    )
+    assert (view.flavor, view.master, view.turned_off_by, view.hint) == ("sideload", MasterState.ARMED, None, None)
+    assert (view.auto_disable_minutes, view.auto_disable_at_ms) == (30, 1_800_001_800_000)
+    permissions = (view.accessibility_granted, view.screen_capture_granted, view.overlay_granted)
+    assert (permissions, view.notification_listener_granted, view.unattended) == ((True,) * 3, False, False)
+    assert (view.blocklist, view.verbs) == (gate.blocklist.packages, gate.verbs.verbs)
     assert (len(view.blocklist), len(view.verbs)) == (31, 13)
+    assert (view.trusted_verbs, view.trusted_actions, view.confirmation_timeout) == (("pay",), ("call",), 25.0)
+    assert view.activity == tuple(gate.log.entries())
+    (overlay,) = view.overlays
+    assert (overlay.confirmation_id, overlay.request_id, overlay.path) == ("c3", "r1", "/tap_text")
+    assert (overlay.verb, overlay.text, overlay.seconds_left) == ("send", "Send it", 20.0)
     gate.view(later(25))
     assert gate.view(later(25)).overlays == ()
 

@@ -63,9 +63,6 @@ def test_sessions_are_listed_in_pages_and_for_their_caller(book: RelayHarness, m
     assert [each["token_prefix"] for each in last["sessions"]] == prefixes[2:]
     assert last.keys() == {"sessions"}
     assert [each["token_prefix"] for each in book.request("GET", "/sessions?cursor=").json["sessions"]] == prefixes
-    for wrong in ("0", "201", "2.5", "x", ""):
-        refused = book.request("GET", f"/sessions?limit={wrong}")
-        assert (refused.status, refused.json["field"]) == (400, "limit")
     monkeypatch.setattr(routes, "MAX_LISTED", 2)
     assert [each["token_prefix"] for each in book.request("GET", "/sessions").json["sessions"]] == prefixes
     book = RelayHarness()
