@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -29,6 +30,12 @@ def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
         return waiting.pop(0) + bytes([len(waiting)]) * (n - 4)
 
     return take
+
+
+def registered(**terms: Any) -> tuple[PairedSessionRegistry, PairedSession]:
+    """Return a registry and the session that it has created at the start of the test, with these terms."""
+    sessions = PairedSessionRegistry()
+    return sessions, sessions.create(at(0), source(), **terms)[1]
 
 
 def test_a_new_session() -> None:
@@ -177,14 +184,12 @@ def test_ended_sessions_are_not_changed() -> None:
         sessions.revoke(session, at(1))
     with pytest.raises(LocalProtocolError):
         sessions.patch(session, at(1), ttl=5.0, grants=None)
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=100.0)[1]
+    sessions, session = registered(ttl=100.0)
     sessions.rename(session, "Kitchen", at(1))
     assert (session.device_name, session.to_record()["device_name"]) == ("Kitchen", "Kitchen")
     with pytest.raises(LocalProtocolError):
         sessions.rename(session, "late", at(100))
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=100.0)[1]
+    sessions, session = registered(ttl=100.0)
     with pytest.raises(LocalProtocolError):
         sessions.revoke(session, at(100))
     with pytest.raises(LocalProtocolError):
@@ -203,37 +208,32 @@ def test_a_new_lifetime_rebuilds_defaults_and_clamps_presets() -> None:
     assert (session.grants["voice:stt"], session.last_seen) == (WALL + 10 * DAY, now)
     assert sessions.next_expiry() == now + 90 * DAY
     assert sessions.lookup(token, at(50 * DAY)) is session
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=0.0, preset={"terminal": DAY})[1]
+    sessions, session = registered(ttl=0.0, preset={"terminal": DAY})
     sessions.patch(session, at(0), ttl=60.0, grants=None)
     assert session.grants == dict.fromkeys(CHANNELS, WALL + 60)
     sessions.patch(session, at(0), ttl=0.0, grants=None)
     assert session.expires_at is None
     assert session.grants == {**dict.fromkeys(CHANNELS), "terminal": WALL + 60}
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), max_ttl=DAY)[1]
+    sessions, session = registered(max_ttl=DAY)
     sessions.patch(session, at(0), ttl=0.0, grants=None, max_ttl=DAY)
     assert session.expires_at == WALL + DAY
 
 
 def test_withheld_channels_stay_withheld() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), preset={"terminal": None, "tui": None})[1]
+    sessions, session = registered(preset={"terminal": None, "tui": None})
     assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
     for policy in SessionPolicy:
         sessions.patch(session, at(0), ttl=DAY, grants={"bridge": 60.0}, policy=policy)
         assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
     sessions.patch(session, at(0), ttl=0.0, grants=None, policy=None)  # nor when the operator extends
     assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source())[1]
+    sessions, session = registered()
     sessions.patch(session, at(0), ttl=None, grants={"terminal": None, "bridge": 60.0}, policy=None)
     assert "terminal" not in session.grants
     with pytest.raises(Refused):
         sessions.patch(session, at(0), ttl=None, grants={"terminal": 60.0})
     sessions.patch(session, at(0), ttl=None, grants={"bridge": DAY})
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source())[1]
+    sessions, session = registered()
     for span, has_right in ((None, False), (0.0, True)):
         sessions.patch(session, at(0), ttl=None, grants={"manage": span}, policy=None)
         assert ("manage" in session.rights) is has_right
@@ -244,8 +244,7 @@ def test_withheld_channels_stay_withheld() -> None:
     [(SessionPolicy.OPEN, "withheld"), (SessionPolicy.AS_PAIRED, "withheld"), (REDUCE_ONLY, "reduce_only")],
 )
 def test_session_cannot_grant_itself_a_withheld_channel(policy: SessionPolicy, code: str) -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), preset={"terminal": None})[1]
+    sessions, session = registered(preset={"terminal": None})
     before = session.to_record()
     for span in (0.0, 1.0, DAY):
         with pytest.raises(Refused) as caught:
@@ -257,8 +256,7 @@ def test_session_cannot_grant_itself_a_withheld_channel(policy: SessionPolicy, c
 
 @pytest.mark.parametrize("policy", list(SessionPolicy))
 def test_channel_granted_by_the_operator_is_extended_by_the_operator(policy: SessionPolicy) -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), preset={"terminal": None})[1]
+    sessions, session = registered(preset={"terminal": None})
     sessions.patch(session, at(0), ttl=None, grants={"terminal": 3600.0}, policy=None)
     assert session.grants["terminal"] == WALL + 3600
     sessions.patch(session, at(0), ttl=None, grants={"terminal": 600.0}, policy=policy)  # shorter is always permitted
@@ -269,8 +267,7 @@ def test_channel_granted_by_the_operator_is_extended_by_the_operator(policy: Ses
 
 
 def test_session_may_take_back_a_channel_that_it_gave_up() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source())[1]
+    sessions, session = registered()
     for policy in SessionPolicy:
         sessions.patch(session, at(0), ttl=None, grants={"terminal": None}, policy=policy)
         assert "terminal" not in session.grants
@@ -294,15 +291,13 @@ def test_as_paired_renews_up_to_the_terms_of_the_pairing_or_the_operator() -> No
     assert session.grants["chat"] == WALL + 60.2  # set explicitly, and not named now
     assert session.grants["voice:stt"] == later + 7 * DAY
     assert "tui" not in session.grants
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=DAY)[1]
+    sessions, session = registered(ttl=DAY)
     sessions.patch(session, at(0), ttl=90 * DAY, grants={"tui": 90 * DAY}, policy=None)
     sessions.patch(session, at(5), ttl=80 * DAY, grants={"bridge": DAY}, policy=AS_PAIRED)
     assert session.expires_at == session.grants["tui"] == session.grants["chat"] == WALL + 5 + 80 * DAY
     with pytest.raises(Refused):
         sessions.patch(session, at(5), ttl=81 * DAY, grants=None, policy=AS_PAIRED)
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=DAY)[1]
+    sessions, session = registered(ttl=DAY)
     assert dict(session.given.grants) == dict.fromkeys(CHANNELS, DAY)
     sessions.patch(session, at(0), ttl=90 * DAY, grants=None, policy=None)
     held = dict(session.grants)
@@ -340,14 +335,12 @@ def test_policies_refuse_longer_terms(
 
 
 def test_shorter_grants_are_accepted_and_keep_the_lifetime() -> None:
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=30 * DAY)[1]
+    sessions, session = registered(ttl=30 * DAY)
     sessions.patch(session, at(DAY), ttl=10 * DAY, grants={"tui": DAY}, policy=REDUCE_ONLY)
     assert session.expires_at == WALL + 11 * DAY
     assert session.grants["bridge"] == WALL + 7 * DAY  # unchanged
     assert (session.grants["tui"], session.grants["chat"]) == (WALL + 2 * DAY, WALL + 11 * DAY)
-    sessions = PairedSessionRegistry()
-    session = sessions.create(at(0), source(), ttl=10 * DAY, preset={"terminal": DAY})[1]
+    sessions, session = registered(ttl=10 * DAY, preset={"terminal": DAY})
     sessions.patch(session, at(100), ttl=None, grants={"bridge": 9 * DAY, "tui": 0.0})
     assert (session.expires_at, session.grants["bridge"]) == (WALL + 10 * DAY, WALL + 100 + 9 * DAY)
     assert session.grants["tui"] == WALL + 10 * DAY

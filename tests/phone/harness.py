@@ -233,6 +233,13 @@ class PhoneHarness:
         return news
 
 
+def opened_phone() -> PhoneHarness:
+    """Return a phone that has sent `system/auth` and waits for the answer."""
+    rig = PhoneHarness()
+    rig.opened()
+    return rig
+
+
 def with_keyboard(safety: SafetySettings = ASKING, *, online: bool = True, **options: Any) -> PhoneHarness:
     """Return a phone whose user has a keyboard; earlier notifications are consumed."""
     rig = PhoneHarness(token=TOKEN, safety=safety, **options)

@@ -11,7 +11,7 @@ from svc_proto.facts import ChannelId, Closed, OperationId, ReadClosed, Received
 from svc_proto.phone.backend import CommandReply, DelayedReply, UploadReply
 from svc_proto.phone.service import PhoneState
 from svc_proto.wire.events import AcceptWebSocket, BinaryMessage, CloseWebSocket, TextMessage, WebSocketClosed
-from tests.phone.harness import STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status
+from tests.phone.harness import STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status, opened_phone
 from tests.schema.test_envelope import JSON
 from tests.support.playbook import SendMatcher
 
@@ -62,8 +62,7 @@ def test_pairing_and_a_status_every_thirty_seconds() -> None:
 
 
 def test_status_bug_is_logged_and_the_next_status_follows() -> None:
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     rig.backend.fault = RuntimeError("secret")
     rig.welcome()
     assert rig.sent_envelopes() == []
@@ -105,8 +104,7 @@ def test_token_replaces_the_code_after_pairing() -> None:
 
 
 def test_a_refusal_is_the_end() -> None:
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     rig.message("system", "auth.fail", {"reason": "the pairing code is\x1b[2J invalid"})
     assert rig.is_in(S.GIVEN_UP)
     (closing,) = rig.end.receive(rig.book.drain_commands())
@@ -118,16 +116,14 @@ def test_a_refusal_is_the_end() -> None:
 
 @pytest.mark.parametrize("payload", [{}, {"reason": 5}, {"reason": ""}, None, [1]])
 def test_a_refusal_without_a_reason(payload: object) -> None:
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     rig.message("system", "auth.fail", payload)
     rig.book.drain_commands()
     assert Exit(1, "the relay refused: no reason given") in (rig.book >> Closed(rig.end.ch)).drain_commands()
 
 
 def test_refusal_with_an_immediate_close_or_none() -> None:
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     fact = rig.end.received_fact(
         TextMessage(STREAM, '{"channel":"system","type":"auth.fail","payload":{"reason":"no"}}'),
         CloseWebSocket(STREAM, 1000),
@@ -136,8 +132,7 @@ def test_refusal_with_an_immediate_close_or_none() -> None:
         *(rig.book >> fact).drain_commands(),
         *(rig.book >> Closed(rig.end.ch)).drain_commands(),
     ]
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     rig.message("system", "auth.fail", {"reason": "no"})
     rig.book.drain_commands()
     rig.book.after(5.0) << [Abort(rig.end.ch)]
@@ -145,8 +140,7 @@ def test_refusal_with_an_immediate_close_or_none() -> None:
 
 
 def test_a_timeout_of_the_relay_is_no_refusal() -> None:
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     rig.message("system", "auth.fail", {"reason": "auth timeout: nothing came"})
     assert rig.is_in(S.SIGNING_IN)
     rig.hang_up()
@@ -156,8 +150,7 @@ def test_a_timeout_of_the_relay_is_no_refusal() -> None:
 
 @pytest.mark.parametrize("token", [None, "", 5, "caf\u00e9", "a\nb"])
 def test_a_welcome_without_a_token(token: object) -> None:
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     rig.message("system", "auth.ok", {"session_token": token})
     rig.book.drain_commands()
     assert rig.is_in(S.GIVEN_UP)
@@ -165,8 +158,7 @@ def test_a_welcome_without_a_token(token: object) -> None:
 
 
 def test_silent_relay() -> None:
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     rig.book.after(14.9) << []
     rig.book.after(0.1)
     assert rig.end.receive(rig.book.drain_commands()) == [WebSocketClosed(STREAM, 1002, "no answer to system/auth")]
@@ -180,8 +172,7 @@ def test_silent_relay() -> None:
 
 
 def test_messages_out_of_place_are_ignored() -> None:
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     rig.command("/ping")
     assert rig.sent_envelopes() == []
     (

@@ -5,7 +5,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, Closed, FailureKind, ReadClosed, Received, Started, Stopping
 from svc_proto.phone.service import Phone, PhoneConfig, PhoneState
 from svc_proto.wire.events import WebSocketClosed
-from tests.phone.harness import STREAM, PhoneHarness
+from tests.phone.harness import STREAM, PhoneHarness, opened_phone
 from tests.phone.safety.scripted_backend import ScriptedBackend
 from tests.support.playbook import LOCAL, PEER, Playbook, SendMatcher
 
@@ -133,8 +133,7 @@ def test_stopped_while_online(signed_in: bool) -> None:
 
 
 def test_stopped_after_a_refusal_the_reason_stays() -> None:
-    rig = PhoneHarness()
-    rig.opened()
+    rig = opened_phone()
     rig.message("system", "auth.fail", {"reason": "no"})
     rig.book.drain_commands()
     rig.book >> Stopping(10.0)

@@ -100,13 +100,19 @@ class Talk:
         return tell
 
 
+def open_talk() -> Talk:
+    """Return the scene of a voice client whose session is open."""
+    talk = Talk()
+    talk.open()
+    return talk
+
+
 def sound(pcm: bytes = PCM, rate: object = 16_000) -> dict[str, Any]:
     return {"type": "voice.output_audio.delta", "audio_base64": b64encode(pcm).decode("ascii"), "sample_rate": rate}
 
 
 def test_whole_turn() -> None:
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     assert talk.asked == {}
     said = talk.hears(
         READY,  # a second time
@@ -140,16 +146,13 @@ def test_whole_turn() -> None:
 
 
 def test_answer_of_a_typed_turn_ends_the_turn() -> None:
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     talk.hears({"type": "voice.response.turn_completed", "content": "Yes."}, DONE)
     assert talk.spoken().fields == {"text": "Yes.", "sound": b""}
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     talk.hears({"type": "voice.input_transcript.final", "text": "What?"}, DONE)
     assert not [each for each in talk.commands if isinstance(each, Notify)]
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     late = {"type": "voice.response.delta", "delta": "late"}
     texts = [TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
     talk.rig.book >> talk.end.received_fact(*texts)
@@ -189,8 +192,7 @@ def test_unreadable_recording() -> None:
 
 def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voice_client, "MAX_AUDIO_BYTES", 300)
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     talk.hears(sound(), sound(), sound(), DONE)
     assert len(bytes(talk.spoken().fields["sound"])) == 300 + len(wav_head(0, 1))  # type: ignore[call-overload] # bytes
 
@@ -204,16 +206,14 @@ def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_failed_turn(event: dict[str, Any], why: str) -> None:
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     talk.hears(event)
     assert notes(talk.commands) == [f"voice: {why}"]
     assert not [each for each in talk.commands if isinstance(each, Notify) and each.event == "spoken"]
 
 
 def test_closed_socket() -> None:
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     talk.rig.book >> talk.end.received_fact(BinaryMessage(STREAM, b"x"))
     talk.rig.book.drain_commands()
     talk.hears({"type": "voice.response.delta", "delta": "It"})
@@ -224,8 +224,7 @@ def test_closed_socket() -> None:
 
 
 def test_silence_and_ready_timeouts() -> None:
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     assert notes(talk.rig.book.after(SILENCE_TIMEOUT / 2).drain_commands()) == []
     talk.hears({"type": "svc.run.progress"})
     assert notes(talk.rig.book.after(SILENCE_TIMEOUT - 1).drain_commands()) == []
@@ -257,8 +256,7 @@ def test_refusals() -> None:
 
 
 def test_one_turn_at_a_time() -> None:
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     rig = talk.rig
     rig.type("say More")
     assert notes(rig.book.drain_commands()) == ["voice: the agent has not answered yet"]
@@ -277,8 +275,7 @@ def test_no_relay_and_a_stopped_session() -> None:
     rig.open_keyboard()
     rig.type("say Hi")
     assert notes(rig.book.drain_commands()) == ["voice: there is no relay at the moment"]
-    talk = Talk()
-    talk.open()
+    talk = open_talk()
     talk.rig.phone._voice.stop()
     talk.rig.phone._voice.stop()
     talk.rig.book.after(0.0).drain_commands()

@@ -132,6 +132,12 @@ class Tmux:
         return (0 if target in self.sessions else 1), b""
 
 
+def desktop_relay(**options: Any) -> tuple[ChildProcessHarness, PhoneClient]:
+    """Return a relay and a desktop that it has paired; `options` are those of `ChildProcessHarness`."""
+    book = ChildProcessHarness(**options)
+    return book, book.client()
+
+
 def attach(phone: PhoneClient, name: str | None = "default", **payload: object) -> dict[str, Any]:
     """Send `terminal.attach`, without `session_name` if the name is None, and return the one envelope that follows."""
     if name is not None:
@@ -143,8 +149,7 @@ def attach(phone: PhoneClient, name: str | None = "default", **payload: object) 
 def attached(
     name: str = "default", *, tmux: Tmux | None = None, **options: Any
 ) -> tuple[ChildProcessHarness, PhoneClient, HarnessChild]:
-    book = ChildProcessHarness(tmux=tmux, **options)
-    phone = book.client()
+    book, phone = desktop_relay(tmux=tmux, **options)
     assert attach(phone, name)["type"] == "terminal.attached"
     return book, phone, book.children[-1]
 

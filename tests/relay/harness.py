@@ -29,7 +29,7 @@ from tests.support.playbook import LOCAL, PATIENT, PEER, REMOTE, START
 
 __all__ = [
     "FIRST", "HOME", "HOST", "LOCAL", "PEER", "REMOTE", "SECRET", "SPOOL", "START", "HttpCall", "PairedPhone",
-    "PhoneClient", "RelayHarness",
+    "PhoneClient", "RelayHarness", "paired_relay",
 ]  # fmt: skip
 
 HOST = b"127.0.0.1:8767"
@@ -145,6 +145,12 @@ class RelayHarness(HttpHarness):
 
     def activity(self) -> list[dict[str, Any]]:
         return cast("list[dict[str, Any]]", self.request("GET", "/bridge/activity").json["activity"])
+
+
+def paired_relay(**terms: Any) -> tuple[RelayHarness, PairedPhone]:
+    """Return a new relay and the client that it has paired; `terms` are the arguments of `RelayHarness.pair`."""
+    book = RelayHarness()
+    return book, book.pair(**terms)
 
 
 def _nowhere(name: str) -> object:

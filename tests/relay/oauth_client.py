@@ -135,6 +135,12 @@ class OAuthTestClient:
         return McpHttpSession(self.book, token=self.access, peer=REMOTE, tls=True, host=HOST)
 
 
+def oauth_relay() -> tuple[RelayHarness, OAuthTestClient]:
+    """Return a new relay and an OAuth client of it."""
+    book = RelayHarness()
+    return book, OAuthTestClient(book)
+
+
 def _location(answer: Response) -> str:
     return (answer.headers.get(b"location") or b"").decode()
 

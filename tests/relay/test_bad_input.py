@@ -15,7 +15,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.wire.events import BinaryMessage, TextMessage
-from tests.relay.harness import FIRST, PEER, REMOTE, HttpCall, PairedPhone, RelayHarness
+from tests.relay.harness import FIRST, PEER, REMOTE, HttpCall, PairedPhone, RelayHarness, paired_relay
 
 ROUTES = sorted(dict.fromkeys((route.method, route.pattern) for route in Relay(RelayConfig()).router.routes))
 SOCKETS = (("GET", "/"), ("GET", "/ws"))
@@ -233,8 +233,7 @@ def test_any_message_after_authentication(messages: list[str | bytes]) -> None:
 
 @given(OBJECTS | JSON)
 def test_any_answer_of_a_phone(answer: object) -> None:
-    book = RelayHarness()
-    noisy = book.pair(device_id="noisy")
+    book, noisy = paired_relay(device_id="noisy")
     paired, before = witness(book)
     call = book.call("GET", "/screen?device=noisy", token=noisy.token)
     command = noisy.phone.command()

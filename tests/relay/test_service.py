@@ -15,7 +15,7 @@ from svc_proto.relay.service import EXPIRY_PAUSE, Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import AppendAuditEvent, DeleteSession, LoadSessions, SaveSession
 from svc_proto.wire.events import NO_HEADERS, RequestHead, StreamId
-from tests.relay.harness import REMOTE, HttpCall, PairedPhone, RelayHarness
+from tests.relay.harness import REMOTE, HttpCall, PairedPhone, RelayHarness, paired_relay
 from tests.relay.routes.media_harness import open_book as open_media
 
 OTHER = Address("203.0.113.8", 50_000)
@@ -198,8 +198,7 @@ def test_the_end_of_a_session_follows_the_wall_clock_and_patches(book: RelayHarn
     assert paired.phone.is_open
     book.after(3600)
     assert paired.phone.close_code == 1008
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     book.request("PATCH", f"/sessions/{paired.prefix}", {"ttl_seconds": 60}, token=paired.token)
     book.after(60)
     assert paired.phone.close_code == 1008

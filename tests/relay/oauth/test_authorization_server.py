@@ -13,7 +13,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.mcp.http_harness import fields, message
 from tests.relay.harness import REMOTE, RelayHarness
-from tests.relay.oauth_client import FORM, HOST, PLACE, OAuthTestClient, wrong
+from tests.relay.oauth_client import FORM, HOST, PLACE, OAuthTestClient, oauth_relay, wrong
 from tests.relay.test_audit import recorded
 
 PING = message("ping")
@@ -73,8 +73,7 @@ def test_access_tokens_last_an_hour_and_sessions_survive_a_restart(book: RelayHa
     assert app.refresh().status == 200
     book.after(REFRESH_GRACE)
     assert app.mcp(PING, token=second).status == 401  # after the grace only one access token is valid
-    book = RelayHarness()
-    app = OAuthTestClient(book)
+    book, app = oauth_relay()
     app.authorize(ttl_seconds=7200)
     (listed,) = book.sessions()
     assert (listed["device_name"], listed["client_surface"]) == ("MCP: Claude Code", "mcp")
@@ -144,8 +143,7 @@ def test_revocations_end_calls_and_hold_without_the_store(book: RelayHarness, ap
     assert phone.command()["path"] == "/ping"
     assert session.tool("phone_ping").result.status == 401
     assert phone.envelopes() == []
-    book = RelayHarness()
-    app = OAuthTestClient(book)
+    book, app = oauth_relay()
     app.authorize()
     book.refuse = (DeleteSession,)
     wrong(app.revoke(app.access), "temporarily_unavailable", 503)
@@ -159,8 +157,7 @@ def test_reused_codes_revoke_the_session(book: RelayHarness, app: OAuthTestClien
     assert book.sessions() == []
     assert app.mcp(PING).status == 401
     assert any("shown twice" in event for event in book.events(Level.WARNING))
-    book = RelayHarness()
-    app = OAuthTestClient(book)
+    book, app = oauth_relay()
     fields = {"grant_type": "authorization_code", "code": app.code(), "code_verifier": app.verifier}
     body = urlencode({**fields, "redirect_uri": app.redirect, "client_id": app.client}).encode()
     book.hold = (SaveSession,)
@@ -189,8 +186,7 @@ def test_failed_trades_consume_the_code(book: RelayHarness, app: OAuthTestClient
 
 def test_codes_are_bound_to_their_client_and_expire(app: OAuthTestClient, book: RelayHarness) -> None:
     assert app.trade(app.code(), redirect_uri=None).status == 200  # optional in OAuth 2.1
-    book = RelayHarness()
-    app = OAuthTestClient(book)
+    book, app = oauth_relay()
     other = OAuthTestClient(book, "Evil")
     other.verifier = app.verifier
     wrong(other.trade(app.code()), "invalid_grant")
@@ -354,8 +350,7 @@ def test_consent_requests_are_limited_per_address_and_logged_when_full(
     assert len(book.relay.oauth.consents) == 0
     assert app.call("GET", pages[0]).status == 404
     app.wait()
-    book = RelayHarness()
-    app = OAuthTestClient(book)
+    book, app = oauth_relay()
     monkeypatch.setattr("svc_proto.machines.oauth_consent.MAX_CONSENTS", 1)
     for _ in range(3):
         app.wait()

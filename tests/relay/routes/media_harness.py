@@ -8,7 +8,7 @@ import pytest
 from svc_proto.facts import Started
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.multipart import Part, encode_multipart
-from tests.relay.harness import REMOTE, RelayHarness
+from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 from tests.support.http_codec import Response
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(24))
@@ -44,6 +44,12 @@ def open_book(*, files: bool = True, **config: Any) -> RelayHarness:
         disk.symlink("/private/tmp/loop", "loop")
     start(book)
     return book
+
+
+def paired_book(**config: Any) -> tuple[RelayHarness, PairedPhone]:
+    """Return a relay with the files of `open_book`, and a phone that it has paired."""
+    book = open_book(**config)
+    return book, book.pair()
 
 
 def start(book: RelayHarness) -> None:

@@ -11,7 +11,7 @@ from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.wire.events import TextMessage
-from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
+from tests.relay.harness import REMOTE, PairedPhone, RelayHarness, paired_relay
 from tests.schema.test_device_control_arguments import BAD, GOOD
 from tests.support.http_codec import Response
 
@@ -138,8 +138,7 @@ def test_phones_without_a_live_grant_are_not_driven(book: RelayHarness) -> None:
     book.after(10)
     assert book.request("GET", "/ping", token=caller.token, peer=REMOTE).status == 503
     assert phone.envelopes() == []
-    book = RelayHarness()
-    lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 20}})
+    book, lapsing = paired_relay(device_id="d-1", operator={"grants": {"bridge": 20}})
     caller = book.pair(client_surface="desktop")
     call = book.call("GET", "/ping", token=caller.token)
     command = lapsing.phone.command()
@@ -151,8 +150,7 @@ def test_phones_without_a_live_grant_are_not_driven(book: RelayHarness) -> None:
 def test_a_204_and_a_head_have_no_body(book: RelayHarness) -> None:
     answer = outcome(book, 204, {"a": 1})
     assert (answer.status, answer.body) == (204, b"")
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     call = book.call("HEAD", "/ping", token=paired.token, peer=REMOTE)
     command = paired.phone.command()
     assert command["method"] == "GET"
@@ -166,8 +164,7 @@ def test_commands_without_a_phone_or_its_answer(book: RelayHarness) -> None:
     answer = book.request("GET", "/ping", token=caller.token, peer=REMOTE)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (503, False, "phone_not_connected")
     assert book.activity() == []
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     call = book.call("GET", "/ping", token=paired.token)
     command = paired.phone.command()
     book.after(29.75)
@@ -215,8 +212,7 @@ def test_answers_count_from_the_current_socket_and_without_their_caller(book: Re
     assert second.answer is None
     fresh.reply(command, 200, {"own": True})
     assert second.result.json == {"own": True}
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     call = book.call("GET", "/ping", token=paired.token)
     command = paired.phone.command()
     call.vanish()
@@ -249,8 +245,7 @@ def test_stopped_and_closing_sockets_fail_commands(book: RelayHarness) -> None:
     call = book.call("GET", "/ping", token=paired.token)
     assert (call.result.status, call.result.json["code"]) == (502, "send_failed")
     assert book.activity()[0]["decision"] == "error"
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     call = book.call("GET", "/ping", token=paired.token)
     book.stop()
     assert (call.result.status, call.result.headers.get(b"connection")) == (502, b"close")

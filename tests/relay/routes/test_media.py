@@ -21,7 +21,18 @@ from svc_proto.relay.routes import media
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.multipart import Part
 from tests.relay.harness import REMOTE, START, PairedPhone, RelayHarness
-from tests.relay.routes.media_harness import FORM, PNG, TEXT, clean, form, open_book, register, start, upload_json
+from tests.relay.routes.media_harness import (
+    FORM,
+    PNG,
+    TEXT,
+    clean,
+    form,
+    open_book,
+    paired_book,
+    register,
+    start,
+    upload_json,
+)
 from tests.relay.routes.media_harness import book as book
 from tests.support.core_harness import SPOOL
 
@@ -151,8 +162,7 @@ def test_bad_uploads(
 
 
 def test_uploads_have_limits_by_their_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = open_book(media_max_size_mb=1)
-    paired = book.pair()
+    book, paired = paired_book(media_max_size_mb=1)
     fits = form(Part(name="file", data=bytes(MIB)))
     assert book.request("POST", "/media/upload", fits, token=paired.token, headers=[FORM]).status == 200
     uploads = book.uploads
@@ -164,8 +174,7 @@ def test_uploads_have_limits_by_their_form(monkeypatch: pytest.MonkeyPatch) -> N
     assert book.uploads == uploads
     clean(book)
     monkeypatch.setattr(media, "JSON_LIMIT", 100)
-    book = open_book()
-    paired = book.pair()
+    book, paired = paired_book()
     body = json.dumps({"content": "aQ==", "content_type": "text/plain"}).encode().ljust(100)
     assert book.request("POST", "/media/upload", body, token=paired.token).status == 200
     answer = book.request("POST", "/media/upload", body + b" ", token=paired.token)
@@ -180,8 +189,7 @@ def test_uploads_have_limits_by_their_form(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob, OpenFile])
 @pytest.mark.parametrize("how", ["fails", "is left", "is late"])
 def test_failed_upload_leaves_no_file(step: type, how: str) -> None:
-    book = open_book(files=False)
-    paired = book.pair()
+    book, paired = paired_book(files=False)
     body = form(Part(name="file", data=TEXT))
     book.hold = (step,)
     call = book.call("POST", "/media/upload", body, token=paired.token, headers=[FORM], peer=REMOTE)
@@ -199,8 +207,7 @@ def test_failed_upload_leaves_no_file(step: type, how: str) -> None:
 
 
 def test_registrations_end_by_age_or_by_number() -> None:
-    book = open_book(media_ttl_seconds=60)
-    paired = book.pair()
+    book, paired = paired_book(media_ttl_seconds=60)
     token = upload_json(book, paired.token).json["token"]
     path = register(book)
     book.after(59.9)
@@ -213,8 +220,7 @@ def test_registrations_end_by_age_or_by_number() -> None:
     assert book.disk.exists("/tmp/a.txt")
     assert book.request("GET", "/media/inspect").json == {"media": []}
     assert book.request("GET", "/relay/info").json["media_entry_count"] == 0
-    book = open_book(media_lru_cap=1)
-    paired = book.pair()
+    book, paired = paired_book(media_lru_cap=1)
     first = upload_json(book, paired.token).json["token"]
     register(book)
     assert book.request("GET", f"/media/{first}", token=paired.token).status == 404
@@ -257,8 +263,7 @@ def test_inspection_lists_entries_and_expired_ones_on_request(book: RelayHarness
 
 
 def test_uploads_are_deleted_at_the_start_and_the_end() -> None:
-    book = open_book()
-    paired = book.pair()
+    book, paired = paired_book()
     upload_json(book, paired.token)
     register(book)
     book.stop()
@@ -302,8 +307,7 @@ def test_uploads_of_a_session_have_a_quota() -> None:
 
     assert [status(token) for token in (tokens[0], tokens[1], tokens[-1], theirs)] == [404, 200, 200, 200]
     clean(book)
-    book = open_book(media_max_size_mb=1)
-    paired = book.pair()
+    book, paired = paired_book(media_max_size_mb=1)
     (session,) = book.relay.sessions.active(book.now)
     book.relay.media.reserve_quota(session.token_hash, 10 * MIB)
     refused = upload_json(book, paired.token)

@@ -5,7 +5,16 @@ import pytest
 from svc_proto.commands import OpenFile, ReadFile, SendFile
 from svc_proto.relay.media.media_service import MAX_DEPTH, MIB
 from tests.relay.harness import PairedPhone, RelayHarness
-from tests.relay.routes.media_harness import HOME, PNG, TEXT, by_path, clean, open_book, register, upload_json
+from tests.relay.routes.media_harness import (
+    HOME,
+    PNG,
+    TEXT,
+    by_path,
+    clean,
+    paired_book,
+    register,
+    upload_json,
+)
 from tests.relay.routes.media_harness import book as book
 
 
@@ -29,8 +38,7 @@ def test_tokens_serve_the_current_content(book: RelayHarness, paired: PairedPhon
 
 
 def test_removed_or_replaced_files_give_404(book: RelayHarness, paired: PairedPhone) -> None:
-    book = open_book(media_max_size_mb=1)
-    paired = book.pair()
+    book, paired = paired_book(media_max_size_mb=1)
     token = register(book)
     for change in (
         lambda: book.disk.remove("/private/tmp/a.txt"),
@@ -42,8 +50,7 @@ def test_removed_or_replaced_files_give_404(book: RelayHarness, paired: PairedPh
         answer = book.request("GET", f"/media/{token}", token=paired.token)
         assert (answer.status, answer.json["code"]) == (404, "not_found")
     clean(book)
-    book = open_book()
-    paired = book.pair()
+    book, paired = paired_book()
     token = upload_json(book, paired.token).json["token"]
     (path,) = book.uploads
     book.disk.symlink(path, "/private/tmp/a.txt")
@@ -78,8 +85,7 @@ def test_files_that_are_protected_or_cannot_be_read(book: RelayHarness, paired: 
     by_path(book, paired.token, "/tmp/../proc/self/environ")
     opened = [command.path for command in book.commands if isinstance(command, OpenFile)]
     assert not [path for path in opened if "dev" in path or "proc" in path]
-    book = open_book(media_max_size_mb=1)
-    paired = book.pair()
+    book, paired = paired_book(media_max_size_mb=1)
     book.disk.put("/private/tmp/big", bytes(MIB + 1))
     assert by_path(book, paired.token, "/tmp/big").json["code"] == "too_large"
     book.disk.denied |= {"/private/tmp/a.txt", "/etc/passwd", f"{HOME}/notes.txt"}

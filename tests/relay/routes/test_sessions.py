@@ -13,7 +13,7 @@ from svc_proto.relay.routes import sessions as routes
 from svc_proto.relay_config import RelayConfig, SessionPolicy
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.store_requests import DeleteSession, SaveSession
-from tests.relay.harness import HOME, REMOTE, RelayHarness
+from tests.relay.harness import HOME, REMOTE, RelayHarness, paired_relay
 
 DAY = 86_400
 
@@ -173,15 +173,13 @@ def test_failed_erasures_are_retried_later_and_at_the_stop(book: RelayHarness) -
     assert book.store == {}
     assert book.events(Level.ERROR) == ["session not erased"] * 2
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 404
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     book.refuse = (DeleteSession,)
     book.request("DELETE", f"/sessions/{paired.prefix}")
     book.refuse = ()
     book.stop()
     assert (book.store, [exit_.code for exit_ in book.exits]) == ({}, [0])
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     book.hold = (DeleteSession,)
     call = book.call("DELETE", f"/sessions/{paired.prefix}")
     book.feed(Closed(call.ch))

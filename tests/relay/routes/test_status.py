@@ -6,7 +6,7 @@ from attrs import evolve
 from svc_proto.commands import Level
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.version import VERSION
-from tests.relay.harness import REMOTE, RelayHarness
+from tests.relay.harness import REMOTE, RelayHarness, paired_relay
 
 DEVICE = {"name": "Pixel 7a", "battery_percent": 64}
 STATUS = {"device": DEVICE, "safety": {"blocklist_count": 28}, "ts": 1}
@@ -83,13 +83,11 @@ def test_phones_are_connected_from_their_sign_in_to_the_end_of_their_grant(book:
     assert (report["device"], report["bridge"], report["safety"]) == ({"device_id": "d-1", "name": "Kitchen"}, {}, {})
     assert (report["phone_connected"], report["last_seen_seconds_ago"]) == (True, None)
     assert report["session_token_prefix"] == paired.prefix
-    book = RelayHarness()
-    paired = book.pair(operator={"grants": {"bridge": 10}})
+    book, paired = paired_relay(operator={"grants": {"bridge": 10}})
     book.after(10)
     book.reconnect(paired.token)
     assert book.request("GET", "/bridge/devices").json["count"] == 0
-    book = RelayHarness()
-    paired = book.pair(operator={"grants": {"bridge": 60}}, device_id="d-1")
+    book, paired = paired_relay(operator={"grants": {"bridge": 60}}, device_id="d-1")
     paired.phone.send("bridge", "bridge.status", STATUS)
     book.after(60)
     assert book.request("POST", "/bridge/select-active", {"device": "d-1"}).status == 404
@@ -128,8 +126,7 @@ def test_activity_is_a_ring_of_records(book: RelayHarness) -> None:
     assert (record["params"], record["decision"]) == ({"package": "com.example.mail"}, "executed")
     assert (record["result_summary"], record["response_status"]) == ('{"ok":true,"token":"[redacted]"}', 200)
     assert (record["device_id"], record["device_name"], record["asked_by"]) == ("d-1", "Kitchen", "Kitchen")
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     for n in range(102):
         book.call("GET", f"/ping?n={n}", token=paired.token)
     shown = [record["params"]["n"] for record in book.activity()]

@@ -16,6 +16,7 @@ from tests.relay.child_process_harness import (
     attach,
     attached,
     describe_messages,
+    desktop_relay,
     send_and_collect,
 )
 from tests.relay.coordinator_harness import CoordinatorHarness
@@ -186,8 +187,7 @@ def test_a_kill_of_a_held_session_ends_it_whatever_happens() -> None:
 
 def test_kill_of_a_detached_session() -> None:
     tmux = Tmux("svc-work", "svc-work2")
-    book = ChildProcessHarness(tmux=tmux)
-    phone = book.client()
+    _, phone = desktop_relay(tmux=tmux)
     (answer,) = send_and_collect(phone, "kill", session_name="work")
     assert answer["type"] == "terminal.detached"
     assert answer["payload"] == {"session_name": "work", "reason": "client kill"}

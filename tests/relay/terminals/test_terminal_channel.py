@@ -14,6 +14,7 @@ from tests.relay.child_process_harness import (
     attach,
     attached,
     describe_messages,
+    desktop_relay,
     send_and_collect,
 )
 from tests.support.channel_ends import HarnessChild
@@ -38,8 +39,7 @@ def test_a_bare_shell() -> None:
 
 @pytest.mark.parametrize("name", [None, "", "  ", 7, ["x"]])
 def test_a_name_is_invented(name: object) -> None:
-    book = ChildProcessHarness()
-    phone = book.client()
+    _, phone = desktop_relay()
     phone.send("terminal", "terminal.attach", {"session_name": name})
     invented = phone.only()["payload"]["session_name"]
     assert invented.startswith("shell-")
@@ -52,15 +52,13 @@ def test_attaching_may_be_refused_and_a_fifth_shell_is() -> None:
     assert (answer["type"], answer["id"]) == ("terminal.error", "a-1")
     assert answer["payload"]["session_name"] == "default"
     assert "cols" in answer["payload"]["message"]
-    book = ChildProcessHarness()
-    phone = book.client()
+    book, phone = desktop_relay()
     book.problem = FailureKind.UNSUPPORTED
     answer = attach(phone)
     assert answer["payload"] == {"message": "the shell could not be started: unsupported", "session_name": "default"}
     assert send_and_collect(phone, "input", data="x") == []
     assert attach(phone)["type"] == "terminal.attached"
-    book = ChildProcessHarness()
-    phone = book.client()
+    book, phone = desktop_relay()
     for number in range(4):
         assert attach(phone, f"t{number}")["payload"]["reattach"] is False
     refused = attach(phone, "t4")
@@ -96,8 +94,7 @@ def test_output_is_batched_as_valid_json() -> None:
     assert len(phone.only()["payload"]["data"]) == 4096
     book.after(1.0)
     assert phone.envelopes() == []
-    book = ChildProcessHarness()
-    phone = book.client()
+    book, phone = desktop_relay()
     name, text = 'a "b"\\é', 'c:\\"d"\r\n\t\x1b[1mé€😀\0\x7f'
     attach(phone, name)
     book.children[0].write_output(text.encode() + b"\xff")
@@ -109,8 +106,7 @@ def test_output_is_batched_as_valid_json() -> None:
 
 
 def test_input_behind_an_attach_is_delivered_in_order_up_to_a_limit() -> None:
-    book = ChildProcessHarness()
-    phone = book.client()
+    book, phone = desktop_relay()
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.attach", {"session_name": "a"})
     for text in ("ls", "\r", "", None, 5):
@@ -122,8 +118,7 @@ def test_input_behind_an_attach_is_delivered_in_order_up_to_a_limit() -> None:
     shell = book.children[0]
     assert (bytes(shell.heard), shell.size) == (b"ls\r", TerminalSize(43, 12))
     assert [envelope["type"] for envelope in phone.envelopes()] == ["terminal.attached"]
-    book = ChildProcessHarness()
-    phone = book.client()
+    book, phone = desktop_relay()
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.attach", {"session_name": "a"})
     phone.send("terminal", "terminal.input", {"data": "x" * MAX_UNREAD})
@@ -280,8 +275,7 @@ def test_shells_are_hung_up_and_then_killed() -> None:
     assert shell.signals == [SignalName.HANGUP]
     book.after(1.0)
     assert shell.gone
-    book = ChildProcessHarness()
-    phone = book.client()
+    book, phone = desktop_relay()
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.attach")
     phone.vanish()
@@ -341,8 +335,7 @@ def test_shells_end_with_their_grant_or_session() -> None:
 
 def test_pending_input_is_discarded_with_the_grant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal_channel, "MAX_UNREAD", 1_000)
-    book = ChildProcessHarness()
-    phone = book.client()
+    book, phone = desktop_relay()
     path = f"/sessions/{book.sessions()[0]['token_prefix']}"
     for name in ("a", "b"):
         book.hold = (Spawn,)

@@ -15,7 +15,7 @@ from svc_proto.relay.terminals.tui_channel import MAX_GATEWAYS, MAX_UNREAD, MAX_
 from svc_proto.relay_config import RelayConfig
 from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.relay.child_process_harness import GRANTS, ChildProcessHarness, with_tui
+from tests.relay.child_process_harness import GRANTS, ChildProcessHarness, desktop_relay, with_tui
 from tests.relay.phone_client import PhoneClient
 from tests.support.channel_ends import HarnessChild
 
@@ -24,8 +24,7 @@ READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","pa
 
 def attached(**options: Any) -> tuple[ChildProcessHarness, PhoneClient, HarnessChild]:
     """Return a relay, its client, and the gateway to which the client is attached."""
-    book = ChildProcessHarness(config=options.pop("config", None) or with_tui(), **options)
-    phone = book.client()
+    book, phone = desktop_relay(config=options.pop("config", None) or with_tui(), **options)
     phone.send("tui", "tui.attach", {"cols": 80, "rows": 24}, "a-1")
     answer = phone.only()
     assert (answer["channel"], answer["type"]) == ("tui", "tui.attached")
@@ -43,8 +42,7 @@ def request(phone: PhoneClient, identity: object = "r1", method: str = "session.
 
 def starting() -> tuple[ChildProcessHarness, PhoneClient]:
     """Return a relay and a client whose gateway is still starting."""
-    book = ChildProcessHarness(config=with_tui())
-    phone = book.client()
+    book, phone = desktop_relay(config=with_tui())
     book.hold = (Spawn,)
     phone.send("tui", "tui.attach", {})
     return book, phone
@@ -221,8 +219,7 @@ def test_gateways_exit_with_a_code_or_end_with_their_socket() -> None:
 
 @pytest.mark.parametrize("config", [None, with_tui()])
 def test_failed_gateway_start_is_reported(config: RelayConfig | None) -> None:
-    book = ChildProcessHarness(config=config)
-    phone = book.client()
+    book, phone = desktop_relay(config=config)
     book.problem = FailureKind.NOT_FOUND if config is not None else None
     phone.send("tui", "tui.attach", {"cols": 80}, "a-1")
     answer = phone.only()
@@ -392,8 +389,7 @@ def test_error_output_and_bugs_are_logged(monkeypatch: pytest.MonkeyPatch) -> No
     lines = ["Traceback", "語" * 400]
     assert [log.fields["line"] for log in book.logs if log.event == "agent gateway"] == lines
     assert phone.envelopes() == []
-    book = ChildProcessHarness(config=with_tui())
-    phone = book.client()
+    book, phone = desktop_relay(config=with_tui())
     with monkeypatch.context() as patch:
         patch.setattr(tui_channel, "spawn", lambda *_, **__: 1 / 0)
         phone.send("tui", "tui.attach", {})

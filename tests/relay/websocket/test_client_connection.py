@@ -15,7 +15,7 @@ from svc_proto.relay.websocket.client_connection import CLIENT_TABLE, ClientStat
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.store_requests import SaveSession
 from svc_proto.version import VERSION
-from tests.relay.harness import PEER, PairedPhone, RelayHarness
+from tests.relay.harness import PEER, PairedPhone, RelayHarness, paired_relay
 from tests.relay.phone_client import PhoneClient
 
 DAY = 86_400
@@ -266,8 +266,7 @@ def test_sockets_end_with_a_record_or_a_reason(book: RelayHarness) -> None:
     (log,) = [log for log in book.logs if log.event == "client left"]
     assert log.fields == {"device": "Kitchen", "code": 1000}
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     second = book.reconnect(paired.token)
     book.request("DELETE", f"/sessions/{paired.prefix}")
     for phone in (paired.phone, second):
@@ -275,8 +274,7 @@ def test_sockets_end_with_a_record_or_a_reason(book: RelayHarness) -> None:
         assert (answer["channel"], answer["type"]) == ("system", "error")
         assert phone.close_code == 1008
     assert book.websocket(peer=PEER).auth(session_token=paired.token)["type"] == "auth.fail"
-    book = RelayHarness()
-    paired = book.pair()
+    book, paired = paired_relay()
     book.stop()
     assert paired.phone.closed is not None
     assert (paired.phone.closed.code, bool(paired.phone.closed.reason)) == (1001, True)
