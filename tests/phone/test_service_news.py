@@ -15,18 +15,7 @@ def notice(title: str, text: str | None, number: int, posted_at: int) -> SentEnv
     return SentEnvelope("notifications", "notification.posted", {**said, "posted_at": posted_at, "key": key})
 
 
-def test_a_notification_goes_to_the_relay() -> None:
-    rig = PhoneHarness()
-    rig.online()
-    rig.open_keyboard()
-    rig.type("notify Ann: Are you: there?")
-    now = int(rig.book.now.wall * 1000)
-    assert rig.sent_envelopes() == [notice("Ann", "Are you: there?", 1, now)]
-    rig.type("notify Hello")
-    assert rig.sent_envelopes() == [notice("Hello", None, 2, now)]
-
-
-def test_last_fifty_notifications_wait_for_a_relay() -> None:
+def test_last_fifty_notifications_wait_for_a_relay_and_later_ones_go_to_it() -> None:
     rig = PhoneHarness(notices=tuple(f"n{number}" for number in range(49)))
     connect = rig.start()
     rig.open_keyboard()
@@ -36,6 +25,10 @@ def test_last_fifty_notifications_wait_for_a_relay() -> None:
     rig.welcome()
     told = rig.sent_envelopes()[1:]
     assert [said.payload["title"] for said in told] == [*(f"n{number}" for number in range(1, 49)), "a", "b"]
+    now = int(rig.book.now.wall * 1000)
+    for line, title, text, number in (("Ann: Are you: there?", "Ann", "Are you: there?", 51), ("Hi", "Hi", None, 52)):
+        rig.type(f"notify {line}")
+        assert rig.sent_envelopes() == [notice(title, text, number, now)]
 
 
 def online(rig: PhoneHarness, connect: Connect) -> Compute:

@@ -13,12 +13,8 @@ from tests.mcp.http_harness import events, stream_messages
 from tests.relay.harness import REMOTE, HttpCall, RelayHarness
 from tests.relay.mcp_client import RelayMcpClient, result, text, upload
 from tests.relay.oauth_client import OAuthTestClient
-from tests.relay.routes.media_harness import PNG, open_book
-
-
-@pytest.fixture
-def book() -> RelayHarness:
-    return open_book()
+from tests.relay.routes.media_harness import PNG
+from tests.relay.routes.media_harness import book as book
 
 
 def test_a_tool_is_the_route(book: RelayHarness, agent: RelayMcpClient) -> None:

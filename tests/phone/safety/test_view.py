@@ -43,7 +43,8 @@ def test_the_view() -> None:
     assert (view.trusted_verbs, view.trusted_actions, view.confirmation_timeout) == (("pay",), ("call",), 25.0)
     assert view.activity == tuple(gate.log.entries())
     (overlay,) = view.overlays
-    assert (overlay.confirmation_id, overlay.request_id, overlay.path) == ("c3", "r1", "/tap_text")
+    assert (overlay.confirmation_id, overlay.request_id) == ("c3", "r1")
+    assert (overlay.method, overlay.path) == ("POST", "/tap_text")
     assert (overlay.verb, overlay.text, overlay.seconds_left) == ("send", "Send it", 20.0)
     gate.view(later(25))
     assert gate.view(later(25)).overlays == ()

@@ -1,18 +1,11 @@
 """The relay's `/mcp`: its features, access, and sessions that end with a withdrawn grant."""
 
-import pytest
-
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from tests.mcp.http_harness import fields, message
 from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
 from tests.relay.mcp_client import RelayMcpClient
-from tests.relay.routes.media_harness import open_book
+from tests.relay.routes.media_harness import book as book
 from tests.support.http_codec import Response
-
-
-@pytest.fixture
-def book() -> RelayHarness:
-    return open_book()
 
 
 def test_features_are_offered_until_the_grant_is_withdrawn(agent: RelayMcpClient, book: RelayHarness) -> None:
