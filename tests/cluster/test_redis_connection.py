@@ -6,18 +6,12 @@ import pytest
 
 from svc_proto.cluster import redis_connection as module
 from svc_proto.cluster.redis_client import RedisClient
-from svc_proto.cluster.redis_connection import RedisConnection, Reply, hello_command
+from svc_proto.cluster.redis_connection import RedisConnection, Reply
 from svc_proto.commands import Abort
 from svc_proto.facts import Failure, FailureKind, ReadClosed, Stopping
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.resp import RespError, encode_command
 from tests.cluster.harness import RedisHarness, asking, started_client
-
-
-def test_hello_command_with_credentials() -> None:
-    assert hello_command("", "") == ("HELLO", 3)
-    assert hello_command("", "secret") == ("HELLO", 3, "AUTH", "default", "secret")
-    assert hello_command("me", "secret") == ("HELLO", 3, "AUTH", "me", "secret")
 
 
 def test_replies_are_ordered_and_commands_are_batched(book: RedisHarness[RedisClient]) -> None:
