@@ -38,16 +38,9 @@ def test_registration_payload() -> None:
     there = signing_in([{"type": "auth.ok", "payload": {"session_token": "t0ken"}}])
     assert there.run()[1].token == "t0ken"
     (said,) = there.said
-    assert said["payload"] == {
-        "pairing_code": "Q7M2ZK",
-        "device_name": "Desk",
-        "device_hostname": "desk",
-        "device_id": "d",
-        "device_platform": "unknown",
-        "client_surface": "desktop",
-        "device_form_factor": "desktop",
-        "supports": {},
-    }
+    names = {"device_name": "Desk", "device_hostname": "desk", "device_id": "d", "device_platform": "unknown"}
+    kinds = {"client_surface": "desktop", "device_form_factor": "desktop"}
+    assert said["payload"] == {"pairing_code": "Q7M2ZK", **names, **kinds, "supports": {}}
 
 
 @pytest.mark.parametrize(

@@ -46,13 +46,8 @@ class RedisServer:
     def start(self) -> None:
         """Start the server, and wait until it accepts connections."""
         assert _SERVER is not None
-        told: dict[str, object] = {
-            "port": self.port,
-            "bind": "127.0.0.1",
-            "save": "",
-            "appendonly": "no",
-            "requirepass": PASSWORD,
-        }
+        told: dict[str, object] = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no"}
+        told["requirepass"] = PASSWORD
         if self._tls is not None:
             cert, key = self._tls
             files = {"tls-cert-file": cert, "tls-key-file": key, "tls-ca-cert-file": cert}

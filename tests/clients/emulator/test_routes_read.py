@@ -196,14 +196,8 @@ def test_events() -> None:
     assert isinstance(entries, list)
     first = "click window_state_changed scroll click window_state_changed text_changed click window_content_changed"
     assert " ".join(entry["event_type"] for entry in entries) == first
-    assert entries[0] == {
-        "timestamp": stamp,
-        "event_type": "click",
-        "package_name": "com.example.launcher",
-        "class_name": "android.widget.LinearLayout",
-        "text": "Mail",
-        "source": "TYPE_VIEW_CLICKED",
-    }
+    seen = {"package_name": "com.example.launcher", "class_name": "android.widget.LinearLayout", "text": "Mail"}
+    assert entries[0] == {"timestamp": stamp, "event_type": "click", "source": "TYPE_VIEW_CLICKED", **seen}
     assert entries[5]["text"] == "ada"
     assert result["count"] == 8
     assert driver.get("/events", limit="2")["entries"] == entries[-2:]

@@ -35,24 +35,11 @@ PARTS = (
 
 
 def test_sessions_round_trip(store: Store) -> None:
-    full = chat(
-        at=1927857906.1000001,
-        title="Trip \N{SNOWMAN} 'plan'; --",
-        source="phone",
-        model="m",
-        system_prompt="be\nkind",
-        parent_id="p",
-        is_child=True,
-        ended_at=1927857907.25,
-        end_reason="done",
-        pinned=True,
-        archived=True,
-        preview="hi",
-        message_count=1,
-        tool_call_count=2,
-        input_tokens=3,
-        output_tokens=2**40,
-    )
+    texts = {"source": "phone", "model": "m", "system_prompt": "be\nkind", "parent_id": "p", "preview": "hi"}
+    flags = dict.fromkeys(("is_child", "pinned", "archived"), True)
+    counted = {"message_count": 1, "tool_call_count": 2, "input_tokens": 3, "output_tokens": 2**40}
+    more: dict[str, Any] = {"title": "Trip \N{SNOWMAN} 'plan'; --", **texts, **flags, **counted}
+    full = chat(at=1927857906.1000001, ended_at=1927857907.25, end_reason="done", **more)
     create(store, full, chat("plain"))
     assert get(store) == full
     assert get(store, "plain") == chat("plain")
