@@ -131,18 +131,11 @@ def test_removal_requires_the_token_and_leaves_other_records() -> None:
 
 def test_status() -> None:
     found = status_json({URL: SESSION}, reveal=False)[URL]
-    assert found == {
-        "token": "(redacted)",
-        "serverVersion": "1.0.0",
-        "pairedAt": 1795225960,
-        "certPinSha256": None,
-        "grants": {"chat": 1797818023.4, "bridge": None},
-        "ttlExpiresAt": 1797818023.4,
-        "endpointRole": "lan",
-        "preferSecureRoutes": False,
-        "toolsConsented": False,
-        "computerUseConsented": False,
-    }
+    dates = {"pairedAt": 1795225960, "ttlExpiresAt": 1797818023.4}
+    flags = dict.fromkeys(("preferSecureRoutes", "toolsConsented", "computerUseConsented"), False)
+    grants = {"chat": 1797818023.4, "bridge": None}
+    named = {"token": "(redacted)", "serverVersion": "1.0.0", "endpointRole": "lan", "certPinSha256": None}
+    assert found == {**named, **dates, **flags, "grants": grants}
     full = StoredSession(url=URL, token="t", candidates=({"role": "lan"},), route_pins={"a": PIN})
     shown = status_json({URL: full}, reveal=True)[URL]
     assert isinstance(shown, dict)

@@ -96,14 +96,9 @@ def test_a_list_or_object_in_place_of_a_scalar_is_named(row: str, value: object)
 
 def test_the_status_has_every_member() -> None:
     status = EmulatedPhone(name="Pixel 7a").status(NOW)
-    assert status.pop("device") == {
-        "name": "Pixel 7a",
-        "battery_percent": 64,
-        "screen_on": True,
-        "current_app": "com.example.launcher",
-        "flavor": "sideload",
-        "application_id": "com.example.client.sideload",
-    }
+    phone = {"name": "Pixel 7a", "battery_percent": 64, "screen_on": True, "current_app": "com.example.launcher"}
+    build = {"flavor": "sideload", "application_id": "com.example.client.sideload"}
+    assert status.pop("device") == {**phone, **build}
     granted = ("accessibility", "screen_capture", "overlay", "notification_listener")
     allowed = ["device_control_supported", "master_enabled", *(f"{name}_granted" for name in granted)]
     safety = {"blocklist_count": 0, "destructive_verbs_count": 0, "auto_disable_minutes": 0, "auto_disable_at_ms": None}

@@ -41,17 +41,10 @@ def test_the_commit_is_found(tmp_path: Path, files: dict[str, str]) -> None:
     assert find_commit(tmp_path, length=None) == full
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        {},
-        {COMMIT_FILE: "unknown"},
-        {".git/HEAD": "ref: refs/heads/main"},
-        {".git/HEAD": "ref: HEAD"},
-        {".git/HEAD": "main é"},
-        {".git": "gitdir: nowhere"},
-    ],
-)
+UNKNOWN = [{".git/HEAD": head} for head in ("ref: refs/heads/main", "ref: HEAD", "main é")]
+
+
+@pytest.mark.parametrize("files", [{}, {COMMIT_FILE: "unknown"}, {".git": "gitdir: nowhere"}, *UNKNOWN])
 def test_an_unknown_commit(tmp_path: Path, files: dict[str, str]) -> None:
     assert find_commit(write(tmp_path, files)) == ""
 
