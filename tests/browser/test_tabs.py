@@ -133,7 +133,7 @@ def test_the_keyboard_is_enough(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_role("row", name="Pixel")).to_be_visible()
     press(page, "Skip to the content")
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "panel"
+    expect(page.locator("#panel")).to_be_focused()
     press(page, "Pair new device")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog").locator(".code")).to_be_visible()
