@@ -156,6 +156,18 @@ def test_reports_of_phones_that_sent_none_or_have_left() -> None:
     assert phones.status_report(None, at(0))["last_seen_seconds_ago"] is None
 
 
+def test_a_phone_on_a_new_socket_keeps_its_own_status() -> None:
+    phones = PhoneRegistry()
+    for socket, device_id, battery in ((2, "a", 64), (4, "b", 9)):
+        connect(phones, socket, device_id=device_id)
+        phones.status(socket, {"battery": battery}, at(0))
+    phones.remove(4)  # the last to disconnect is another phone
+    assert connect(phones, 6, device_id="a") == 2
+    assert phones.find_by_socket(2) is None
+    report = phones.status_report("a", at(5.9))
+    assert (report["battery"], report["last_seen_seconds_ago"]) == (64, 5)
+
+
 def test_preferred_phones_may_be_set() -> None:
     phones = PhoneRegistry()
     for socket in (2, 4, 6):
