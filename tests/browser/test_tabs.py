@@ -183,6 +183,9 @@ def test_options_of_an_invite(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     page = dialog.page
     first = dialog.locator(".code").inner_text()
+    dialog.get_by_role("button", name="New code").click()
+    expect(dialog.locator(".code")).not_to_have_text(first)
+    first = dialog.locator(".code").inner_text()
     note = dialog.get_by_text("SVC_DASHBOARD_PASSWORD")
     expect(note).to_be_hidden()
     dialog.get_by_role("textbox", name="Public address").fill("https://relay.example")
