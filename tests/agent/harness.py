@@ -48,7 +48,7 @@ from tests.support.playbook import FlowService
 from tests.support.servers.model_server import MODEL_PORT, Scripted, ScriptedModel
 
 T = TypeVar("T")
-KEY = "sk-secret-of-the-test"
+KEY = "secret-of-the-test"  # nothing but the configuration shows that it is a key
 ROUTE = ModelEndpoint(base_url=f"http://model:{MODEL_PORT}/v1", model="small", api_key=KEY)
 HOME = "/home/user/.svc"
 TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW)

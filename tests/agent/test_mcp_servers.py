@@ -63,6 +63,20 @@ def test_change_restarts_the_changed_server_only() -> None:
     run_in(world, plan)
 
 
+def test_servers_that_do_not_answer_are_waited_for_together() -> None:
+    class SilentProgram(McpProgram):
+        def on_message(self, message: dict[str, Any]) -> None:
+            pass
+
+    def plan(servers: McpServers, engine: Engine) -> Flow[float]:
+        begun = engine.now.mono
+        servers.configure({"a": A, "b": {**A, "args": ["b"]}})
+        yield from servers.ready()
+        return engine.now.mono - begun
+
+    assert run(plan, SilentProgram) == mcp_servers.READY_TIMEOUT
+
+
 def test_bounds_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_servers, "MAX_TOOLS", 3)
 

@@ -186,6 +186,8 @@ def test_the_ring_is_bounded_and_half_of_it_is_available_while_detached(monkeypa
         ("longer than the ring", ("longer than the ring",)),
         ("a", ("a",)),
         ("\u00fc\u00fc\u00fc\u00fc\u00fc", ("\u00fc\u00fc\u00fc\u00fc\u00fc",)),
+        ("\u00fc\u00fc", ("\u00fc\u00fc",)),
+        ("\u00fc", ("\u00fc\u00fc", "\u00fc")),
     ):
         say(made, text=text)
         assert made.missed(NO_CURSOR) == left

@@ -181,7 +181,7 @@ def test_elicitation_shows_the_whole_call(peer: McpStdioHarness, shop: ToyMcpSer
 
 
 def test_unanswered_elicitation(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
-    peer.open("2025-11-25", ELICITS)
+    peer.open("2099-01-01", ELICITS)  # the server answers with a version that has elicitation
     (asked,) = peer.send(id=1, method="tools/call", params=PAY)
     withdrawn, told = peer.after(ELICITATION_TIMEOUT)
     assert withdrawn["params"]["requestId"] == asked["id"]

@@ -194,6 +194,14 @@ def test_a_prompt_that_is_stored_with_the_files_of_another_client_is_not_sent_ag
     assert phone.chat.unfinished == 0
 
 
+def test_files_are_named_in_the_order_in_which_they_are_attached() -> None:
+    phone = Phone()
+    phone.chat.submit("Which is older?", (ChatAttachment("b.txt", b"one"), ChatAttachment("a.txt", b"two")))
+    phone.book.hand.finish()
+    (text,) = phone.texts()
+    assert 0 <= text.index("@file:b.txt") < text.index("@file:a.txt")
+
+
 def test_prompts_wait_for_a_socket_and_are_bounded() -> None:
     phone = Phone()
     phone.lose()

@@ -54,13 +54,19 @@ def test_a_failed_turn_reports_its_error_and_gives_no_title() -> None:
 
 
 def test_a_full_queue_is_refused_with_a_code_that_clients_show() -> None:
-    _, phone, session = chatted()
+    book, phone, session = chatted()
     phone.call("prompt.submit", session_id=session, text="one")
     for number in range(MAX_QUEUED):
         phone.call("prompt.submit", session_id=session, text=str(number), queued=True)
+    phone.call("file.attach", session_id=session, data_url="data:;base64,YnV5IHRlYQ==", name="note.txt")
     assert phone.refusal("prompt.submit", session_id=session, text="more", queued=True)[0] == 4090
     assert phone.refusal("prompt.submit", session_id=session, text="x", truncate_before_user_ordinal=0)[0] == 4090
     assert phone.call("session.redirect", session_id=session, text="left")["status"] == "rejected"
+    book.hand.finish()
+    phone.call("prompt.submit", session_id=session, text="more", queued=True)
+    for _ in range(MAX_QUEUED):
+        book.hand.finish()
+    assert "buy tea" in str(book.hand.turn.prompt)  # the refused prompt has left its file to the next
 
 
 def test_an_interrupt_stops_the_present_turn_only() -> None:

@@ -113,9 +113,11 @@ def test_temporarily_unreadable_file_loses_nothing() -> None:
     book.after(5.0)
     new = call.result.json["id"]
     assert book.request("GET", f"/v1/responses/{new}").status == 200
+    run(book, kept(book).put(response(3), "s-3", "talk"))
     assert {"responses not read", "responses not stored"} == {*book.events(Level.WARNING)}
     book.refuse = ()
     assert book.request("GET", "/v1/responses/resp_1").json == response(1)
+    assert session(book, "conversation", "talk") == "s-3"  # newer than the file
     run(book, kept(book).put(response(2), "s-2", None))
     after = reopened(book)
     assert [after.request("GET", f"/v1/responses/{each}").status for each in ("resp_1", new, "resp_2")] == [200] * 3
