@@ -164,7 +164,7 @@ def test_a_phone_on_a_new_socket_keeps_its_own_status() -> None:
     phones.remove(4)  # the last to disconnect is another phone
     assert connect(phones, 6, device_id="a") == 2
     assert phones.find_by_socket(2) is None
-    report = phones.status_report("a", at(5.9))
+    report: Mapping[str, object] = phones.status_report("a", at(5.9))
     assert (report["battery"], report["last_seen_seconds_ago"]) == (64, 5)
 
 
