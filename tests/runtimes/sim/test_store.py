@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from functools import partial
 
 import pytest
 from attrs import frozen
@@ -21,8 +22,8 @@ def op(number: int) -> OperationId:
 
 
 def test_sessions_and_chats_are_answered_and_survive_a_kill(bench: ToyNetwork) -> None:
-    for session in "ab":
-        bench.run_operation(lambda op, session=session: Query(op, SaveSession(session, {"n": [1]})))  # type: ignore[misc]
+    for request in (SaveSession("a", {"n": [1]}), SaveSession("b", {"n": [1]})):
+        bench.run_operation(partial(Query, request=request))
     for _ in range(2):
         bench.run_operation(lambda op: Query(op, DeleteSession("a")))
     assert bench.run_operation(lambda op: Query(op, CreateChat(session=chat()))) is True
