@@ -47,7 +47,7 @@ def run_flow(
 
 
 def run_on_local_relay(call: Callable[[Engine, RelayClient], Flow[T]], config: RelayConfig, runtime: str) -> T:
-    """Run a flow with the HTTP client of the relay of this host, and return its result. Raise what `run_flow` raises."""
+    """Run a flow with the HTTP client of the relay of this host. Return its result; raise what `run_flow` raises."""
     relay, home = local_relay(config), Path(config.home).expanduser().absolute()
     return run_flow(lambda engine: call(engine, relay), runtime, home=home, client_tls=trust_for(config))
 
