@@ -7,22 +7,8 @@ import json
 from typing import Any
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire import events
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    StreamReset,
-    TextMessage,
-    WebSocketAccepted,
-    WebSocketClosed,
-)
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import Limits
@@ -38,7 +24,7 @@ class CoreClient:
         self._conn = self._http2 or Http1Connection(Role.CLIENT, limits=LAX, entropy=bytes)
         self._next = 1
         self._busy = False
-        self.sockets: list[StreamId] = []
+        self.sockets: list[events.StreamId] = []
         self.tokens: list[str] = []
         self.requests: list[str] = []
         self.statuses: list[int] = []
@@ -55,15 +41,15 @@ class CoreClient:
         elif self._busy:
             return
         else:
-            stream = StreamId(self._next)
+            stream = events.StreamId(self._next)
         fields = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         if body:
             fields.append((b"content-length", b"%d" % len(body)))
-        head = RequestHead(stream, method, path, Headers(fields), websocket=websocket)
-        events: list[Event] = [head]
+        head = events.RequestHead(stream, method, path, events.Headers(fields), websocket=websocket)
+        request: list[events.Event] = [head]
         if not websocket:
-            events += [*([RequestData(stream, body)] if body else []), RequestEnd(stream)]
-        if self._send(*events):
+            request += [*([events.RequestData(stream, body)] if body else []), events.RequestEnd(stream)]
+        if self._send(*request):
             self._next += 1
             self._busy = True
 
@@ -71,12 +57,12 @@ class CoreClient:
         """Send an envelope on one of the open WebSockets, if there is one."""
         if self.sockets:
             text = json.dumps({"channel": channel, "type": kind, "id": "i", "payload": payload})
-            self._send(TextMessage(self.sockets[who % len(self.sockets)], text))
+            self._send(events.TextMessage(self.sockets[who % len(self.sockets)], text))
 
     def reset_stream(self, who: int) -> None:
         """Reset one of the client's HTTP/2 streams; do nothing over HTTP/1.1, or before the first request."""
         if self._http2 is not None and self._next > 1:
-            self._send(StreamReset(StreamId(2 * (who % (self._next - 1)) + 1)))
+            self._send(events.StreamReset(events.StreamId(2 * (who % (self._next - 1)) + 1)))
 
     def feed(self, data: bytes) -> None:
         """Receive bytes of the core, unless the client has failed before. Raise AssertionError for invalid HTTP."""
@@ -93,22 +79,22 @@ class CoreClient:
             raise AssertionError(f"a client does not understand the core: {error}") from error
         self.outgoing += self._conn.data_to_send()
 
-    def _on_event(self, event: Event) -> None:
+    def _on_event(self, event: events.Event) -> None:
         match event:
-            case ResponseHead(status=status):
+            case events.ResponseHead(status=status):
                 self.statuses.append(status)
-            case ResponseData(stream=stream, data=data):
+            case events.ResponseData(stream=stream, data=data):
                 self.bodies += data
                 if self._http2 is not None:
                     self._http2.acknowledge_data(stream, len(data))
-            case ResponseEnd():
+            case events.ResponseEnd():
                 self._busy = False
                 self.over = self._conn.must_close
-            case WebSocketAccepted(stream=stream):
+            case events.WebSocketAccepted(stream=stream):
                 self.sockets.append(stream)
-            case WebSocketClosed(stream=stream):
+            case events.WebSocketClosed(stream=stream):
                 self.sockets.remove(stream)
-            case TextMessage(text=text):
+            case events.TextMessage(text=text):
                 self._read(json.loads(text))
             case _:
                 pass
@@ -120,7 +106,7 @@ class CoreClient:
         elif message["type"] == "bridge.command":
             self.requests.append(payload["request_id"])
 
-    def _send(self, *events: Event) -> bool:
+    def _send(self, *events: events.Event) -> bool:
         if self.over:
             return False
         try:

@@ -10,22 +10,9 @@ from typing import Any
 from attrs import define, field
 
 from fuzz.cores.clients import CoreClient
+from svc_proto import facts
 from svc_proto.commands import Connect, Log, OpenFile, Operation, Query, SendFile, Spawn, Spawned
 from svc_proto.engine.core import Service
-from svc_proto.facts import (
-    Address,
-    ChannelId,
-    Done,
-    Fact,
-    Failed,
-    Failure,
-    FailureKind,
-    OperationId,
-    ReadClosed,
-    Received,
-    Sent,
-    Started,
-)
 from svc_proto.wire.limits import Limits
 from tests.support.core_harness import CoreHarness, HarnessNode, PassiveEnd
 from tests.support.playbook import Logs
@@ -36,7 +23,11 @@ LIMITS = Limits(max_unsent=64 * 1024, max_message=32 * 1024, high_water=16 * 102
 ONE_WRITE = 160 * 1024  # bytes that one fact may add when a channel was just under its limit
 MAX_OPERATIONS = 500  # under way
 MAX_CHANNELS = 12  # opened by peers
-HERE, LOCAL, REMOTE = Address("10.0.0.1", 8767), Address("127.0.0.1", 40_000), Address("203.0.113.7", 40_000)
+HERE, LOCAL, REMOTE = (
+    facts.Address("10.0.0.1", 8767),
+    facts.Address("127.0.0.1", 40_000),
+    facts.Address("203.0.113.7", 40_000),
+)
 A_FILE = bytes(1000)  # content of each file that the core opens and has not written
 
 
@@ -77,18 +68,18 @@ class CoreDriver(CoreHarness):
         self.logs = SecretCheckingLog(self)
         self.given = secrets
         self.clients: list[CoreClient] = []  # all that ever connected
-        self.pending: dict[OperationId, Operation[Any]] = {}
+        self.pending: dict[facts.OperationId, Operation[Any]] = {}
         self._stopping = False
         # Files stay open: an operation may be answered although its reader has given up.
         handlers = self.node.operations.handlers
         self.node.operations.handlers = {kind: handlers[kind] for kind in handlers if issubclass(kind, Operation)}
-        self.feed(Started())
+        self.feed(facts.Started())
         self.answer_all()
 
     # --- peers ---------------------------------------------------------------------------------------------------
 
     @property
-    def peers(self) -> dict[ChannelId, FuzzPeer]:
+    def peers(self) -> dict[facts.ChannelId, FuzzPeer]:
         """Return the far ends of all channels."""
         return self.node.ends
 
@@ -130,7 +121,7 @@ class CoreDriver(CoreHarness):
         data = bytes(peer.waiting[:most])
         if data and not (peer.gone or peer.held or peer.aborted or peer.read_closed):
             del peer.waiting[: len(data)]
-            self.feed(Received(peer.ch, data))
+            self.feed(facts.Received(peer.ch, data))
 
     def deliver(self, peer: FuzzPeer, data: bytes) -> None:
         """Append bytes to those that wait at a peer, and pass them to the core if it reads the channel."""
@@ -141,14 +132,14 @@ class CoreDriver(CoreHarness):
         """Report to the core that the peer sends no more, unless the channel is closed or not read."""
         if not (peer.gone or peer.read_closed or peer.aborted or peer.held):
             peer.read_closed = True
-            self.feed(ReadClosed(peer.ch))
+            self.feed(facts.ReadClosed(peer.ch))
 
     def drain(self, peer: FuzzPeer, share: float) -> None:
         """Let the peer read a share of the core's unsent bytes, at least one byte if there are any."""
         n = min(peer.unread, max(1, round(peer.unread * share)))
         if n and not (peer.gone or peer.aborted):
             peer.unread -= n
-            self.feed(Sent(peer.ch, n))
+            self.feed(facts.Sent(peer.ch, n))
 
     def close(self, peer: FuzzPeer, status: int | None = None) -> None:
         """Close the channel from the peer's side, with the exit status `status` if the peer is a child process.
@@ -159,7 +150,7 @@ class CoreDriver(CoreHarness):
         if child is not None and child.stderr in self.peers:
             self.close(self.peers[child.stderr])
         for operation in [one for one in self.pending.values() if isinstance(one, SendFile) and one.ch == peer.ch]:
-            self.fail(operation.op, FailureKind.CANCELLED)
+            self.fail(operation.op, facts.FailureKind.CANCELLED)
         peer.finish("", None if child is None else status)
         self.run_until_idle()
 
@@ -169,10 +160,10 @@ class CoreDriver(CoreHarness):
         """Store the operation as pending."""
         self.pending[operation.op] = operation
 
-    def cancel(self, node: HarnessNode, op: OperationId) -> None:
+    def cancel(self, node: HarnessNode, op: facts.OperationId) -> None:
         """Ignore the cancellation: the operation is answered nevertheless."""
 
-    def answer(self, op: OperationId) -> None:
+    def answer(self, op: facts.OperationId) -> None:
         """Execute a pending operation. For a store request, execute the oldest pending store request instead."""
         operation = self.pending.get(op)
         if isinstance(operation, Query):
@@ -189,7 +180,7 @@ class CoreDriver(CoreHarness):
                 for number in (ch, errors):
                     if number is not None:
                         self.peers[number] = FuzzPeer(node, number, child=operation)
-                node.post(Done(op, Spawned(self.host.pid())))
+                node.post(facts.Done(op, Spawned(self.host.pid())))
                 return
             case OpenFile(path=path) if not self.disk.exists(path):
                 self.disk.put(path, A_FILE)
@@ -199,10 +190,10 @@ class CoreDriver(CoreHarness):
         """Return a far end for a connection that the core opens."""
         return FuzzPeer(node, order.ch)
 
-    def fail(self, op: OperationId, kind: FailureKind) -> None:
+    def fail(self, op: facts.OperationId, kind: facts.FailureKind) -> None:
         """Report to the core that a pending operation has failed."""
         if self.pending.pop(op, None) is not None:
-            self.feed(Failed(op, Failure(kind)))
+            self.feed(facts.Failed(op, facts.Failure(kind)))
 
     def answer_all(self) -> None:
         """Execute pending operations until none is left. Raise `AssertionError` after `MAX_OPERATIONS` of them."""
@@ -229,7 +220,7 @@ class CoreDriver(CoreHarness):
         self.after(6.0)
         assert self.exits, "the core does not end within its grace"
 
-    def handle(self, node: HarnessNode, fact: Fact | None) -> None:
+    def handle(self, node: HarnessNode, fact: facts.Fact | None) -> None:
         """Implement `CoreHarness.handle`, and check deadline and operations."""
         super().handle(node, fact)
         deadline = self.engine.next_deadline()

@@ -42,23 +42,14 @@ from svc_proto.relay_config import LocalTrustPolicy, RelayConfig, SessionPolicy
 from svc_proto.store_requests import DeleteSession, SaveSession
 from svc_proto.wire.http2_settings import STREAM_WINDOW
 from svc_proto.wire.limits import Limits
-from tests.support.sim_http import (
-    HttpClientConnection,
-    Pairs,
-    RequestClient,
-    ServerAddress,
-    SimClient,
-    StreamClient,
-    TcpClient,
-    WebSocketClient,
-)
+from tests.support import sim_http
 
 RELAY_PORT = 8767
 API_PORT = 8642
 HOME = "10.0.0.1"
-LOCAL = ServerAddress("127.0.0.1", RELAY_PORT, f"127.0.0.1:{RELAY_PORT}")
-REMOTE = ServerAddress(HOME, RELAY_PORT, f"relay.example:{RELAY_PORT}")
-API = ServerAddress("127.0.0.1", API_PORT, f"127.0.0.1:{API_PORT}")
+LOCAL = sim_http.ServerAddress("127.0.0.1", RELAY_PORT, f"127.0.0.1:{RELAY_PORT}")
+REMOTE = sim_http.ServerAddress(HOME, RELAY_PORT, f"relay.example:{RELAY_PORT}")
+API = sim_http.ServerAddress("127.0.0.1", API_PORT, f"127.0.0.1:{API_PORT}")
 API_KEY = "api-key-5fd1c0de"
 MODEL_KEY = "model-key-77aa31"
 GATEWAY = "/usr/bin/gateway"
@@ -123,9 +114,9 @@ class Deployment:
         self.policy = Random(f"policy {script.seed}").choice(POLICIES)
         self.secretive = asks_for_secret(script)
         self.secrets: dict[str, str] = {API_KEY: "the API's key", MODEL_KEY: "the model's key"}
-        self.lines: dict[SimClient, None] = {}
+        self.lines: dict[sim_http.SimClient, None] = {}
         self.left = False  # all clients have disconnected, and none connects any more
-        self._shared: list[HttpClientConnection] = []
+        self._shared: list[sim_http.HttpClientConnection] = []
         self.counts: dict[str, int] = {}
         self.shaken = -1.0  # when the network last had a fault that is detected with a delay
         self.faulted = -1.0  # until when something was broken, of any kind
@@ -285,24 +276,26 @@ class Deployment:
     def request(
         self,
         host: SimHost,
-        target: ServerAddress,
+        target: sim_http.ServerAddress,
         method: str,
         path: str,
         *,
-        headers: Pairs | None = None,
+        headers: sim_http.Pairs | None = None,
         body: object = None,
-        done: Callable[[RequestClient], None],
+        done: Callable[[sim_http.RequestClient], None],
         piece: Callable[[bytes], None] | None = None,
-    ) -> RequestClient:
+    ) -> sim_http.RequestClient:
         """Send a request and check the response; `done` is called when it has arrived or the request has failed."""
 
-        def over(caller: RequestClient) -> None:
+        def over(caller: sim_http.RequestClient) -> None:
             self.lines.pop(caller, None)
             self._check_response(caller)
             done(caller)
 
         carrier = self.connection_for(host, target)
-        caller = RequestClient(carrier, target, (method, path, headers or {}, body), on_done=over, on_piece=piece)
+        caller = sim_http.RequestClient(
+            carrier, target, (method, path, headers or {}, body), on_done=over, on_piece=piece
+        )
         if not caller.is_closed:
             self.lines[caller] = None
         self.maybe_abandon_later(caller)
@@ -320,16 +313,16 @@ class Deployment:
         return dict([shown])
 
     def connection_for(
-        self, host: SimHost, target: ServerAddress, *, deflate: bool = False, fresh: bool = False
-    ) -> HttpClientConnection:
+        self, host: SimHost, target: sim_http.ServerAddress, *, deflate: bool = False, fresh: bool = False
+    ) -> sim_http.HttpClientConnection:
         """Return a client connection: HTTP/2, shared or new (always new if `fresh`), or a new one over HTTP/1.1."""
         if not self.speaks_http2(host):
-            return HttpClientConnection(host, target, self.entropy, deflate=deflate)
+            return sim_http.HttpClientConnection(host, target, self.entropy, deflate=deflate)
         self._shared = [shared for shared in self._shared if not shared.is_closed]
         for shared in self._shared if not fresh else ():
             if shared.host is host and shared.target == target and shared.has_free_stream:
                 return shared
-        carrier = HttpClientConnection(host, target, self.entropy, http2=True)
+        carrier = sim_http.HttpClientConnection(host, target, self.entropy, http2=True)
         self._shared.append(carrier)
         return carrier
 
@@ -337,18 +330,18 @@ class Deployment:
         """Report whether a host uses HTTP/2; the seed decides."""
         return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
 
-    def maybe_abandon_later(self, party: StreamClient) -> None:
+    def maybe_abandon_later(self, party: sim_http.StreamClient) -> None:
         """Schedule an early disconnect of a request or WebSocket, if the script ordered one for the next of them."""
         if self.impatient:
             seconds, reset = self.impatient.pop()
             self.count("who left in the middle")
             self.sim.after(seconds, lambda: party.disconnect(reset=reset))
 
-    def add_client(self, line: SimClient) -> None:
+    def add_client(self, line: sim_http.SimClient) -> None:
         """Register a client, so that `close_connections`, `heal_all` and faults of clients apply to it."""
         self.lines[line] = None
 
-    def close_connections(self, *, but: WebSocketClient | None = None) -> None:
+    def close_connections(self, *, but: sim_http.WebSocketClient | None = None) -> None:
         """Disconnect all registered clients and shared connections, except `but` and its connection."""
         self.left = True
         stays = () if but is None else (but, but.carrier)
@@ -366,7 +359,7 @@ class Deployment:
             if secret in text:
                 violated(Invariant.NO_SECRET, f"{what} is in {where}")
 
-    def _check_response(self, caller: RequestClient) -> None:
+    def _check_response(self, caller: sim_http.RequestClient) -> None:
         where = f"{caller.method} {caller.path.partition('?')[0]}"
         if caller.broken:
             violated(Invariant.STATUS, f"{where}: {caller.broken}")
@@ -416,7 +409,7 @@ class Deployment:
 
         self.sim.after(seconds, relent)
 
-    def pause_reading_for(self, line: SimClient, seconds: float) -> None:
+    def pause_reading_for(self, line: sim_http.SimClient, seconds: float) -> None:
         """Stop a client from reading for `seconds`."""
         line.set_slow_reading(True)
         if (connection := _carrier(line).connection) is not None:
@@ -457,7 +450,7 @@ class Deployment:
         self.disk_faulty_until = min(self.disk_faulty_until, self.sim.now)
         self.faulted = self.sim.now + SETTLE_AFTER_FAULT
 
-    def is_unaffected(self, party: SimClient) -> bool:
+    def is_unaffected(self, party: sim_http.SimClient) -> bool:
         """Report whether a client was connected, and no fault has held up, lost or delayed its traffic."""
         line = _carrier(party)
         return (
@@ -594,5 +587,5 @@ class Deployment:
                 violated(Invariant.BOUNDED, f"{stream.window_debt} bytes of a body were let in by {process.name}")
 
 
-def _carrier(party: SimClient) -> TcpClient:
-    return party if isinstance(party, TcpClient) else party.carrier
+def _carrier(party: sim_http.SimClient) -> sim_http.TcpClient:
+    return party if isinstance(party, sim_http.TcpClient) else party.carrier

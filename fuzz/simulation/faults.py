@@ -4,27 +4,10 @@ from functools import partial
 
 from attrs import evolve
 
+from fuzz import steps
 from fuzz.simulation.actors.actor_context import StepHandler
 from fuzz.simulation.deployment import DEVICES, SETTLE_AFTER_FAULT, Deployment
 from fuzz.simulation.servers.model_server import ModelBehavior
-from fuzz.steps import (
-    AMOUNT,
-    CutConnection,
-    DegradeDisk,
-    DropAnswer,
-    FailUpstream,
-    FillDisk,
-    HangConnection,
-    KillProgram,
-    LeaveEarly,
-    PartitionHost,
-    RefuseChatRecords,
-    SetNoise,
-    SetWallClock,
-    Step,
-    StopProgram,
-    StopReading,
-)
 from runtimes.sim.faults import Faults
 
 OFTEN = 0.4  # share of failed operations while a disk is degraded
@@ -41,40 +24,42 @@ class FaultInjector:
     def __init__(self, world: Deployment) -> None:
         self.world = world
         self.sim = world.sim
-        felt: dict[type[Step], StepHandler] = {
-            CutConnection: self._cut,
-            HangConnection: self._hang,
-            PartitionHost: self._part,
-            StopReading: self._slow,
-            SetNoise: self._make_noise,
-            StopProgram: self._end,
-            KillProgram: self._end,
-            FillDisk: self._fill_disk,
-            SetWallClock: lambda step: world.set_clock(step.seconds),
-            FailUpstream: self._spoil_model,
-            RefuseChatRecords: lambda step: world.fail_row_writes(step.seconds),
-            DegradeDisk: self._spoil_disk,
+        felt: dict[type[steps.Step], StepHandler] = {
+            steps.CutConnection: self._cut,
+            steps.HangConnection: self._hang,
+            steps.PartitionHost: self._part,
+            steps.StopReading: self._slow,
+            steps.SetNoise: self._make_noise,
+            steps.StopProgram: self._end,
+            steps.KillProgram: self._end,
+            steps.FillDisk: self._fill_disk,
+            steps.SetWallClock: lambda step: world.set_clock(step.seconds),
+            steps.FailUpstream: self._spoil_model,
+            steps.RefuseChatRecords: lambda step: world.fail_row_writes(step.seconds),
+            steps.DegradeDisk: self._spoil_disk,
         }
-        self.handlers: dict[type[Step], StepHandler] = {kind: partial(self._strike, how) for kind, how in felt.items()}
-        self.handlers[LeaveEarly] = lambda step: world.impatient.append((step.seconds, step.ending % 2 == 1))
-        self.handlers[DropAnswer] = self._reset_connection  # affects one client, which must handle it
+        self.handlers: dict[type[steps.Step], StepHandler] = {
+            kind: partial(self._strike, how) for kind, how in felt.items()
+        }
+        self.handlers[steps.LeaveEarly] = lambda step: world.impatient.append((step.seconds, step.ending % 2 == 1))
+        self.handlers[steps.DropAnswer] = self._reset_connection  # affects one client, which must handle it
 
-    def _strike(self, how: StepHandler, step: Step) -> None:
-        endless = isinstance(step, SetNoise) and step.level > 0
+    def _strike(self, how: StepHandler, step: steps.Step) -> None:
+        endless = isinstance(step, steps.SetNoise) and step.level > 0
         self.world.faulted = max(
-            self.world.faulted, self.sim.now + (ENDLESS if endless else step.value(AMOUNT) + SETTLE_AFTER_FAULT)
+            self.world.faulted, self.sim.now + (ENDLESS if endless else step.value(steps.AMOUNT) + SETTLE_AFTER_FAULT)
         )
         how(step)
 
-    def _cut(self, step: CutConnection) -> None:
+    def _cut(self, step: steps.CutConnection) -> None:
         if connections := self.sim.network.connections:
             self.sim.cut(connections[step.connection % len(connections)])
 
-    def _hang(self, step: HangConnection) -> None:
+    def _hang(self, step: steps.HangConnection) -> None:
         if connections := self.sim.network.connections:
             self.world.blackhole(connections[step.connection % len(connections)], step.seconds)
 
-    def _part(self, step: PartitionHost) -> None:
+    def _part(self, step: steps.PartitionHost) -> None:
         world, now = self.world, self.sim.now
         other = [*world.devices, world.phone.host][step.host % (DEVICES + 1)]
         self.sim.network.partition(world.home, other)
@@ -87,30 +72,32 @@ class FaultInjector:
 
         self.sim.after(step.seconds, heal)
 
-    def _slow(self, step: StopReading) -> None:
+    def _slow(self, step: steps.StopReading) -> None:
         lines = [line for line in self.world.lines if line.has_connection]
         if lines:
             self.world.pause_reading_for(lines[step.client % len(lines)], step.seconds)
 
-    def _end(self, step: KillProgram) -> None:
-        self.world.stop_program(("relay", "api")[step.program % 2], step.seconds, kill=isinstance(step, KillProgram))
+    def _end(self, step: steps.KillProgram) -> None:
+        self.world.stop_program(
+            ("relay", "api")[step.program % 2], step.seconds, kill=isinstance(step, steps.KillProgram)
+        )
 
-    def _reset_connection(self, step: DropAnswer) -> None:
+    def _reset_connection(self, step: steps.DropAnswer) -> None:
         self.world.upstream.doomed.append(step.seconds)
 
-    def _spoil_model(self, step: FailUpstream) -> None:
+    def _spoil_model(self, step: steps.FailUpstream) -> None:
         upstream = self.world.upstream
         upstream.trouble = BAD[step.manner % len(BAD)]
         self.sim.after(step.seconds, lambda: setattr(upstream, "trouble", None))
 
-    def _fill_disk(self, step: FillDisk) -> None:
+    def _fill_disk(self, step: steps.FillDisk) -> None:
         disk = self.world.home.disk
         self.world.disk_trouble = True
         self.world.note_disk_fault(step.seconds)
         disk.fill()
         self.sim.after(step.seconds, lambda: setattr(disk, "capacity", None))
 
-    def _make_noise(self, step: SetNoise) -> None:
+    def _make_noise(self, step: steps.SetNoise) -> None:
         some = Faults.some(step.level)
         self.sim.faults = Faults(
             cut=some.cut,
@@ -128,7 +115,7 @@ class FaultInjector:
         world.note_network_fault(ENDLESS if bad else 0.0)
         world.noisy = ENDLESS if bad else min(world.noisy, self.sim.now)
 
-    def _spoil_disk(self, step: DegradeDisk) -> None:
+    def _spoil_disk(self, step: steps.DegradeDisk) -> None:
         sim, kinds = self.sim, DISKS[step.kind % len(DISKS)]
         if not kinds:
             self.world.home.disk.busy_until = sim.now + STALLS + step.seconds

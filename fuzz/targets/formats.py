@@ -4,14 +4,7 @@ from fuzz.targets.common import check_chunking_invariance, split_input
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
-from svc_proto.machines.pairing_payload import (
-    MAX_INVITE,
-    encode_payload,
-    pairing_url,
-    parse_invite,
-    sign_payload,
-    verify_payload,
-)
+from svc_proto.machines import pairing_payload
 from svc_proto.schema.envelope import parse_envelope, write_envelope
 from svc_proto.wire.multipart import MultipartDecoder, Part, PartBegin, PartData, encode_multipart
 from svc_proto.wire.resp import RespReader, encode_command
@@ -92,17 +85,17 @@ def qr(data: bytes) -> None:
     A URL of more than `MAX_INVITE` characters is not parsed.
     """
     try:
-        payload = parse_invite(data.decode("utf-8", "replace"))
+        payload = pairing_payload.parse_invite(data.decode("utf-8", "replace"))
     except Refused as refused:
         if refused.status != 400:
             raise
         return
-    whole = sign_payload(payload, SECRET)
-    assert verify_payload(whole, SECRET), "a signature is not its own"
+    whole = pairing_payload.sign_payload(payload, SECRET)
+    assert pairing_payload.verify_payload(whole, SECRET), "a signature is not its own"
     for brand in (SVC, HERMES):
-        url = pairing_url(brand, encode_payload(whole))
-        if len(url) <= MAX_INVITE:
-            assert parse_invite(url) == whole, "an invite does not come back"
+        url = pairing_payload.pairing_url(brand, pairing_payload.encode_payload(whole))
+        if len(url) <= pairing_payload.MAX_INVITE:
+            assert pairing_payload.parse_invite(url) == whole, "an invite does not come back"
 
 
 def _parts(pieces: list[bytes], boundary: str) -> tuple[list[Part], str]:

@@ -9,23 +9,14 @@ from zlib import crc32
 
 from fuzz.mutation import split_randomly
 from fuzz.targets.differential import DifferentialPair, LocalMisuseError
+from svc_proto.wire import events
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseEnd,
-    StreamId,
-)
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http1_fast_path_client import FastPathClientConnection
 from svc_proto.wire.limits import Limits
 
 LIMITS = Limits(max_head=600, max_fields=8)
-ONE = StreamId(1)
+ONE = events.StreamId(1)
 HOST, CLOSE, LENGTH = (b"host", b"a:80"), (b"connection", b"close"), (b"content-length", b"5")
 PLAIN = (
     (HOST, CLOSE),
@@ -89,33 +80,33 @@ def _play(both: ClientPair, data: bytes, rng: Random) -> None:
     both.flush()
 
 
-def _asked(rng: Random) -> list[Event]:
+def _asked(rng: Random) -> list[events.Event]:
     odd = rng.random() < 0.15
     fields = rng.choice(ODD if odd and rng.random() < 0.6 else PLAIN)
     method = rng.choice(ODD_METHODS if odd and rng.random() < 0.3 else METHODS)
     target = rng.choice(ODD_TARGETS) if odd and rng.random() < 0.3 else "/v1/a?b=c"
-    events: list[Event] = [RequestHead(ONE, method, target, Headers(fields))]
+    request: list[events.Event] = [events.RequestHead(ONE, method, target, events.Headers(fields))]
     if LENGTH in fields:
-        events += [RequestData(ONE, piece) for piece in rng.choice(BODIES)]
-    events.append(RequestEnd(ONE))
+        request += [events.RequestData(ONE, piece) for piece in rng.choice(BODIES)]
+    request.append(events.RequestEnd(ONE))
     if odd and rng.random() < 0.5:
-        at = rng.randrange(len(events) + 1)
-        events[at : at + rng.randrange(2)] = [rng.choice(_odd())]
-    return events
+        at = rng.randrange(len(request) + 1)
+        request[at : at + rng.randrange(2)] = [rng.choice(_odd())]
+    return request
 
 
 @cache
-def _odd() -> tuple[Event, ...]:
+def _odd() -> tuple[events.Event, ...]:
     return (
-        RequestData(ONE, b"x"),
-        RequestData(ONE, b""),
-        RequestEnd(ONE),
-        RequestEnd(ONE, Headers(((b"x", b"y"),))),
-        RequestEnd(StreamId(2)),
-        RequestHead(ONE, "GET", "/", Headers((HOST, CLOSE))),
-        RequestHead(ONE, "GET", "/", Headers((HOST,)), websocket=True),
-        ResponseEnd(ONE),
-        AcceptWebSocket(ONE),
+        events.RequestData(ONE, b"x"),
+        events.RequestData(ONE, b""),
+        events.RequestEnd(ONE),
+        events.RequestEnd(ONE, events.Headers(((b"x", b"y"),))),
+        events.RequestEnd(events.StreamId(2)),
+        events.RequestHead(ONE, "GET", "/", events.Headers((HOST, CLOSE))),
+        events.RequestHead(ONE, "GET", "/", events.Headers((HOST,)), websocket=True),
+        events.ResponseEnd(ONE),
+        events.AcceptWebSocket(ONE),
     )
 
 

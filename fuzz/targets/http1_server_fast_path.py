@@ -11,22 +11,8 @@ from zlib import crc32
 
 from fuzz.mutation import split_randomly
 from fuzz.targets.differential import DifferentialPair, LocalMisuseError, send_events
+from svc_proto.wire import events
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    CloseWebSocket,
-    Event,
-    Headers,
-    Informational,
-    RequestEnd,
-    RequestHead,
-    ResponseBodyDelegated,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    TextMessage,
-)
 from svc_proto.wire.http1 import BODILESS, Http1Connection
 from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import Limits
@@ -78,7 +64,7 @@ def _play(both: ServerPair, data: bytes, rng: Random) -> None:
             both.feed(piece)
         if rng.random() < 0.6:
             both.next_events(4)
-            both.answer(StreamId(both.stream), 200, rng.choice(PLAIN), rng.choice(BODIES))
+            both.answer(events.StreamId(both.stream), 200, rng.choice(PLAIN), rng.choice(BODIES))
         else:
             for _ in range(rng.choice((0, 1, 1, 2, 3, 6))):
                 _step(both, rng)
@@ -98,48 +84,53 @@ def _pieces(data: bytes, rng: Random) -> list[bytes]:
 
 
 def _step(both: ServerPair, rng: Random) -> None:
-    stream = StreamId(both.stream)
+    stream = events.StreamId(both.stream)
     kind = rng.random()
     if kind < 0.4:
         both.next_events(rng.choice((1, 1, 2, 9)))
     elif kind < 0.75:
         fields = rng.choice(PLAIN) if rng.random() < 0.85 else rng.choice(ODD)
-        other = StreamId(stream + rng.choice((0,) * 18 + (-1, 1)))
+        other = events.StreamId(stream + rng.choice((0,) * 18 + (-1, 1)))
         both.answer(other, rng.choice(STATUSES), fields, rng.choice(BODIES))
     elif kind < 0.85:
         both.flush()
     elif kind < 0.95:
         both.send_events(*rng.choice(_sayings(stream)))
     elif kind < 0.98:
-        both.send_events(*rng.choice(_sayings(StreamId(rng.choice((0, 0, stream + 1))))))
+        both.send_events(*rng.choice(_sayings(events.StreamId(rng.choice((0, 0, stream + 1))))))
     else:
         both.lift_limits()
 
 
 @cache
-def _sayings(stream: StreamId) -> tuple[tuple[Event, ...], ...]:
-    sized = Headers(((b"content-length", b"2"),))
-    chunked = ResponseHead(stream, 200, Headers(((b"date", DATE), JSON)))
-    named = ResponseHead(stream, 200, Headers(((b"date", DATE), JSON, (b"X-Run-Id", b"1"))))
+def _sayings(stream: events.StreamId) -> tuple[tuple[events.Event, ...], ...]:
+    sized = events.Headers(((b"content-length", b"2"),))
+    chunked = events.ResponseHead(stream, 200, events.Headers(((b"date", DATE), JSON)))
+    named = events.ResponseHead(stream, 200, events.Headers(((b"date", DATE), JSON, (b"X-Run-Id", b"1"))))
     return (
-        (chunked, ResponseData(stream, b"ok"), ResponseData(stream, b""), ResponseData(stream, b"x" * 20)),
-        (chunked, ResponseData(stream, b"ok"), ResponseEnd(stream)),
-        (chunked, ResponseEnd(stream, Headers(((b"x-a", b"b"),)))),
-        (named, ResponseData(stream, b"ok"), ResponseEnd(stream)),
+        (
+            chunked,
+            events.ResponseData(stream, b"ok"),
+            events.ResponseData(stream, b""),
+            events.ResponseData(stream, b"x" * 20),
+        ),
+        (chunked, events.ResponseData(stream, b"ok"), events.ResponseEnd(stream)),
+        (chunked, events.ResponseEnd(stream, events.Headers(((b"x-a", b"b"),)))),
+        (named, events.ResponseData(stream, b"ok"), events.ResponseEnd(stream)),
         (chunked,),
-        (chunked, ResponseBodyDelegated(stream, 2)),
-        *((ResponseHead(stream, status, Headers(((b"date", value),))),) for status, value in ODD_HEADS),
-        (ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream)),
-        (ResponseHead(stream, 200, sized), ResponseData(stream, b"ok"), ResponseEnd(stream)),
-        (ResponseHead(stream, 200, sized), ResponseBodyDelegated(stream, 2), ResponseEnd(stream)),
-        (ResponseHead(stream, 200),),
-        (ResponseData(stream, b"ok"),),
-        (ResponseEnd(stream),),
-        (Informational(stream, 100),),
-        (AcceptWebSocket(stream),),
-        (TextMessage(stream, "hi"),),
-        (CloseWebSocket(stream),),
-        (RequestHead(stream, "GET", "/"),),
+        (chunked, events.ResponseBodyDelegated(stream, 2)),
+        *((events.ResponseHead(stream, status, events.Headers(((b"date", value),))),) for status, value in ODD_HEADS),
+        (events.ResponseHead(stream, 200), events.ResponseData(stream, b"ok"), events.ResponseEnd(stream)),
+        (events.ResponseHead(stream, 200, sized), events.ResponseData(stream, b"ok"), events.ResponseEnd(stream)),
+        (events.ResponseHead(stream, 200, sized), events.ResponseBodyDelegated(stream, 2), events.ResponseEnd(stream)),
+        (events.ResponseHead(stream, 200),),
+        (events.ResponseData(stream, b"ok"),),
+        (events.ResponseEnd(stream),),
+        (events.Informational(stream, 100),),
+        (events.AcceptWebSocket(stream),),
+        (events.TextMessage(stream, "hi"),),
+        (events.CloseWebSocket(stream),),
+        (events.RequestHead(stream, "GET", "/"),),
     )
 
 
@@ -151,9 +142,9 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
         super().__init__(reference, FastPathServerConnection(limits=limits, entropy=bytes), stream=0)
         self.alone = 0  # responses that the fast path sent alone
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: events.Event) -> None:
         """Record the stream of a request: the next responses are sent on it."""
-        if isinstance(event, RequestHead):
+        if isinstance(event, events.RequestHead):
             self.stream = event.stream
 
     def hear_request(self, data: bytes, *, begin_only: bool = False) -> bool:
@@ -172,23 +163,25 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
             rest = list(iter(self.reference.next_event, None))
             told = b"".join(getattr(event, "data", b"") for event in rest)
             assert told == body, "the fast path reads another body"
-            assert rest[-1] == RequestEnd(head.stream), "the fast path reads another end"
+            assert rest[-1] == events.RequestEnd(head.stream), "the fast path reads another end"
         self.check()
         return True
 
-    def answer(self, stream: StreamId, status: int, fields: Fields, body: bytes) -> bool:
+    def answer(self, stream: events.StreamId, status: int, fields: Fields, body: bytes) -> bool:
         """Send a whole response by both implementations; return whether the fast path accepted it in one call."""
         bodiless = status in BODILESS
         size = () if bodiless else ((b"content-length", b"%d" % len(body)),)
-        events: list[Event] = [ResponseHead(stream, status, Headers(((b"date", DATE), *fields, *size)))]
+        response: list[events.Event] = [
+            events.ResponseHead(stream, status, events.Headers(((b"date", DATE), *fields, *size)))
+        ]
         if body and not bodiless:
-            events.append(ResponseData(stream, body))
-        events.append(ResponseEnd(stream))
+            response.append(events.ResponseData(stream, body))
+        response.append(events.ResponseEnd(stream))
         at_once = self.fast_path.send_simple_response(stream, status, DATE, fields, body)
         if not at_once:
-            self.send_events(*events)
+            self.send_events(*response)
             return False
         self.alone += 1
-        assert send_events(self.reference, events) is None, "the reference does not allow what the fast path sent"
+        assert send_events(self.reference, response) is None, "the reference does not allow what the fast path sent"
         self.flush()
         return True

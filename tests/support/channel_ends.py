@@ -10,20 +10,8 @@ from runtimes.sim.connection import OutboxFile
 from runtimes.sim.contract import Contract
 from runtimes.sim.host import SimHost
 from runtimes.sim.operations import SimOperations
+from svc_proto import commands
 from svc_proto.basics.strict_json import escaped
-from svc_proto.commands import (
-    Abort,
-    Cancel,
-    CloseWrite,
-    Command,
-    Operation,
-    PauseReading,
-    ResumeReading,
-    Send,
-    SignalName,
-    Spawn,
-    TerminalSize,
-)
 from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Closed, Fact, ReadClosed, Received, Sent
 
@@ -104,11 +92,11 @@ class PassiveEnd(FarEnd):
 class HarnessChild(PassiveEnd):
     """Test end of a child process that the node spawned; a test writes its output and ends it."""
 
-    order: Spawn = field(kw_only=True)
+    order: commands.Spawn = field(kw_only=True)
     pid: int = 0
     errors: FarEnd | None = None  # far end of its standard error
-    signals: list[SignalName] = field(factory=list)
-    size: TerminalSize | None = None
+    signals: list[commands.SignalName] = field(factory=list)
+    size: commands.TerminalSize | None = None
 
     def write_output(self, data: bytes) -> None:
         """Send bytes to the node as standard output, escaped if the child is detached, and run until idle."""
@@ -208,24 +196,24 @@ class HarnessNode:
         """Return the adapter of a channel's end for file operations, or None if the channel is closed."""
         return _FileEnd(self.ends[ch]) if ch in self.ends else None
 
-    def carry_out(self, command: Command) -> None:
+    def carry_out(self, command: commands.Command) -> None:
         """Carry out a command of the core in memory.
 
         Commands to send on, pause, resume or close a closed channel are ignored, and so are commands without a handler,
         unless they are operations.
         """
         match command:
-            case Send(ch=ch, data=data) if ch in self.ends:
+            case commands.Send(ch=ch, data=data) if ch in self.ends:
                 self.ends[ch].wrote(data)
-            case CloseWrite(ch=ch) if ch in self.ends:
+            case commands.CloseWrite(ch=ch) if ch in self.ends:
                 self.ends[ch].close_write()
-            case Abort(ch=ch) if ch in self.ends:
+            case commands.Abort(ch=ch) if ch in self.ends:
                 self.ends[ch].abort()
-            case PauseReading(ch=ch) | ResumeReading(ch=ch) if ch in self.ends:
-                self.ends[ch].set_held(isinstance(command, PauseReading))
-            case Cancel(op=op):
+            case commands.PauseReading(ch=ch) | commands.ResumeReading(ch=ch) if ch in self.ends:
+                self.ends[ch].set_held(isinstance(command, commands.PauseReading))
+            case commands.Cancel(op=op):
                 self.book.cancel(self, op)
-            case Operation():
+            case commands.Operation():
                 self.book.on_operation(self, command)
             case _ if type(command) in self.operations.handlers:
                 self.operations.handlers[type(command)](command)

@@ -17,35 +17,10 @@ from runtimes.sim.cost import HandleCost
 from runtimes.sim.disk import SimDisk
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import SimHost
+from svc_proto import commands, facts
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import (
-    Command,
-    Connect,
-    Connected,
-    EnsureSecret,
-    Exit,
-    Level,
-    Log,
-    Operation,
-    Query,
-    Ready,
-    SendFile,
-)
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow
-from svc_proto.facts import (
-    Accepted,
-    Address,
-    ChannelId,
-    Done,
-    Fact,
-    Failed,
-    Failure,
-    FailureKind,
-    OperationId,
-    Started,
-    Stopping,
-)
 from tests.support.channel_ends import CableEnd, FarEnd, HarnessNode, PassiveEnd
 from tests.support.playbook import LOCAL, PEER, START, Logs, counting_entropy
 
@@ -56,7 +31,7 @@ SPOOL = f"{HOME}/spool"
 T = TypeVar("T")
 SECRET = bytes(range(32))  # of the host for all purposes
 STALLED = 100  # rounds at one instant after which time stands still
-REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
+REFUSED = facts.Failure(facts.FailureKind.UNREACHABLE, "connection refused")
 
 
 class InstantSimulation:
@@ -88,7 +63,7 @@ class CoreHarness:
         *,
         files: Mapping[str, bytes | str] | None = None,
         entropy: Callable[[int], bytes] | None = None,
-        log_level: Level = Level.DEBUG,
+        log_level: commands.Level = commands.Level.DEBUG,
     ) -> None:
         self.clock = InstantSimulation()
         self.host = SimHost(cast("Any", self.clock), "here", "192.0.2.10", state=HOME, spool=SPOOL)
@@ -98,11 +73,11 @@ class CoreHarness:
         self.peers_user: bool | None = None  # of the next accepted connections: whether their user is ours
         self.hold: tuple[type[object], ...] = ()
         self.refuse: tuple[type[object], ...] = ()
-        self.refuse_with = FailureKind.NO_SPACE
-        self.held: list[Operation[Any]] = []
-        self.commands: list[Command] = []
+        self.refuse_with = facts.FailureKind.NO_SPACE
+        self.held: list[commands.Operation[Any]] = []
+        self.commands: list[commands.Command] = []
         self.logs = Logs()
-        self.facts: deque[tuple[HarnessNode, Fact]] = deque()
+        self.facts: deque[tuple[HarnessNode, facts.Fact]] = deque()
         self.nodes: list[HarnessNode] = []
         self.servers: dict[int, HarnessNode] = {}  # by port, on any host
         self._next_channel = 0
@@ -131,16 +106,16 @@ class CoreHarness:
 
     def serve(self, port: int, service: Service) -> Engine:
         """Start another service that connections of the node to `port` reach; return its engine."""
-        node = self.servers[port] = self._node(service, None, Level.INFO)
-        self.handle_on(node, Started())
+        node = self.servers[port] = self._node(service, None, commands.Level.INFO)
+        self.handle_on(node, facts.Started())
         return node.engine
 
     # --- time and facts ---
 
-    def feed(self, fact: Fact) -> None:
+    def feed(self, fact: facts.Fact) -> None:
         self.handle_on(self.node, fact)
 
-    def handle_on(self, node: HarnessNode, fact: Fact) -> None:
+    def handle_on(self, node: HarnessNode, fact: facts.Fact) -> None:
         """Post a fact to any node, and run until idle."""
         node.post(fact)
         self.run_until_idle()
@@ -176,7 +151,7 @@ class CoreHarness:
         self.host.step_wall(seconds)
 
     def stop(self, grace: float = 5.0) -> None:
-        self.feed(Stopping(grace))
+        self.feed(facts.Stopping(grace))
 
     def spawn(self, flow: Flow[T]) -> list[T]:
         """Start a flow on the engine, run until idle, and return a list that receives the flow's result.
@@ -209,34 +184,34 @@ class CoreHarness:
 
     def accept(
         self,
-        kind: Callable[[HarnessNode, ChannelId], Any],
-        peer: Address = PEER,
-        local: Address = LOCAL,
+        kind: Callable[[HarnessNode, facts.ChannelId], Any],
+        peer: facts.Address = PEER,
+        local: facts.Address = LOCAL,
         *,
         tls: bool = False,
     ) -> Any:
         """Connect a client to the node; return the client's end, an instance of `kind`."""
         end = self.plug_in(self.node, kind)
-        self.feed(Accepted(end.ch, peer, local, tls, own_user=self.peers_user))
+        self.feed(facts.Accepted(end.ch, peer, local, tls, own_user=self.peers_user))
         return end
 
-    def plug_in(self, node: HarnessNode, kind: Callable[[HarnessNode, ChannelId], Any]) -> Any:
+    def plug_in(self, node: HarnessNode, kind: Callable[[HarnessNode, facts.ChannelId], Any]) -> Any:
         """Return the test end, an instance of `kind`, of a new channel of a node; the node receives no fact."""
         self._next_channel += 2
-        end = node.ends[ChannelId(self._next_channel)] = kind(node, ChannelId(self._next_channel))
+        end = node.ends[facts.ChannelId(self._next_channel)] = kind(node, facts.ChannelId(self._next_channel))
         return end
 
     # --- results ---
 
     @property
     def ready(self) -> bool:
-        return Ready() in self.commands
+        return commands.Ready() in self.commands
 
     @property
-    def exits(self) -> list[Exit]:
-        return [command for command in self.commands if isinstance(command, Exit)]
+    def exits(self) -> list[commands.Exit]:
+        return [command for command in self.commands if isinstance(command, commands.Exit)]
 
-    def events(self, level: Level = Level.DEBUG) -> list[str]:
+    def events(self, level: commands.Level = commands.Level.DEBUG) -> list[str]:
         """Return the names of the log records of at least that level."""
         return [log.event for log in self.logs if log.level >= level]
 
@@ -245,73 +220,75 @@ class CoreHarness:
         held, self.held = self.held, []
         for operation in held:
             if fail:
-                self.node.post(Failed(operation.op, Failure(FailureKind.NO_SPACE)))
+                self.node.post(facts.Failed(operation.op, facts.Failure(facts.FailureKind.NO_SPACE)))
             else:
                 self.execute(self.node, operation)
             self.run_until_idle()
 
     # --- the runtime ---
 
-    def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
+    def on_operation(self, node: HarnessNode, operation: commands.Operation[Any]) -> None:
         """Execute an operation, or hold or refuse it if its type is in `hold` or `refuse`.
 
         For a `Query`, the type of its request counts, and it waits behind a held query. Operations of other nodes than
         `node` are always executed.
         """
-        subject = operation.request if isinstance(operation, Query) else operation
+        subject = operation.request if isinstance(operation, commands.Query) else operation
         # Queries are executed in order.
-        behind = isinstance(operation, Query) and any(isinstance(held, Query) for held in self.held)
+        behind = isinstance(operation, commands.Query) and any(isinstance(held, commands.Query) for held in self.held)
         if node is self.node and (behind or isinstance(subject, self.hold)):
             self.held.append(operation)
         elif node is self.node and isinstance(subject, self.refuse):
-            node.post(Failed(operation.op, Failure(self.refuse_with)))
+            node.post(facts.Failed(operation.op, facts.Failure(self.refuse_with)))
         else:
             self.execute(node, operation)
 
-    def cancel(self, node: HarnessNode, op: OperationId) -> None:
+    def cancel(self, node: HarnessNode, op: facts.OperationId) -> None:
         """Report a held operation as cancelled; an executed operation is not changed."""
         held = [operation for operation in self.held if operation.op == op]
         if held and node is self.node:
             self.held.remove(held[0])
-            node.post(Failed(op, Failure(FailureKind.CANCELLED)))
+            node.post(facts.Failed(op, facts.Failure(facts.FailureKind.CANCELLED)))
 
-    def give_up(self, ch: ChannelId) -> None:
+    def give_up(self, ch: facts.ChannelId) -> None:
         """Cancel the held `SendFile` operations of a closed channel."""
-        for operation in [each for each in self.held if isinstance(each, SendFile) and each.ch == ch]:
+        for operation in [each for each in self.held if isinstance(each, commands.SendFile) and each.ch == ch]:
             self.cancel(self.node, operation.op)
 
-    def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
+    def execute(self, node: HarnessNode, operation: commands.Operation[Any]) -> None:
         """Execute an operation in memory, and post its outcome; a `Connect` without an answer stays pending."""
         match operation:
-            case Connect():
+            case commands.Connect():
                 end = self.connect(node, operation)
-                if isinstance(end, Failure):
-                    node.post(Failed(operation.op, end))
+                if isinstance(end, facts.Failure):
+                    node.post(facts.Failed(operation.op, end))
                 elif end is not None:
                     node.ends[operation.ch] = end
-                    node.post(Done(operation.op, Connected(Address(operation.host, operation.port))))
-            case EnsureSecret():
-                node.post(Done(operation.op, SECRET))
+                    node.post(
+                        facts.Done(operation.op, commands.Connected(facts.Address(operation.host, operation.port)))
+                    )
+            case commands.EnsureSecret():
+                node.post(facts.Done(operation.op, SECRET))
             case _:
                 node.operations.handlers[type(operation)](operation)
 
-    def connect(self, node: HarnessNode, order: Connect) -> Any:
+    def connect(self, node: HarnessNode, order: commands.Connect) -> Any:
         """Connect a node to the service at the port; return the node's end, or a `Failure` if there is no service."""
         server = self.servers.get(order.port)
         if server is None:
             return REFUSED
         near, far = CableEnd(node, order.ch), self.plug_in(server, CableEnd)
         near.other, far.other = far, near
-        server.post(Accepted(far.ch, PEER, Address("127.0.0.1", order.port)))
+        server.post(facts.Accepted(far.ch, PEER, facts.Address("127.0.0.1", order.port)))
         return near
 
-    def _node(self, service: Service, entropy: Callable[[int], bytes] | None, log_level: Level) -> HarnessNode:
+    def _node(self, service: Service, entropy: Callable[[int], bytes] | None, log_level: commands.Level) -> HarnessNode:
         engine = Engine(service, entropy=entropy or counting_entropy(), log_level=log_level)
         node = HarnessNode(self, engine, self.host, type(service).__name__)
         self.nodes.append(node)
         return node
 
-    def handle(self, node: HarnessNode, fact: Fact | None) -> None:
+    def handle(self, node: HarnessNode, fact: facts.Fact | None) -> None:
         """Call a node, unless it has exited, with a fact or None for the time; check and carry out its commands."""
         if not node.alive:
             return
@@ -319,10 +296,10 @@ class CoreHarness:
         ours = node is self.node
         for command in node.engine.handle(fact, self.now):
             node.contract.command(command)
-            if not isinstance(command, Log):
+            if not isinstance(command, commands.Log):
                 if ours:
                     self.commands.append(command)
-                node.alive = node.alive and not isinstance(command, Exit)
+                node.alive = node.alive and not isinstance(command, commands.Exit)
                 node.carry_out(command)
             elif ours:
                 self.logs.append(command)

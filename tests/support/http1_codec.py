@@ -10,20 +10,7 @@ from wsproto.extensions import PerMessageDeflate
 from wsproto.utilities import generate_accept_token
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    Event,
-    Informational,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    StreamReset,
-    WebSocketAccepted,
-)
+from svc_proto.wire import events
 from tests.support.http_codec import CONNECTION_CUT, MAX_HEAD, Entropy, HttpCodec, lower_headers
 from tests.support.websocket_codec import DEFLATE, EXTENSIONS, OFFER, WebSocketCodec, agreed_extension, subprotocol_of
 
@@ -38,12 +25,12 @@ class _Http1Codec(HttpCodec):
         self._h11 = h11.Connection(role, max_incomplete_event_size=MAX_HEAD)
         self._entropy = entropy
         self._deflate = deflate
-        self._stream = StreamId(0)  # of the request in progress
-        self._head: RequestHead | None = None
+        self._stream = events.StreamId(0)  # of the request in progress
+        self._head: events.RequestHead | None = None
         self._socket: WebSocketCodec | None = None
 
-    def open_stream(self) -> StreamId:
-        return StreamId(self._stream + 1)
+    def open_stream(self) -> events.StreamId:
+        return events.StreamId(self._stream + 1)
 
     def receive_data(self, data: bytes) -> None:
         if self._eof:
@@ -60,9 +47,9 @@ class _Http1Codec(HttpCodec):
             if not self._eof:
                 self._problem = RemoteProtocolError(str(error))
             elif self._head is not None:
-                self._events.append(StreamReset(self._stream, CONNECTION_CUT))
+                self._events.append(events.StreamReset(self._stream, CONNECTION_CUT))
 
-    def send(self, event: Event) -> None:
+    def send(self, event: events.Event) -> None:
         current = self._stream if self._head is not None or self._socket is not None else self.open_stream()
         if event.stream != current:
             raise LocalProtocolError(f"{type(event).__name__}: stream {event.stream} is not in progress")
@@ -76,7 +63,7 @@ class _Http1Codec(HttpCodec):
             raise LocalProtocolError(str(error)) from None
 
     @abstractmethod
-    def _send(self, event: Event) -> None: ...
+    def _send(self, event: events.Event) -> None: ...
 
     @abstractmethod
     def _translate(self, event: h11.Event) -> None: ...
@@ -110,9 +97,9 @@ class Http1Client(_Http1Codec):
         super().__init__(h11.CLIENT, entropy, deflate=deflate)
         self._key = b""
 
-    def _send(self, event: Event) -> None:
+    def _send(self, event: events.Event) -> None:
         match event:
-            case RequestHead(method=method, target=target, headers=headers, websocket=websocket):
+            case events.RequestHead(method=method, target=target, headers=headers, websocket=websocket):
                 fields = [*headers]
                 if websocket:
                     self._key = base64.b64encode(self._entropy(16))
@@ -123,11 +110,11 @@ class Http1Client(_Http1Codec):
                 self._stream, self._head = event.stream, event
                 if websocket:
                     self._write(h11.EndOfMessage())
-            case RequestData(data=data):
+            case events.RequestData(data=data):
                 self._write(h11.Data(data=data))
-            case RequestEnd() if self._head is not None and self._head.websocket:
+            case events.RequestEnd() if self._head is not None and self._head.websocket:
                 pass
-            case RequestEnd(trailers=trailers):
+            case events.RequestEnd(trailers=trailers):
                 self._write(h11.EndOfMessage(headers=list(trailers)))
                 self._cycle()
             case _:
@@ -141,18 +128,20 @@ class Http1Client(_Http1Codec):
                     raise h11.RemoteProtocolError("Sec-WebSocket-Accept does not match the key")
                 extension = agreed_extension(headers, offered=self._deflate)
                 self._events.append(
-                    WebSocketAccepted(self._stream, headers, subprotocol_of(headers), extension is not None)
+                    events.WebSocketAccepted(self._stream, headers, subprotocol_of(headers), extension is not None)
                 )
                 self._open_socket(ConnectionType.CLIENT, extension)
             case h11.InformationalResponse():
-                self._events.append(Informational(self._stream, event.status_code, lower_headers(event.headers)))
+                self._events.append(events.Informational(self._stream, event.status_code, lower_headers(event.headers)))
             case h11.Response(http_version=version):
-                head = ResponseHead(self._stream, event.status_code, lower_headers(event.headers), version.decode())
+                head = events.ResponseHead(
+                    self._stream, event.status_code, lower_headers(event.headers), version.decode()
+                )
                 self._events.append(head)
             case h11.Data(data=data):
-                self._events.append(ResponseData(self._stream, bytes(data)))
+                self._events.append(events.ResponseData(self._stream, bytes(data)))
             case h11.EndOfMessage(headers=trailers):
-                self._events.append(ResponseEnd(self._stream, lower_headers(trailers)))
+                self._events.append(events.ResponseEnd(self._stream, lower_headers(trailers)))
                 self._cycle()
 
 
@@ -163,20 +152,20 @@ class Http1Server(_Http1Codec):
         super().__init__(h11.SERVER, entropy, deflate=deflate)
         self._bodiless = False
 
-    def _send(self, event: Event) -> None:
+    def _send(self, event: events.Event) -> None:
         match event:
-            case ResponseHead(status=status, headers=headers) if self._head is not None:
+            case events.ResponseHead(status=status, headers=headers) if self._head is not None:
                 self._bodiless = status in (204, 304) or self._head.method == "HEAD"
                 fields = [pair for pair in headers if status != HTTPStatus.NO_CONTENT or pair[0] != b"content-length"]
                 self._write(h11.Response(status_code=status, headers=fields, reason=_reason(status)))
-            case ResponseData(data=data):
+            case events.ResponseData(data=data):
                 if data and not self._bodiless:
                     self._write(h11.Data(data=data))
-            case ResponseEnd(trailers=trailers):
+            case events.ResponseEnd(trailers=trailers):
                 self._write(h11.EndOfMessage(headers=list(trailers)))
                 self._cycle()
                 self._read()
-            case AcceptWebSocket(headers=headers) if self._head is not None and self._head.websocket:
+            case events.AcceptWebSocket(headers=headers) if self._head is not None and self._head.websocket:
                 key = self._head.headers.get(b"sec-websocket-key") or b""
                 fields = [(b"upgrade", b"websocket"), (b"connection", b"Upgrade")]
                 fields += [(b"sec-websocket-accept", generate_accept_token(key)), *headers]
@@ -189,7 +178,7 @@ class Http1Server(_Http1Codec):
                 self._write(h11.InformationalResponse(status_code=switch, headers=fields, reason=_reason(switch)))
                 self._events.clear()  # a request that became a WebSocket has no end
                 self._open_socket(ConnectionType.SERVER, extension)
-            case Informational(status=status, headers=headers):
+            case events.Informational(status=status, headers=headers):
                 interim = h11.InformationalResponse(status_code=status, headers=list(headers), reason=_reason(status))
                 self._write(interim)
             case _:
@@ -200,8 +189,8 @@ class Http1Server(_Http1Codec):
             case h11.Request():
                 headers = lower_headers(event.headers)
                 websocket = headers.get(b"upgrade") == b"websocket"
-                self._stream = StreamId(self._stream + 1)
-                self._head = RequestHead(
+                self._stream = events.StreamId(self._stream + 1)
+                self._head = events.RequestHead(
                     self._stream,
                     event.method.decode(),
                     event.target.decode(),
@@ -212,9 +201,9 @@ class Http1Server(_Http1Codec):
                 )
                 self._events.append(self._head)
             case h11.Data(data=data):
-                self._events.append(RequestData(self._stream, bytes(data)))
+                self._events.append(events.RequestData(self._stream, bytes(data)))
             case h11.EndOfMessage(headers=trailers):
-                self._events.append(RequestEnd(self._stream, lower_headers(trailers)))
+                self._events.append(events.RequestEnd(self._stream, lower_headers(trailers)))
 
 
 def _reason(status: int) -> bytes:

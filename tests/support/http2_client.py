@@ -23,31 +23,8 @@ from wsproto.connection import ConnectionType
 from wsproto.utilities import LocalProtocolError as FrameError
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.wire.events import (
-    NO_HEADERS,
-    Event,
-    Headers,
-    Informational,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    StreamReset,
-    WebSocketAccepted,
-)
-from tests.support.http_codec import (
-    CONNECTION_CUT,
-    FIRST,
-    MAX_HEAD,
-    PEER_RESET,
-    UNREAD_REQUEST,
-    Entropy,
-    HttpCodec,
-    lower_headers,
-)
+from svc_proto.wire import events
+from tests.support import http_codec
 from tests.support.websocket_codec import EXTENSIONS, OFFER, WebSocketCodec, agreed_extension, subprotocol_of
 
 STREAM_WINDOW, CONNECTION_WINDOW = 256 * 1024, 1024 * 1024  # bytes
@@ -57,7 +34,7 @@ GOAWAY = 7
 
 @define(eq=False)
 class _Stream:
-    head: RequestHead
+    head: events.RequestHead
     queue: bytearray = field(factory=bytearray)  # waits for window
     ended: bool = False  # nothing is queued behind `queue`
     sent_end: bool = False
@@ -66,29 +43,29 @@ class _Stream:
     reset_after: bool = False  # reset behind the end
     unconsumed: int = 0  # bytes of the body
     socket: WebSocketCodec | None = None
-    trailers: Headers = NO_HEADERS
+    trailers: events.Headers = events.NO_HEADERS
 
 
-class Http2Client(HttpCodec):
+class Http2Client(http_codec.HttpCodec):
     """Client side of an HTTP/2 connection, with WebSockets by extended CONNECT (RFC 8441)."""
 
-    def __init__(self, entropy: Entropy, *, deflate: bool = True) -> None:
+    def __init__(self, entropy: http_codec.Entropy, *, deflate: bool = True) -> None:
         super().__init__()
         self._entropy = entropy
         self._deflate = deflate
-        self._next = FIRST
-        self._streams: dict[StreamId, _Stream] = {}
-        self._waiting: list[Event] | None = []  # events until the server's settings have arrived
+        self._next = http_codec.FIRST
+        self._streams: dict[events.StreamId, _Stream] = {}
+        self._waiting: list[events.Event] | None = []  # events until the server's settings have arrived
         self._frames = bytearray()
         self._left = False  # the peer has sent GOAWAY
         self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding=None))
         values = {
             SettingCodes.ENABLE_PUSH: 0,
             SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
-            SettingCodes.MAX_HEADER_LIST_SIZE: MAX_HEAD,
+            SettingCodes.MAX_HEADER_LIST_SIZE: http_codec.MAX_HEAD,
         }
         self._h2.local_settings = Settings(client=True, initial_values=values)
-        self._h2.decoder.max_header_list_size = MAX_HEAD
+        self._h2.decoder.max_header_list_size = http_codec.MAX_HEAD
         self._h2.initiate_connection()
         self._h2.increment_flow_control_window(CONNECTION_WINDOW - self._h2.inbound_flow_control_window)
 
@@ -104,19 +81,19 @@ class Http2Client(HttpCodec):
         """Report whether no stream is open, and the peer has closed, sent GOAWAY or violated the protocol."""
         return not self._streams and (self._eof or self._left)
 
-    def open_stream(self) -> StreamId:
+    def open_stream(self) -> events.StreamId:
         return self._next
 
-    def is_open(self, stream: StreamId) -> bool:
+    def is_open(self, stream: events.StreamId) -> bool:
         """Report whether a stream has begun, and is neither reset, lost nor ended in both directions."""
         return stream in self._streams
 
     # --- sending ---
 
-    def send(self, event: Event) -> None:
+    def send(self, event: events.Event) -> None:
         if self._waiting is not None and (self._waiting or getattr(event, "websocket", False)):
-            if isinstance(event, RequestHead):
-                self._next = StreamId(event.stream + 2)
+            if isinstance(event, events.RequestHead):
+                self._next = events.StreamId(event.stream + 2)
             self._waiting.append(event)
             return
         try:
@@ -124,13 +101,13 @@ class Http2Client(HttpCodec):
         except (ProtocolError, FrameError) as error:
             raise LocalProtocolError(str(error)) from None
 
-    def abandon(self, stream: StreamId) -> None:
+    def abandon(self, stream: events.StreamId) -> None:
         """Reset a stream at once, if it is open."""
         known = self._streams.get(stream)
         if known is not None:
             self._reset(stream, known)
 
-    def consume(self, stream: StreamId, n: int) -> None:
+    def consume(self, stream: events.StreamId, n: int) -> None:
         known = self._streams.get(stream)
         if known is not None and n:
             known.unconsumed -= n
@@ -141,35 +118,35 @@ class Http2Client(HttpCodec):
             self._flush(stream, known)
         return super().data_to_send() + self._h2.data_to_send()
 
-    def _send(self, event: Event) -> None:
+    def _send(self, event: events.Event) -> None:
         stream = event.stream
-        if isinstance(event, RequestHead):
+        if isinstance(event, events.RequestHead):
             if not self.is_ready:
                 raise LocalProtocolError("no further request may be sent")
             if event.websocket and not self._h2.remote_settings.enable_connect_protocol:
                 raise LocalProtocolError("the server opens no WebSockets over HTTP/2")
             self._h2.send_headers(stream, self._request_fields(event))
             self._streams[stream] = _Stream(event)
-            self._next = StreamId(max(self._next, stream + 2))
+            self._next = events.StreamId(max(self._next, stream + 2))
             return
         known = self._streams.get(stream)
         if known is None:
             raise LocalProtocolError(f"{type(event).__name__}: stream {stream} is not in progress")
-        if isinstance(event, StreamReset):
+        if isinstance(event, events.StreamReset):
             if known.ended and not known.sent_end:
                 known.reset_after = True
             else:
                 self._reset(stream, known)
         elif known.socket is not None:
             known.socket.send(event)
-        elif isinstance(event, RequestData) and not known.ended:
+        elif isinstance(event, events.RequestData) and not known.ended:
             known.queue += event.data
-        elif isinstance(event, RequestEnd) and not known.ended:
+        elif isinstance(event, events.RequestEnd) and not known.ended:
             known.ended, known.trailers = not known.head.websocket, event.trailers
         else:
             raise LocalProtocolError(f"a client cannot send {type(event).__name__} here")
 
-    def _request_fields(self, head: RequestHead) -> list[tuple[bytes, bytes]]:
+    def _request_fields(self, head: events.RequestHead) -> list[tuple[bytes, bytes]]:
         fields = [(b":method", b"CONNECT" if head.websocket else head.method.encode())]
         fields += [(b":protocol", b"websocket")] if head.websocket else []
         fields += [(b":scheme", b"http"), (b":path", head.target.encode())]
@@ -179,7 +156,7 @@ class Http2Client(HttpCodec):
             fields += [(b"sec-websocket-version", b"13"), *([(EXTENSIONS, OFFER)] if self._deflate else [])]
         return fields
 
-    def _flush(self, stream: StreamId, known: _Stream) -> None:
+    def _flush(self, stream: events.StreamId, known: _Stream) -> None:
         if known.socket is not None:
             known.queue += known.socket.data_to_send()
         while known.queue and (room := self._room(stream)):
@@ -195,19 +172,19 @@ class Http2Client(HttpCodec):
                 self._reset(stream, known)
             self._forget_if_done(stream, known)
 
-    def _room(self, stream: StreamId) -> int:
+    def _room(self, stream: events.StreamId) -> int:
         return max(0, min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size))
 
-    def _reset(self, stream: StreamId, known: _Stream) -> None:
+    def _reset(self, stream: events.StreamId, known: _Stream) -> None:
         with suppress(StreamClosedError):
             self._h2.reset_stream(stream, ErrorCodes.NO_ERROR if known.sent_end else ErrorCodes.CANCEL)
         self._forget(stream, known)
 
-    def _forget_if_done(self, stream: StreamId, known: _Stream) -> None:
+    def _forget_if_done(self, stream: events.StreamId, known: _Stream) -> None:
         if known.sent_end and known.received_end:
             self._forget(stream, known)
 
-    def _forget(self, stream: StreamId, known: _Stream) -> None:
+    def _forget(self, stream: events.StreamId, known: _Stream) -> None:
         if self._streams.pop(stream, None) is not None and known.unconsumed:
             self._h2.acknowledge_received_data(known.unconsumed, stream)
 
@@ -231,7 +208,7 @@ class Http2Client(HttpCodec):
             self._problem = RemoteProtocolError(f"HTTP/2: {error}")
         for stream, known in list(self._streams.items()) if self._eof else ():
             if not known.received_end:
-                self._lose(stream, known, CONNECTION_CUT)
+                self._lose(stream, known, http_codec.CONNECTION_CUT)
 
     def _cut(self) -> bytes | None:
         """Remove one complete frame from the received bytes and return it, or None if there is none.
@@ -250,7 +227,7 @@ class Http2Client(HttpCodec):
         for stream, known in list(self._streams.items()):
             if stream > last:
                 self._h2.reset_stream(stream, ErrorCodes.CANCEL)
-                self._lose(stream, known, UNREAD_REQUEST)
+                self._lose(stream, known, http_codec.UNREAD_REQUEST)
 
     def _on_settings(self) -> None:
         waiting, self._waiting = self._waiting, None
@@ -258,14 +235,14 @@ class Http2Client(HttpCodec):
             try:
                 self.send(event)
             except LocalProtocolError as error:
-                if isinstance(event, RequestHead):
-                    self._events.append(StreamReset(event.stream, str(error)))
+                if isinstance(event, events.RequestHead):
+                    self._events.append(events.StreamReset(event.stream, str(error)))
 
     def _translate(self, event: object) -> None:
         if isinstance(event, RemoteSettingsChanged):
             self._on_settings()
             return
-        stream = StreamId(getattr(event, "stream_id", None) or 0)
+        stream = events.StreamId(getattr(event, "stream_id", None) or 0)
         known = self._streams.get(stream)
         match event:
             case DataReceived():
@@ -274,34 +251,38 @@ class Http2Client(HttpCodec):
                 pass
             case InformationalResponseReceived():
                 status, headers = _split_status(event.headers or ())
-                self._events.append(Informational(stream, status, headers))
+                self._events.append(events.Informational(stream, status, headers))
             case ResponseReceived():
                 self._on_response(stream, known, event)
             case TrailersReceived():
-                known.trailers = lower_headers(event.headers or ())
+                known.trailers = http_codec.lower_headers(event.headers or ())
             case StreamEnded():
                 known.received_end = True
                 if known.socket is not None:
                     self._events.extend(known.socket.receive_data(b""))
                     known.ended = True
                 else:
-                    self._events.append(ResponseEnd(stream, known.trailers if known.received_head else Headers()))
+                    self._events.append(
+                        events.ResponseEnd(stream, known.trailers if known.received_head else events.Headers())
+                    )
                 self._forget_if_done(stream, known)
             case H2StreamReset():
-                self._lose(stream, known, PEER_RESET)
+                self._lose(stream, known, http_codec.PEER_RESET)
 
-    def _on_response(self, stream: StreamId, known: _Stream, event: ResponseReceived) -> None:
+    def _on_response(self, stream: events.StreamId, known: _Stream, event: ResponseReceived) -> None:
         status, headers = _split_status(event.headers or ())
-        known.received_head, known.trailers = True, Headers()
+        known.received_head, known.trailers = True, events.Headers()
         if known.head.websocket and status == HTTPStatus.OK:
             extension = agreed_extension(headers, offered=self._deflate)
             known.socket = WebSocketCodec(stream, ConnectionType.CLIENT, self._entropy, extension)
-            self._events.append(WebSocketAccepted(stream, headers, subprotocol_of(headers), extension is not None))
+            self._events.append(
+                events.WebSocketAccepted(stream, headers, subprotocol_of(headers), extension is not None)
+            )
         else:
             known.ended = known.ended or known.head.websocket
-            self._events.append(ResponseHead(stream, status, headers, "2"))
+            self._events.append(events.ResponseHead(stream, status, headers, "2"))
 
-    def _on_data(self, stream: StreamId, known: _Stream | None, event: DataReceived) -> None:
+    def _on_data(self, stream: events.StreamId, known: _Stream | None, event: DataReceived) -> None:
         data, size = event.data or b"", event.flow_controlled_length or 0
         kept = 0 if known is None or known.socket is not None else len(data)
         if size > kept:
@@ -310,19 +291,19 @@ class Http2Client(HttpCodec):
             return
         if known.socket is None:
             known.unconsumed += kept
-            self._events.append(ResponseData(stream, data))
+            self._events.append(events.ResponseData(stream, data))
             return
         self._events.extend(known.socket.receive_data(data))
         known.ended = known.ended or known.socket.is_closed
 
-    def _lose(self, stream: StreamId, known: _Stream, reason: str) -> None:
+    def _lose(self, stream: events.StreamId, known: _Stream, reason: str) -> None:
         self._forget(stream, known)
         if known.socket is not None:
             self._events.extend(known.socket.receive_data(b""))
         elif not known.received_end:
-            self._events.append(StreamReset(stream, reason))
+            self._events.append(events.StreamReset(stream, reason))
 
 
-def _split_status(fields: Iterable[tuple[bytes, bytes]]) -> tuple[int, Headers]:
-    headers = lower_headers(fields)
-    return int(headers.get(b":status") or 0), Headers([pair for pair in headers if not pair[0].startswith(b":")])
+def _split_status(fields: Iterable[tuple[bytes, bytes]]) -> tuple[int, events.Headers]:
+    headers = http_codec.lower_headers(fields)
+    return int(headers.get(b":status") or 0), events.Headers([pair for pair in headers if not pair[0].startswith(b":")])

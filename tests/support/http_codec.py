@@ -13,19 +13,9 @@ from typing import Any
 from attrs import frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.wire.events import (
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-)
+from svc_proto.wire import events
 
-FIRST = StreamId(1)
+FIRST = events.StreamId(1)
 MAX_HEAD = 256 * 1024  # bytes; the drivers accept more than the product sends
 PEER_RESET = "the peer reset the stream"
 CONNECTION_CUT = "the connection ended within a message"
@@ -37,7 +27,7 @@ Fields = Iterable[tuple[bytes, bytes]]
 @frozen
 class Response:
     status: int
-    headers: Headers
+    headers: events.Headers
     body: bytes
 
     @property
@@ -55,25 +45,25 @@ class ResponseReader:
     """Collector of the events of one response; `response` is set when the response is complete."""
 
     def __init__(self) -> None:
-        self.head: ResponseHead | None = None
+        self.head: events.ResponseHead | None = None
         self.body = bytearray()
         self.response: Response | None = None
 
-    def read(self, event: Event) -> None:
+    def read(self, event: events.Event) -> None:
         match event:
-            case ResponseHead():
+            case events.ResponseHead():
                 self.head = event
-            case ResponseData(data=data):
+            case events.ResponseData(data=data):
                 self.body += data
-            case ResponseEnd() if self.head is not None:
+            case events.ResponseEnd() if self.head is not None:
                 self.response = Response(self.head.status, self.head.headers, bytes(self.body))
             case _:
                 pass
 
 
 def request_events(
-    stream: StreamId, method: str, path: str, fields: Fields, body: object = None, *, websocket: bool = False
-) -> list[Event]:
+    stream: events.StreamId, method: str, path: str, fields: Fields, body: object = None, *, websocket: bool = False
+) -> list[events.Event]:
     """Return the events of a request, or its head alone for a WebSocket.
 
     A body of bytes is sent unchanged, any other but None as JSON.
@@ -82,10 +72,10 @@ def request_events(
     pairs = [*fields]
     if data or method in ("POST", "PATCH"):
         pairs.append((b"content-length", b"%d" % len(data)))
-    head = RequestHead(stream, method, path, Headers(pairs), websocket)
+    head = events.RequestHead(stream, method, path, events.Headers(pairs), websocket)
     if websocket:
         return [head]
-    return [head, *([RequestData(stream, data)] if data else []), RequestEnd(stream)]
+    return [head, *([events.RequestData(stream, data)] if data else []), events.RequestEnd(stream)]
 
 
 class HttpCodec(ABC):
@@ -93,12 +83,12 @@ class HttpCodec(ABC):
 
     def __init__(self) -> None:
         self._out = bytearray()
-        self._events: deque[Event] = deque()
+        self._events: deque[events.Event] = deque()
         self._problem: RemoteProtocolError | None = None  # raised behind the events
         self._eof = False
 
     @abstractmethod
-    def send(self, event: Event) -> None:
+    def send(self, event: events.Event) -> None:
         """Queue an event. Raise `LocalProtocolError` if the protocol does not allow it now.
 
         `Http2Client` checks later what it queues until the server's settings have arrived.
@@ -109,13 +99,13 @@ class HttpCodec(ABC):
         """Parse bytes of the peer; empty for a FIN."""
 
     @abstractmethod
-    def open_stream(self) -> StreamId:
+    def open_stream(self) -> events.StreamId:
         """Return the stream of the next request."""
 
     def receive_eof(self) -> None:
         self.receive_data(b"")
 
-    def next_event(self) -> Event | None:
+    def next_event(self) -> events.Event | None:
         """Return the next event, or None if there is none; after the last one, raise a parser's error once."""
         if self._events:
             return self._events.popleft()
@@ -130,10 +120,10 @@ class HttpCodec(ABC):
         self._out.clear()
         return data
 
-    def consume(self, stream: StreamId, n: int) -> None:  # noqa: B027 - HTTP/1.1 has no windows
+    def consume(self, stream: events.StreamId, n: int) -> None:  # noqa: B027 - HTTP/1.1 has no windows
         """Grant the peer `n` bytes of flow-control window, where the protocol has windows; here do nothing."""
 
 
-def lower_headers(fields: Iterable[tuple[Any, Any]]) -> Headers:
+def lower_headers(fields: Iterable[tuple[Any, Any]]) -> events.Headers:
     """Return fields of h11 or h2 with their names in lower case."""
-    return Headers([(bytes(name).lower(), bytes(value)) for name, value in fields])
+    return events.Headers([(bytes(name).lower(), bytes(value)) for name, value in fields])

@@ -13,22 +13,7 @@ from runtimes.sim.host import SimHost
 from runtimes.sim.network import SimHandshake
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.facts import Failure
-from svc_proto.wire.events import (
-    CloseWebSocket,
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    StreamReset,
-    TextMessage,
-    WebSocketAccepted,
-    WebSocketClosed,
-)
+from svc_proto.wire import events
 from tests.support.http1_codec import Http1Client, Http1Server
 from tests.support.http2_client import Http2Client
 from tests.support.http_codec import (
@@ -173,8 +158,8 @@ class HttpClientConnection(TcpClient):
     ) -> None:
         self.http2 = Http2Client(entropy) if http2 else None
         self._codec = self.http2 or Http1Client(entropy, deflate=deflate)
-        self._clients: dict[StreamId, StreamClient] = {}
-        self._unconsumed: dict[StreamId, int] = {}  # bytes that slow clients have not read
+        self._clients: dict[events.StreamId, StreamClient] = {}
+        self._unconsumed: dict[events.StreamId, int] = {}  # bytes that slow clients have not read
         self.deaf = False  # no received bytes are read, the FIN included
         super().__init__(host, target)
         self.flush()  # the preface of HTTP/2
@@ -183,13 +168,13 @@ class HttpClientConnection(TcpClient):
     def has_free_stream(self) -> bool:
         return self.http2 is not None and self.http2.is_ready and not self.is_closed and not self.slow
 
-    def open_stream(self, client: StreamClient) -> StreamId:
+    def open_stream(self, client: StreamClient) -> events.StreamId:
         """Open the next stream for a client, and return its id."""
         stream = self._codec.open_stream()
         self._clients[stream] = client
         return stream
 
-    def close_stream(self, stream: StreamId, *, reset: bool) -> None:
+    def close_stream(self, stream: events.StreamId, *, reset: bool) -> None:
         """End a stream; over HTTP/1.1, end the connection.
 
         Over HTTP/2 a stream that is still open is reset: at once if `reset` or if the request is incomplete, else after
@@ -205,12 +190,12 @@ class HttpClientConnection(TcpClient):
         if reset:
             self.http2.abandon(stream)
         else:
-            self.send_events(StreamReset(stream))
+            self.send_events(events.StreamReset(stream))
         self.flush()
         if not self._clients and not self.http2.is_ready:
             self.disconnect()
 
-    def send_events(self, *events: Event) -> bool:
+    def send_events(self, *events: events.Event) -> bool:
         """Send events; return False at the first that the protocol does not allow now."""
         try:
             for event in events:
@@ -224,7 +209,7 @@ class HttpClientConnection(TcpClient):
         if data := self._codec.data_to_send():
             self.write(data)
 
-    def read_all(self, stream: StreamId) -> None:
+    def read_all(self, stream: events.StreamId) -> None:
         """Grant the server the flow-control window that a slow client has withheld on a stream."""
         if kept := self._unconsumed.pop(stream, 0):
             self._codec.consume(stream, kept)
@@ -251,17 +236,17 @@ class HttpClientConnection(TcpClient):
     def on_end(self) -> None:
         self._lose_all("")
 
-    def _dispatch(self, event: Event) -> None:
+    def _dispatch(self, event: events.Event) -> None:
         stream = event.stream
         client = self._clients.get(stream)
-        if isinstance(event, ResponseData):
+        if isinstance(event, events.ResponseData):
             if self.http2 is not None and client is not None and client.slow:
                 self._unconsumed[stream] = self._unconsumed.get(stream, 0) + len(event.data)
             else:
                 self._codec.consume(stream, len(event.data))
         if client is None:
             return
-        if isinstance(event, StreamReset):
+        if isinstance(event, events.StreamReset):
             del self._clients[stream]
             client.on_connection_lost("" if event.why in EXPECTED_RESETS else event.why)
         else:
@@ -288,7 +273,7 @@ class SimResponse(Response):
             return {}
 
 
-NO_RESPONSE = SimResponse(0, Headers(), b"")
+NO_RESPONSE = SimResponse(0, events.Headers(), b"")
 
 
 class StreamClient:
@@ -323,7 +308,7 @@ class StreamClient:
         elif not slow:
             self.carrier.read_all(self.stream)
 
-    def send_events(self, *events: Event) -> bool:
+    def send_events(self, *events: events.Event) -> bool:
         """Send events; return False if the stream is closed, or at the first that the protocol does not allow now."""
         return not self.is_closed and self.carrier.send_events(*events)
 
@@ -341,7 +326,7 @@ class StreamClient:
 
     # --- for subclasses ---
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: events.Event) -> None:
         pass
 
     def on_end(self) -> None:
@@ -383,12 +368,12 @@ class RequestClient(StreamClient):
         return self.answer.status
 
     @property
-    def head(self) -> ResponseHead | None:
+    def head(self) -> events.ResponseHead | None:
         return self._reader.head
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: events.Event) -> None:
         self._reader.read(event)
-        if isinstance(event, ResponseData) and self._on_piece is not None:
+        if isinstance(event, events.ResponseData) and self._on_piece is not None:
             self._on_piece(event.data)
         elif (response := self._reader.response) is not None:
             self.answer = SimResponse(response.status, response.headers, response.body)
@@ -422,7 +407,9 @@ class WebSocketClient(StreamClient):
         self._on_message = on_message
         self._on_end = on_end
         super().__init__(carrier, target)
-        self.send_events(RequestHead(self.stream, "GET", path, Headers(self.build_headers(headers)), websocket=True))
+        self.send_events(
+            events.RequestHead(self.stream, "GET", path, events.Headers(self.build_headers(headers)), websocket=True)
+        )
 
     def set_slow_reading(self, slow: bool) -> None:
         """Stop or resume reading of the whole connection, since messages of a WebSocket are read at once."""
@@ -434,28 +421,28 @@ class WebSocketClient(StreamClient):
         return self.send_message({"channel": channel, "type": kind, "id": identity, "payload": payload})
 
     def send_message(self, message: Mapping[str, object]) -> bool:
-        return self.send_events(TextMessage(self.stream, json.dumps(message)))
+        return self.send_events(events.TextMessage(self.stream, json.dumps(message)))
 
     def close(self, code: int) -> bool:
         """Begin the closing handshake, unless it has begun; return the result of `send_events`."""
-        return self.send_events(CloseWebSocket(self.stream, code))
+        return self.send_events(events.CloseWebSocket(self.stream, code))
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: events.Event) -> None:
         match event:
-            case WebSocketAccepted():
+            case events.WebSocketAccepted():
                 self.accepted = True
                 self.status = 101
                 self._on_open(self)
-            case ResponseHead():
+            case events.ResponseHead():
                 self.status = event.status
-            case ResponseData(data=data):
+            case events.ResponseData(data=data):
                 self.refusal += data
-            case ResponseEnd():
+            case events.ResponseEnd():
                 self.disconnect()
-            case TextMessage(text=text):
+            case events.TextMessage(text=text):
                 self.text = text
                 self._on_message(self, json.loads(text))
-            case WebSocketClosed(code=code):
+            case events.WebSocketClosed(code=code):
                 self.close_code = code
                 self.carrier.flush()
                 self.disconnect()
@@ -490,7 +477,7 @@ class _Listener:
 class ServerSideConnection:
     """HTTP/1.1 connection of a scripted server: one request at a time. Subclasses call `put` or `answer`."""
 
-    head: RequestHead  # of the last request
+    head: events.RequestHead  # of the last request
 
     def __init__(self, end: SimEnd) -> None:
         self.end = end
@@ -502,7 +489,7 @@ class ServerSideConnection:
         """Raise NotImplementedError; subclasses handle a complete request, whose head is `head`."""
         raise NotImplementedError
 
-    def put(self, *events: Event) -> None:
+    def put(self, *events: events.Event) -> None:
         if self.end.gone:
             return
         for event in events:
@@ -510,11 +497,15 @@ class ServerSideConnection:
         self.end.send(self._codec.data_to_send())
 
     def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> None:
-        headers = Headers([(b"content-length", b"%d" % len(body)), *fields])
-        self.put(ResponseHead(self.stream, status, headers), ResponseData(self.stream, body), ResponseEnd(self.stream))
+        headers = events.Headers([(b"content-length", b"%d" % len(body)), *fields])
+        self.put(
+            events.ResponseHead(self.stream, status, headers),
+            events.ResponseData(self.stream, body),
+            events.ResponseEnd(self.stream),
+        )
 
     @property
-    def stream(self) -> StreamId:
+    def stream(self) -> events.StreamId:
         return self.head.stream
 
     def on_sent(self, n: int) -> None:
@@ -535,12 +526,12 @@ class ServerSideConnection:
             self._codec.receive_data(data)
         while (event := self._codec.next_event()) is not None:
             match event:
-                case RequestHead():
+                case events.RequestHead():
                     self.head = event
                     self._body.clear()
-                case RequestData(data=piece):
+                case events.RequestData(data=piece):
                     self._body += piece
-                case RequestEnd():
+                case events.RequestEnd():
                     self.on_request(bytes(self._body))
                 case _:
                     pass

@@ -12,18 +12,7 @@ from wsproto.frame_protocol import XorMaskerSimple
 from wsproto.utilities import LocalProtocolError as FrameError
 
 from svc_proto.basics.errors import LocalProtocolError
-from svc_proto.wire.events import (
-    BinaryMessage,
-    CloseWebSocket,
-    Event,
-    Headers,
-    Ping,
-    Pong,
-    StreamId,
-    TextFragment,
-    TextMessage,
-    WebSocketClosed,
-)
+from svc_proto.wire import events
 from tests.support.http_codec import Entropy
 
 DEFLATE = b"permessage-deflate"
@@ -36,7 +25,7 @@ class WebSocketCodec:
     """Frames of one WebSocket, by wsproto; the masks of a client come from the injected entropy."""
 
     def __init__(
-        self, stream: StreamId, kind: ConnectionType, entropy: Entropy, extension: PerMessageDeflate | None
+        self, stream: events.StreamId, kind: ConnectionType, entropy: Entropy, extension: PerMessageDeflate | None
     ) -> None:
         self._stream = stream
         self._entropy = entropy if kind is ConnectionType.CLIENT else None
@@ -50,29 +39,29 @@ class WebSocketCodec:
         self._out.clear()
         return data
 
-    def send(self, event: Event) -> None:
+    def send(self, event: events.Event) -> None:
         """Queue a message or a part, a ping, a pong or a close frame; raise LocalProtocolError for any other event.
 
         A close frame is dropped if the WebSocket is closing or closed; the other events are then errors too.
         """
         match event:
-            case CloseWebSocket(code=code, reason=reason):
+            case events.CloseWebSocket(code=code, reason=reason):
                 if self._frames.state is ConnectionState.OPEN and not self.is_closed:
                     self._write(ws.CloseConnection(code=code, reason=reason or None))
-            case TextMessage(text=text):
+            case events.TextMessage(text=text):
                 self._write(ws.TextMessage(data=text))
-            case TextFragment(text=text, is_last=is_last):
+            case events.TextFragment(text=text, is_last=is_last):
                 self._write(ws.TextMessage(data=text, message_finished=is_last))
-            case BinaryMessage(data=data):
+            case events.BinaryMessage(data=data):
                 self._write(ws.BytesMessage(data=data))
-            case Ping(payload=payload):
+            case events.Ping(payload=payload):
                 self._write(ws.Ping(payload=payload))
-            case Pong(payload=payload):
+            case events.Pong(payload=payload):
                 self._write(ws.Pong(payload=payload))
             case _:
                 raise LocalProtocolError(f"{type(event).__name__} cannot be sent on a WebSocket")
 
-    def receive_data(self, data: bytes) -> Iterator[Event]:
+    def receive_data(self, data: bytes) -> Iterator[events.Event]:
         """Yield the events in bytes of the peer, which are empty for their end; nothing once the WebSocket is closed.
 
         Unless this side has sent a close frame, close frames, pings and violations are answered. Afterwards messages,
@@ -87,7 +76,7 @@ class WebSocketCodec:
         for event in self._frames.events():
             yield from self._translate(event)
 
-    def _translate(self, event: ws.Event) -> Iterator[Event]:
+    def _translate(self, event: ws.Event) -> Iterator[events.Event]:
         stream, closing = self._stream, self._frames.state is ConnectionState.LOCAL_CLOSING
         match event:
             case ws.CloseConnection(code=code, reason=reason):
@@ -103,19 +92,23 @@ class WebSocketCodec:
                 pass  # RFC 6455 section 1.4
             case ws.Ping(payload=payload):
                 self._write(event.response())
-                yield Ping(stream, bytes(payload))
+                yield events.Ping(stream, bytes(payload))
             case ws.Pong(payload=payload):
-                yield Pong(stream, bytes(payload))
+                yield events.Pong(stream, bytes(payload))
             case ws.TextMessage() | ws.BytesMessage():
                 self._pieces.append(event.data)
                 if event.message_finished:
                     whole = self._pieces[0][:0].join(self._pieces)
                     self._pieces.clear()
-                    yield TextMessage(stream, whole) if isinstance(whole, str) else BinaryMessage(stream, bytes(whole))
+                    yield (
+                        events.TextMessage(stream, whole)
+                        if isinstance(whole, str)
+                        else events.BinaryMessage(stream, bytes(whole))
+                    )
 
-    def _close(self, code: int, reason: str, *, clean: bool, ours: int | None = None) -> WebSocketClosed:
+    def _close(self, code: int, reason: str, *, clean: bool, ours: int | None = None) -> events.WebSocketClosed:
         self.is_closed = True
-        return WebSocketClosed(self._stream, code, reason, clean, ours)
+        return events.WebSocketClosed(self._stream, code, reason, clean, ours)
 
     def _write(self, event: ws.Event) -> None:
         if self.is_closed:
@@ -127,7 +120,7 @@ class WebSocketCodec:
         self._out += frame if self._entropy is None else _mask_anew(frame, self._entropy(4))
 
 
-def agreed_extension(headers: Headers, *, offered: bool) -> PerMessageDeflate | None:
+def agreed_extension(headers: events.Headers, *, offered: bool) -> PerMessageDeflate | None:
     """Return the extension that the server's response agrees to, if any; raise `RemoteProtocolError` of h11."""
     chosen = headers.get(EXTENSIONS)
     if chosen is None:
@@ -139,7 +132,7 @@ def agreed_extension(headers: Headers, *, offered: bool) -> PerMessageDeflate | 
     return extension
 
 
-def subprotocol_of(headers: Headers) -> str | None:
+def subprotocol_of(headers: events.Headers) -> str | None:
     """Return the subprotocol of the server's response."""
     chosen = headers.get(b"sec-websocket-protocol")
     return None if chosen is None else chosen.decode()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fuzz import steps
 from fuzz.simulation.actors.actor_context import PHONE, ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.actors.half_request_clients import HalfRequestClients
@@ -12,19 +13,6 @@ from fuzz.simulation.deployment import UNTIL_DROPPED
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.grant_model import RequestedTerms, Spans
 from fuzz.simulation.models.reference_model import SessionModel, violated
-from fuzz.steps import (
-    AdvanceWallClock,
-    DownloadSlowly,
-    EndWaitingSession,
-    IgnoreClose,
-    RefuseSessionRecord,
-    RenewGrants,
-    ReplacePhoneSocket,
-    RevokeOnFullDisk,
-    Step,
-    TypeInTerminal,
-    UseGateway,
-)
 
 STORE_FAULT_DURATION = 2.0  # s that the store refuses sessions
 REST_AFTER = 4.0  # s from the end of a session to the rest of a half-sent request
@@ -49,7 +37,7 @@ class SessionLifecycles:
         pairing: PairingDevices,
         owners: SessionOwners,
         control: DeviceControlActors,
-        others: Mapping[type[Step], StepHandler],
+        others: Mapping[type[steps.Step], StepHandler],
     ) -> None:
         self.crowd = crowd
         self.world = crowd.world
@@ -61,20 +49,20 @@ class SessionLifecycles:
         self.ages: list[float] = []  # by how much the clock is set at the end
         self._probes: dict[str, tuple[SignedInDevice, int]] = {}  # by id: the device, and changes to its session
         crowd.listeners.append(self._on_device_message)
-        self.handlers: dict[type[Step], StepHandler] = {
-            ReplacePhoneSocket: self._come_back,
-            EndWaitingSession: self._cut_short,
-            RenewGrants: self._renew,
-            RefuseSessionRecord: self._refuse,
-            IgnoreClose: self._ignore,
-            DownloadSlowly: self._download,
-            RevokeOnFullDisk: self._bury,
-            AdvanceWallClock: lambda step: self.ages.append(step.seconds),
+        self.handlers: dict[type[steps.Step], StepHandler] = {
+            steps.ReplacePhoneSocket: self._come_back,
+            steps.EndWaitingSession: self._cut_short,
+            steps.RenewGrants: self._renew,
+            steps.RefuseSessionRecord: self._refuse,
+            steps.IgnoreClose: self._ignore,
+            steps.DownloadSlowly: self._download,
+            steps.RevokeOnFullDisk: self._bury,
+            steps.AdvanceWallClock: lambda step: self.ages.append(step.seconds),
         }
 
     # --- a phone reconnects while the relay still has its last socket ---
 
-    def _come_back(self, step: ReplacePhoneSocket) -> None:
+    def _come_back(self, step: steps.ReplacePhoneSocket) -> None:
         phones = self._control.phones.connected(self.crowd.now) or self.crowd.phones
         if not phones:
             return
@@ -119,7 +107,7 @@ class SessionLifecycles:
 
     # --- a session ends while it waits for a phone ---
 
-    def _cut_short(self, step: EndWaitingSession) -> None:
+    def _cut_short(self, step: steps.EndWaitingSession) -> None:
         callers, phones = self._callers(), self._control.phones.connected(self.crowd.now)
         if not callers or not phones:
             return
@@ -141,7 +129,7 @@ class SessionLifecycles:
             case _:
                 self._owners.extend(session, RequestedTerms(ttl=1))
 
-    def _download(self, step: DownloadSlowly) -> None:
+    def _download(self, step: steps.DownloadSlowly) -> None:
         if self.crowd.sessions:
             session = self.crowd.pick_session(step.session)
             self._half_request_clients.download(session, step.seconds + REST_AFTER)
@@ -149,7 +137,7 @@ class SessionLifecycles:
 
     # --- a session ends whose device ignores the close, and goes on sending ---
 
-    def _ignore(self, step: IgnoreClose) -> None:
+    def _ignore(self, step: steps.IgnoreClose) -> None:
         devices = [device for device in self.crowd.open if device.talker.carrier.http2 is None]
         if not devices:
             return
@@ -163,7 +151,7 @@ class SessionLifecycles:
 
     # --- a session gets other grants, and uses them ---
 
-    def _renew(self, step: RenewGrants) -> None:
+    def _renew(self, step: steps.RenewGrants) -> None:
         kind = step.grants // 3 % len(RENEWALS)
         wish = RequestedTerms(None if step.grants % 3 else 3_600, RENEWALS[kind])
         if not self.crowd.open:
@@ -187,8 +175,8 @@ class SessionLifecycles:
         if device not in self.crowd.open:
             return
         who = self.crowd.open.index(device)
-        self._others[TypeInTerminal](TypeInTerminal.of(self.crowd.now, who, TYPES))
-        self._others[UseGateway](UseGateway.of(self.crowd.now, who, SPEAKS))
+        self._others[steps.TypeInTerminal](steps.TypeInTerminal.of(self.crowd.now, who, TYPES))
+        self._others[steps.UseGateway](steps.UseGateway.of(self.crowd.now, who, SPEAKS))
         self._control.command(device.session, 1, "Reference")
         if callers := self._callers():
             self._control.command(callers[self.crowd.next_number() % len(callers)], 1, "")
@@ -207,7 +195,7 @@ class SessionLifecycles:
 
     # --- the store refuses sessions for a while, and the relay is restarted ---
 
-    def _refuse(self, step: RefuseSessionRecord) -> None:
+    def _refuse(self, step: steps.RefuseSessionRecord) -> None:
         sessions, world = self.crowd.sessions, self.world
         if not sessions:
             return
@@ -227,7 +215,7 @@ class SessionLifecycles:
         world.sim.after(later, lambda: world.stop_program("relay", 0.2, kill=step.request // 16 % 2 == 0))
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
-    def _bury(self, step: RevokeOnFullDisk) -> None:
+    def _bury(self, step: steps.RevokeOnFullDisk) -> None:
         world, disk = self.world, self.world.home.disk
         if not self.crowd.sessions:
             return
