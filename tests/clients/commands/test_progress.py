@@ -1,90 +1,62 @@
 """Tests of the progress line of slow operations, and of Ctrl-C during them."""
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from svc_proto.engine.body_streams import ResponseWriter
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
+from svc_proto.wire.events import Headers
 from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_terminal_guard_state import around, outcome
-from tests.servers.program_process import TIMEOUT
+from tests.support.background_program import running_service
+from tests.support.servers.scripted_service import ScriptedService, row
+
+FILE = bytes(3000)
+TURN = b'event: run.started\ndata: {"run_id": "run_7"}\n\nevent: assistant.delta\ndata: {"delta": "Let me see"}\n\n'
 
 
-class Slow(BaseHTTPRequestHandler):
-    """Handler of a server whose files and streamed turns stop in the middle until `go` is set."""
+class SlowService(ScriptedService):
+    """Service whose file and whose turn stop in the middle until `go` is set, by the test or by a stop of the turn."""
 
-    protocol_version = "HTTP/1.1"
-    go: threading.Event
-    seen: list[str]
-    body = bytes(3000)
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.stopped: list[str] = []
+        super().__init__(
+            [
+                row("GET", "/health", lambda request: json_response(200, {"status": "ok", "version": "1"})),
+                row("GET", "/media/{token}", lambda request: self._pieces(FILE[:1500], FILE[1500:])),
+                row("POST", "/api/sessions", lambda request: json_response(201, {"id": "s-1"})),
+                row("POST", "/api/sessions/{id}/chat/stream", lambda request: self._pieces(TURN)),
+                row("POST", "/v1/runs/{id}/stop", self._stop),
+            ]
+        )
 
-    def do_GET(self) -> None:
-        """Send `/health`, or for any other path a file, whose second half waits for `go`."""
-        self.seen.append(self.path)
-        if self.path == "/health":
-            self._json(200, {"status": "ok", "version": "1"})
-            return
-        self.send_response(200)
-        self.send_header("content-length", str(len(self.body)))
-        self.send_header("content-disposition", 'attachment; filename="a.bin"')
-        self.end_headers()
-        self.wfile.write(self.body[:1500])
-        self.wfile.flush()
-        self.go.wait(TIMEOUT)
-        self.wfile.write(self.body[1500:])
+    def _pieces(self, first: bytes, second: bytes = b"") -> StreamedResponse:
+        def write(writer: ResponseWriter) -> Flow[None]:
+            writer.write(first)
+            while not self.go.is_set():
+                yield from sleep(self.engine, 0.02)
+            writer.write(second)
 
-    def do_POST(self) -> None:
-        """Create a session, set `go` to stop a turn, or stream the beginning of a turn and end it once `go` is set."""
-        self.seen.append(self.path)
-        self.rfile.read(int(self.headers.get("content-length", "0")))
-        if self.path.endswith("/stop"):
-            self._json(200, {"status": "stopping"})
-            self.go.set()
-            return
-        if not self.path.endswith("/stream"):
-            self._json(201, {"id": "s-1"})
-            return
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("connection", "close")
-        self.end_headers()
-        for event, data in (("run.started", {"run_id": "run_7"}), ("assistant.delta", {"delta": "Let me see"})):
-            self.wfile.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
-        self.wfile.flush()
-        self.go.wait(TIMEOUT)
-        self.close_connection = True
+        length = (b"content-length", b"%d" % len(first + second))
+        return StreamedResponse(200, Headers([length if second else (b"content-type", b"text/event-stream")]), write)
 
-    def log_request(self, code: object = "-", size: object = "-") -> None: ...
-
-    def _json(self, status: int, value: object) -> None:
-        text = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+    def _stop(self, request: Request) -> Response:
+        self.stopped.append(request.params["id"])
+        self.go.set()
+        return json_response(200, {"status": "stopping"})
 
 
 @contextmanager
-def slow() -> Iterator[tuple[type[Slow], str]]:
-    """Run a slow server; yield its handler class, and its host and port as text."""
-
-    class Handler(Slow):
-        go, seen = threading.Event(), []
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield Handler, f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        Handler.go.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def slow() -> Iterator[tuple[SlowService, str]]:
+    """Run a slow service; yield it, and its host and port as text."""
+    service = SlowService()
+    with running_service(service) as url:
+        yield service, url.removeprefix("http://")
+        service.go.set()
 
 
 def fetch(where: str, target: Path) -> list[str]:
@@ -101,7 +73,7 @@ def test_progress_of_a_slow_file(lonely: CommandHome) -> None:
         terminal.expect_exact("\r\x1b[K")
         status, shown = finish(terminal)
     assert (status, shown) == (0, f"{target}: 3000 bytes, application/octet-stream\r\n")
-    assert target.read_bytes() == Slow.body
+    assert target.read_bytes() == FILE
 
 
 def test_ctrl_c_leaves_no_partial_file(lonely: CommandHome) -> None:
@@ -132,4 +104,4 @@ def test_ctrl_c_stops_the_agent(lonely: CommandHome, runtime: str) -> None:
         terminal.sendintr()
         terminal.expect_exact("[stopped]")
         assert outcome(terminal) == 130
-        assert server.seen[-1] == "/v1/runs/run_7/stop"
+        assert server.stopped == ["run_7"]
