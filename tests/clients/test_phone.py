@@ -15,7 +15,7 @@ import pytest
 from clients.phone import __main__ as phone
 from tests.clients.commands.command_process import finish
 from tests.servers.conftest import Failing
-from tests.servers.program_process import ROOT, TIMEOUT, call, environment, running, running_relay, sign_in
+from tests.servers.program_process import LOCAL, ROOT, TIMEOUT, call, environment, ports_of, running, running_relay
 from tests.support.forkserver import ForkedTerminal, python
 from tests.support.ports import free_port
 from tests.support.scenario_plan import PLAIN
@@ -63,15 +63,6 @@ def test_an_unreachable_relay(runtime: str, tmp_path: Path) -> None:
         if runtime == PLAIN:  # the core decides the time
             client.line(r"^offline: next try in 2\.\d s$")
         assert client.stop() == 0
-
-
-def test_a_relay_that_has_blocked_us(tmp_path: Path) -> None:
-    with running_relay(tmp_path) as (_, port):
-        for _ in range(5):
-            sign_in(port, pairing_code="WRONG0")
-        with running(tmp_path, "clients.phone", "--remote", f"ws://127.0.0.1:{port}", "--token", TOKEN) as client:
-            client.line(r"^offline: next try in (30\d|29\d)\.\d s$")
-            assert client.stop() == 0
 
 
 @pytest.mark.parametrize(
@@ -130,11 +121,9 @@ def test_the_routes_of_a_qr_and_an_attachment(tmp_path: Path) -> None:
 
 
 def test_the_standard_connection_of_the_app(tmp_path: Path) -> None:
-    port, api, board = free_port(), free_port(), free_port()
-    ports = ("--port", str(port), "--api-port", str(api), "--dashboard-port", str(board), "--no-qr")
     env = {"SVC_DASHBOARD_PASSWORD": "correct horse"}
-    with running(tmp_path, "servers", "--host", "127.0.0.1", *ports, env=env) as servers:
-        servers.line(rf"^dashboard: http://127\.0\.0\.1:{board} ")
+    with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
+        board = ports_of(servers)["dashboard"]
         options = ("--dashboard", f"http://127.0.0.1:{board}/", "--password", "correct horse")
         with running(tmp_path, "clients.phone", *options, stdin=subprocess.PIPE) as client:
             client.line(rf"connected: http://127\.0\.0\.1:{board}$")

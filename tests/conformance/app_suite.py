@@ -20,9 +20,8 @@ from tests.conformance.app_requests import CALLS, REQUESTS, AppCall, AppRequest
 from tests.conformance.result import Result
 from tests.loops.clients import HttpClient, WebSocketTestClient
 from tests.loops.live_environment import LiveConnection
-from tests.servers.program_process import running
+from tests.servers.program_process import LOCAL, ports_of, running
 from tests.support.http_codec import Response
-from tests.support.ports import free_port
 
 __all__ = ["app"]
 
@@ -135,12 +134,8 @@ def _servers(home: Path, runtime: str) -> Iterator[dict[str, int]]:
     server = json.dumps({"command": sys.executable, "args": ["-m", "clients.commands.svc", "mcp"]})
     (home / "svc").mkdir()
     (home / "svc" / "config.yaml").write_text(f"mcp_servers: {{shop: {server}}}\n")
-    ports = {name: free_port() for name in ("relay", "api", "dashboard")}
-    options = ("--port", str(ports["relay"]), "--api-port", str(ports["api"]))
-    board = ("--dashboard-port", str(ports["dashboard"]))
     env = {"API_SERVER_KEY": KEY, "SVC_DASHBOARD_PASSWORD": PASSWORD, "SVC_BRAND": "hermes"}
     env |= {"RELAY_TERMINAL_TMUX": "0"}  # a tmux server would outlive the relay
     env |= {"RELAY_VOICE_OUTPUT_PROVIDER": "stub", "RELAY_REALTIME_VOICE_PROVIDER": "stub"}
-    with running(home, "servers", "--host", "127.0.0.1", *options, *board, "--no-qr", env=env, runtime=runtime) as run:
-        run.line(rf"^dashboard: http://127\.0\.0\.1:{ports['dashboard']} ")
-        yield ports
+    with running(home, "servers", *LOCAL, "--no-qr", env=env, runtime=runtime) as servers:
+        yield ports_of(servers)

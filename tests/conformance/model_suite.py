@@ -4,7 +4,6 @@ One turn has a picture and one has the model repeat itself. Each turn must end w
 a text or a reason; the first request of the chat must be small.
 """
 
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,9 +14,8 @@ from typing import Any
 from tests.conformance.external_tools import Unavailable
 from tests.conformance.result import Result
 from tests.servers.llama_server import HAS_MODEL
-from tests.servers.program_process import ROOT, ProgramProcess, call, environment, running
+from tests.servers.program_process import LOCAL, call, ports_of, running
 from tests.servers.test_real_model import DOT, RealModel, text_of
-from tests.support.forkserver import Popen, python
 
 __all__ = ["long_chat", "play"]
 
@@ -31,22 +29,13 @@ THINGS = ("boats", "bread", "rain", "trees", "music", "snow", "tea", "bridges", 
 @contextmanager
 def running_chat(home: Path) -> Iterator[RealModel]:
     """Run the model's server, relay and API with a phone; yield the model with its API's port."""
-    model = RealModel(home)
+    model = RealModel(home, CONTEXT)
     with ExitStack() as stack:
-        command = python("tests.servers.llama_server", str(model.port), str(CONTEXT))
-        env = environment(home)
-        process = stack.enter_context(
-            Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        )
-        server = ProgramProcess(process)
-        stack.callback(server.wait)
-        stack.callback(process.kill)
-        server.line("^llama: ")
-        ports = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
+        stack.callback(model.kill)
+        model.start()
         settings = {"SVC_MODEL_BASE_URL": f"http://127.0.0.1:{model.port}/v1"}
-        servers = stack.enter_context(running(home, "servers", *ports, env=settings))
-        relay = int(servers.line(r"^relay: https?://[^ ]+:(\d+) ")[1])
-        model.api = int(servers.line(r"^api: http://[^ ]+:(\d+) ")[1])
+        ports = ports_of(stack.enter_context(running(home, "servers", *LOCAL, env=settings)))
+        relay, model.api = ports["relay"], ports["api"]
         code = call(relay, "POST", "/pairing").body["code"]
         options = ("--remote", f"ws://127.0.0.1:{relay}", "--code", code, "--master", "on", "--allow")
         phone = stack.enter_context(running(home / "phone", "clients.phone", *options))

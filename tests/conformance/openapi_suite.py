@@ -11,8 +11,7 @@ from attrs import frozen
 
 from tests.conformance.external_tools import attempt, pip_target
 from tests.conformance.result import Result
-from tests.servers.program_process import running
-from tests.support.ports import free_port
+from tests.servers.program_process import LOCAL, ports_of, running
 
 SCHEMATHESIS = "schemathesis==4.32.5"
 SEED = 1
@@ -50,7 +49,7 @@ def documents(runtime: str) -> Result:
     folder = pip_target("schemathesis", SCHEMATHESIS)
     result = Result(f"the servers' documents, {SCHEMATHESIS} on {runtime}")
     with TemporaryDirectory() as home, _servers(Path(home), runtime) as (ports, token):
-        relay, api, board = ports
+        relay, api, board = (ports[role] for role in ("relay", "api", "dashboard"))
         shown = ("--header", f"Authorization: Bearer {token}")
         for each in (
             _Round("api", api, ("--header", f"Authorization: Bearer {KEY}")),
@@ -89,16 +88,11 @@ def _run_schemathesis(folder: Path, home: Path, asked: _Round, result: Result) -
 
 
 @contextmanager
-def _servers(home: Path, runtime: str) -> Iterator[tuple[tuple[int, int, int], str]]:
-    """Run the servers; yield the ports of relay, API and dashboard, and the token of a connected phone."""
-    relay, api, board = free_port(), free_port(), free_port()
-    ports = ("--port", str(relay), "--api-port", str(api), "--dashboard-port", str(board))
+def _servers(home: Path, runtime: str) -> Iterator[tuple[dict[str, int], str]]:
+    """Run the servers; yield their ports by role, and the token of a connected phone."""
     env: Mapping[str, str] = {"API_SERVER_KEY": KEY, "RELAY_PAIRING_CODE": CODE}
-    phone = ("--remote", f"ws://127.0.0.1:{relay}", "--code", CODE, "--master", "on", "--allow", "--unattended")
-    with running(
-        home / "servers", "servers", "--host", "127.0.0.1", *ports, "--no-qr", env=env, runtime=runtime
-    ) as all_:
-        all_.line(rf"^relay: http://127\.0\.0\.1:{relay} ")
-        with running(home / "phone", "clients.phone", *phone, "--print-token", runtime=runtime) as told:
-            token = told.line(r"^paired: session (\S+)$")[1]
-            yield (relay, api, board), token
+    with running(home / "servers", "servers", *LOCAL, "--no-qr", env=env, runtime=runtime) as servers:
+        ports = ports_of(servers)
+        phone = ("--remote", f"ws://127.0.0.1:{ports['relay']}", "--code", CODE, "--master", "on", "--allow")
+        with running(home / "phone", "clients.phone", *phone, "--unattended", "--print-token", runtime=runtime) as told:
+            yield ports, told.line(r"^paired: session (\S+)$")[1]

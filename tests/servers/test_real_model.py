@@ -36,13 +36,13 @@ PERSON = {
 class RealModel:
     """A model's server that can be restarted, and an API server that uses it."""
 
-    def __init__(self, home: Path) -> None:
-        self.home, self.port = home, free_port()
+    def __init__(self, home: Path, context: int = CONTEXT) -> None:
+        self.home, self.port, self.context = home, free_port(), context
         self.api = 0
         self._running = ExitStack()
 
     def start(self) -> None:
-        command = python("tests.servers.llama_server", str(self.port), str(CONTEXT))
+        command = python("tests.servers.llama_server", str(self.port), str(self.context))
         env = environment(self.home)
         process = self._running.enter_context(
             Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -6,14 +6,14 @@ import sqlite3
 from pathlib import Path
 
 from tests.clients.commands.command_process import CommandHome
-from tests.servers.program_process import call, running, websocket
+from tests.servers.program_process import LOCAL, call, ports_of, running, websocket
 
 
 def test_another_host_has_the_same_phones_chats_and_keys(lonely: CommandHome, tmp_path: Path) -> None:
-    options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--no-dashboard", "--no-qr")
+    options = (*LOCAL, "--no-dashboard", "--no-qr")
     target = tmp_path / "b.tar.gz"
     with running(lonely.home, "servers", *options) as servers:
-        ports = {found[1]: int(found[2]) for found in (servers.line(r"^(relay|api): \S+:(\d+) ") for _ in range(2))}
+        ports = ports_of(servers, 2)
         code = call(ports["relay"], "POST", "/pairing", {}).body["code"]
         with websocket(ports["relay"]) as phone:
             phone.sign_in(pairing_code=code, device_name="Pixel 8")
@@ -33,7 +33,7 @@ def test_another_host_has_the_same_phones_chats_and_keys(lonely: CommandHome, tm
     event = json.loads(other.run("svc", "audit", "--json", "-n", "1").out)[0]
     assert (event["event"], event["principal"], event["about"]) == ("backup restored", "operator", {"file": "b.tar.gz"})
     with running(other.home, "servers", *options) as servers:
-        ports = {found[1]: int(found[2]) for found in (servers.line(r"^(relay|api): \S+:(\d+) ") for _ in range(2))}
+        ports = ports_of(servers, 2)
         listed = call(ports["relay"], "GET", "/sessions").body["sessions"]
         assert [each["device_name"] for each in listed] == ["Pixel 8"]
         titles = [each["title"] for each in call(ports["api"], "GET", "/api/sessions").body["sessions"]]

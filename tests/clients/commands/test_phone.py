@@ -7,7 +7,7 @@ from runtimes.service_home.server_registry import lock_home
 from svc_proto.phone.screen_server import PHONE_SESSION
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.clients.commands.command_process import CommandHome
-from tests.servers.program_process import call, running
+from tests.servers.program_process import LOCAL, call, ports_of, running
 
 
 def talk(dashboard: int) -> list[dict[str, str]]:
@@ -33,25 +33,23 @@ def test_a_running_phone_is_found_before_a_code_is_requested(lonely: CommandHome
 
 def test_a_phone_of_this_host(lonely: CommandHome) -> None:
     home = lonely.home / "svc"
-    options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
-    with running(lonely.home, "servers", *options) as servers:
-        said = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]
-        ports = {each[1]: each[2] for each in said}
+    with running(lonely.home, "servers", *LOCAL, "--no-qr") as servers:
+        ports = ports_of(servers)
         env = {name: value for name, value in lonely.env.items() if name.startswith("SVC_")}
         for start in ("first", "again"):
             with running(lonely.home, "clients.commands.svc phone", "--name", "Kitchen", env=env) as phone:
                 phone.line(rf"^Its screen: http://127\.0\.0\.1:{ports['dashboard']}/#phone$")
                 phone.line("^online$")
-                sessions = call(int(ports["relay"]), "GET", "/sessions").body["sessions"]
+                sessions = call(ports["relay"], "GET", "/sessions").body["sessions"]
                 session = next(each for each in sessions if each["client_surface"] == "android")  # beside the agent's
                 assert (session["device_name"], session["online"]) == ("Kitchen", True), start
                 assert "terminal" not in session["grants"]
-                screen = call(int(ports["dashboard"]), "GET", "/api/phone/screen").body
+                screen = call(ports["dashboard"], "GET", "/api/phone/screen").body
                 assert (screen["name"], screen["device_control"]) == ("Kitchen", True)
                 if start == "first":
-                    asked = call(int(ports["dashboard"]), "POST", "/api/phone/say", {"text": "/phone ping"})
+                    asked = call(ports["dashboard"], "POST", "/api/phone/say", {"text": "/phone ping"})
                     assert asked.status == 200
-                    answers = talk(int(ports["dashboard"]))
+                    answers = talk(ports["dashboard"])
                     assert "`phone_ping` answered" in answers[-1]["text"]
                     taken = lonely.run("svc", "phone")
                     assert "runs already" in taken.problem

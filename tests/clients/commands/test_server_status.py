@@ -17,7 +17,7 @@ from svc_proto.cli.cluster_nodes import ServiceNode, ServiceNodes
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.clients.commands.command_process import CommandHome, CommandRun, finish
-from tests.servers.program_process import call, running, websocket
+from tests.servers.program_process import LOCAL, call, ports_of, running, websocket
 
 STOP = "clients.commands.stop_servers"
 
@@ -28,12 +28,10 @@ def test_status_logs_and_down(lonely: CommandHome) -> None:
     assert lonely.run("svc", "top").problem == f"nothing runs on {lonely.home}/svc: svc up"
     assert lonely.run("svc", "down").out == f"Nothing runs on {lonely.home}/svc.\n"
     assert lonely.run("svc", "logs").problem.startswith(f"there are no logs in {lonely.home}/svc/log: ")
-    options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
     env = {"SVC_MODEL": "jarvis", "SVC_MODEL_BASE_URL": "http://127.0.0.1:9/v1", "RELAY_LOCAL_TRUST": "secret",
            "SVC_DASHBOARD_PASSWORD": "correct horse"}  # fmt: skip
-    with running(lonely.home, "servers", *options, env=env) as servers:
-        said = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]
-        port = next(int(each[2]) for each in said if each[1] == "relay")
+    with running(lonely.home, "servers", *LOCAL, "--no-qr", env=env) as servers:
+        port = ports_of(servers)["relay"]
         secret = {SECRET_FIELD: (lonely.home / "svc" / SECRET_FILE).read_text()}
         code = call(port, "POST", "/pairing", {}, headers=secret).body["code"]
         with websocket(port) as phone:

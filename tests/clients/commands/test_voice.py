@@ -16,7 +16,7 @@ from runtimes.speech.transcribe_program import SHOWN_FORMATS, UNKNOWN
 from svc_proto.basics.resampler import Resampler
 from svc_proto.cli.voice_chat import RECORDER_RATE
 from tests.clients.commands.command_process import CommandHome, finish, paired
-from tests.servers.program_process import running, running_relay
+from tests.servers.program_process import LOCAL, ports_of, running, running_relay
 from tests.voice.recordings import CLEAR_VOICE, SENTENCE, needs_engines, spoken, understood
 
 VOICE = ("svc-relay", "voice")
@@ -158,10 +158,8 @@ def test_talk_at_a_terminal(talking: CommandHome) -> None:
 def test_a_spoken_message_gets_a_spoken_answer(tmp_path: Path) -> None:
     """Speech is transcribed, the built-in agent answers, and the answer is played."""
     said = Resampler(22_050, RECORDER_RATE).feed(spoken()[44:])
-    options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
-    with running(tmp_path, "servers", *options, env={"API_SERVER_KEY": "sk-voice-1"}) as servers:
-        port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
-        made = CommandHome(tmp_path, port, more=sounds(tmp_path, said, 0))
+    with running(tmp_path, "servers", *LOCAL, env={"API_SERVER_KEY": "sk-voice-1"}) as servers:
+        made = CommandHome(tmp_path, ports_of(servers)["relay"], more=sounds(tmp_path, said, 0))
         paired(made)
         terminal: pexpect.spawn[str] = made.spawn(*VOICE, "talk", env={"NO_COLOR": "1"})
         terminal.expect("Enter to speak, or type")
