@@ -91,17 +91,6 @@ def test_run_read_after_its_end() -> None:
     assert call.answer is not None
 
 
-def test_an_unread_stream_is_dropped_after_five_minutes() -> None:
-    book = TurnHarness()
-    run_id = begun(book)
-    book.hand.emit(TextDelta("x"))
-    book.after(300.0)
-    assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
-    assert status(book, run_id)["status"] == "running"
-    book.hand.respond("y")
-    assert status(book, run_id)["output"] == "xy"
-
-
 def test_a_subscription_waits_a_second_for_its_run() -> None:
     book = TurnHarness()
     call = book.call("GET", "/v1/runs/run_x/events")
