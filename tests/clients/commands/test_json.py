@@ -90,13 +90,6 @@ def notify(linked: CommandHome, token: str) -> None:
         phone.pong()
 
 
-def test_a_phones_answer_is_passed_on(linked: CommandHome) -> None:
-    paired(linked)
-    done = linked.run("svc-relay", "bridge", "GET", "/screen")
-    assert done.code == 1
-    assert isinstance(json.loads(done.out), dict)
-
-
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_output_has_no_control_characters(indent: int | None) -> None:
     value = {"é\u009b31m": ["\u009d0;title\u009c\x7f", "\u202eevil\u2066", "\U000e0041", "日本 \t\n", 1.5, None]}

@@ -5,7 +5,6 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.servers.program_process import ROOT, call, sign_in, websocket
 
@@ -25,18 +24,6 @@ def test_a_code_that_works(linked: CommandHome, runtime: str) -> None:
     assert session["grants"]["bridge"] - record["created_at"] == pytest.approx(3600, abs=1)
 
 
-def test_message_channels_can_be_withheld(linked: CommandHome) -> None:
-    done = linked.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--show")
-    relay = parse_invite(done.out)["relay"]
-    assert isinstance(relay, dict)
-    assert relay["grants"] == {"bridge": 86_400}  # clients accept only numbers there
-    session = sign_in(linked.port, pairing_code=relay["code"])
-    assert session["grants"].keys() == {"chat", "bridge"}
-    done = linked.run("svc", "pair", "--register-code", "Q7M2ZK", "--grants", "terminal=none")
-    assert done.out.endswith("\n  Withheld  terminal\n  Rights    files, notifications\n")
-    assert "terminal" not in sign_in(linked.port, pairing_code="Q7M2ZK")["grants"]
-
-
 def test_credentials_are_shown_only_at_a_terminal(linked: CommandHome) -> None:
     done = linked.run("svc", "pair", "--no-qr", env={"API_SERVER_KEY": "abcdefghijklmnop"})
     assert (done.code, done.err) == (0, "")
@@ -44,15 +31,6 @@ def test_credentials_are_shown_only_at_a_terminal(linked: CommandHome) -> None:
     assert "abcdefghijklmnop" not in done.out
     assert "payload=" not in done.out
     assert "--show shows it" in done.out
-
-
-def test_the_signature(linked: CommandHome) -> None:
-    public = ("--public-url", "https://home.example/relay", "--prefer", "public")
-    found = linked.run("svc", "pair", "--json", *public).json
-    assert [route["role"] for route in found["routes"]] == ["public"]  # the relay listens on loopback alone
-    payload = parse_invite(found["pairing_url"])
-    assert payload == parse_invite(found["qr_payload"])
-    assert verify_payload(payload, (linked.home / "svc" / "svc-relay-qr-secret").read_bytes())
 
 
 def test_an_unknown_role_gives_a_warning(linked: CommandHome) -> None:
@@ -211,31 +189,6 @@ def test_the_switch(linked: CommandHome) -> None:
     done = linked.run("svc", "relay", "insecure-api-key", "off", "--json")
     assert list(done.json) == sorted(done.json)
     assert done.json["allow_insecure_api_bearer"] is False
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["pair", "extra"], 2, "unexpected extra argument"),
-        (["pair", "--ttl", "soon"], 2, "--ttl must be a duration"),
-        (["pair", "--grants", "termnal=none"], 2, "--grants: 'termnal' is no channel; there are chat, terminal, "),
-        (["pair", "--only", "chat,termnal"], 2, "--only: 'termnal' is no channel; there are chat, terminal, "),
-        (["pair", "--mode", "wan"], 2, "'--mode'"),
-        (["pair", "--public-url", "ftp://x"], 2, "--public-url"),
-        (["pair", "--port", "70000"], 2, "'--port'"),
-        (["pair", "--transport-hint", "ws"], 2, "--transport-hint is only for --register-code"),
-        (["pair", "--register-code", "12345"], 2, "--register-code must be six"),
-        (["pair", "--register-code", "Q7M2ZK", "--revoke", "abcd"], 2, "exclude each other"),
-        (["pair", "--revoke", "abc"], 2, "token prefix"),
-        (["pair", "--revoke", "abcd"], 1, "cannot be reached"),
-        (["relay", "insecure-api-key", "maybe"], 2, "maybe"),
-        (["bogus"], 2, "No such command 'bogus'"),
-    ],
-)
-def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:
-    done = lonely.run("svc", *arguments, env={"PATH": "/nowhere"})
-    assert done.code == code
-    assert says in done.problem
 
 
 def test_bad_settings(lonely: CommandHome) -> None:

@@ -3,8 +3,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.servers.program_process import ROOT, TIMEOUT, call, running
 from tests.support.background_program import running_service
@@ -77,12 +75,6 @@ def test_a_closed_pipe_is_no_error(lonely: CommandHome) -> None:
     assert (full.code, full.problem) == (1, "the output cannot be written: file too large")
 
 
-def test_a_wrong_key(lonely: CommandHome) -> None:
-    with running_service(ScriptedApi("k3y")) as url:
-        done = lonely.run("svc-relay", "chat", "x", "--api-url", url, "--api-key", "no")
-    assert (done.code, done.problem) == (1, "the API server refuses: wrong key (status 401)")
-
-
 def test_no_color_disables_colour(lonely: CommandHome) -> None:
     api = ScriptedApi()
     with running_service(api) as url:
@@ -107,7 +99,7 @@ def test_a_phone(home: CommandHome) -> None:
         done = home.run("svc-relay", "bridge", "post", "/tap_text", "text=Mail")
         assert (done.code, done.json["ok"]) == (0, True)
         done = home.run("svc-relay", "bridge", "GET", "/nope")
-        assert done.code == 1
+        assert (done.code, isinstance(done.json, dict)) == (1, True)
         assert done.err.endswith("(status 404)\n")
         marker = home.run("svc-relay", "bridge", "GET", "/screenshot").json["media"]
     done = home.run("svc-relay", "media", "get", marker, "-o", str(home.home), "--json")
@@ -163,28 +155,6 @@ def test_doctor(home: CommandHome) -> None:
     assert done.code == 1
     assert "✗" in done.out
     assert "pair again: svc-relay pair" in done.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["chat", " "], 2, "the message is empty"),
-        (["chat", "x", "--api-url", "nonsense"], 2, "--api-url must be an http:// or https:// URL"),
-        (["chat", "x", "--api-key", "\u00e9"], 2, "--api-key must be printable ASCII"),
-        (["notifications", "--limit", "0"], 2, "'--limit'"),
-        (["notifications"], 1, "no session is stored"),
-        (["media", "get", "x"], 2, "a media token, a MEDIA: marker or an absolute path is needed"),
-        (["media", "get", "abcdefgh", "-o", "-", "--json"], 2, "--json and -o - exclude each other"),
-        (["bridge", "DELETE", "/x"], 2, "DELETE"),
-        (["bridge", "GET", "ping"], 2, "the route begins with a slash"),
-        (["bridge", "GET", "/ping", "x"], 2, "an argument is key=text or key:=json"),
-        (["doctor", "--remote", "ftp://x"], 2, "--remote must be an address"),
-    ],
-)
-def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:
-    done = lonely.run("svc-relay", *arguments)
-    assert done.code == code
-    assert says in done.problem
 
 
 def test_completion(lonely: CommandHome) -> None:

@@ -1,7 +1,6 @@
 import pytest
 
 from clients.commands.service_runner import ProgressLine, run_flow
-from svc_proto.cli.errors import CliError
 from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
@@ -27,26 +26,6 @@ def test_progress_is_shown_until_the_next_event(capsys: pytest.CaptureFixture[st
     progress.clear()
     assert capsys.readouterr().err == "\r\x1b[K"
     assert heard == [Notify("text", {"text": "x"})]
-
-
-def plan(engine: Engine) -> Flow[str]:
-    yield from sleep(engine, 0.0)
-    engine.emit(Notify("text", {}))
-    return "done"
-
-
-def test_a_result() -> None:
-    assert run_flow(plan, "anyio") == "done"
-
-
-def test_a_bug_is_reported_with_a_reference() -> None:
-    def broken(engine: Engine) -> Flow[str]:
-        yield from sleep(engine, 0.0)
-        raise RuntimeError("a secret")
-
-    with pytest.raises(CliError, match="internal error, reference bug-1") as caught:
-        run_flow(broken, "anyio")
-    assert caught.value.code == 70
 
 
 def test_a_closed_output_ends_the_run() -> None:

@@ -217,30 +217,3 @@ def test_a_revoked_session(home: CommandHome) -> None:
     terminal.expect("error: the relay refuses: .*; pair again: svc-relay pair")
     assert termios.tcgetattr(terminal.child_fd) == before
     assert finish(terminal)[0] == 1
-
-
-def test_a_closed_pipe_is_no_error(home: CommandHome) -> None:
-    words = " ".join([*module("svc-relay"), "shell", "--exec", "'yes | head -100000'", "| head -2"])
-    done = subprocess.run(
-        ["sh", "-c", words], cwd=ROOT, env=home.env, capture_output=True, text=True, timeout=TIMEOUT, check=False
-    )
-    assert done.stdout == "y\ny\n"
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["shell", "--escape", "x"], 2, "--escape must be none, or ^ and one of"),
-        (["shell", "--shell", "bash"], 2, "--shell must be an absolute path"),
-        (["shell", "--session", ""], 2, "--session must be a name"),
-        (["shell", "--exec", "a\nb"], 2, "--exec takes one line"),
-        (["shell"], 1, "no session is stored"),
-    ],
-)
-def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: str) -> None:
-    if "--exec" in arguments:
-        arguments = [*arguments, "--remote", "ws://127.0.0.1:9", "--token", "t"]
-    done = lonely.run("svc-relay", *arguments)
-    assert done.code == code
-    assert says in done.problem

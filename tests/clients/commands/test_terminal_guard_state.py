@@ -8,17 +8,14 @@ import signal
 import sys
 import termios
 from collections.abc import Callable
-from pathlib import Path
 
 import pexpect
 import pytest
 
-from tests.clients.commands.command_process import CommandHome, finish, module, paired
+from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_shell import PROMPT
-from tests.servers.program_process import ROOT, TIMEOUT, running_relay
+from tests.servers.program_process import ROOT, TIMEOUT
 from tests.support.forkserver import ForkedTerminal, python, run
-
-SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
 
 
 def around(linked: CommandHome, words: list[str]) -> tuple[pexpect.spawn[str], int]:
@@ -79,17 +76,6 @@ def test_signals_that_kill(home: CommandHome, signum: signal.Signals) -> None:
     terminal, pid = shell(home)
     os.kill(pid, signum)
     assert outcome(terminal) == -signum
-
-
-def test_the_relay_is_killed(tmp_path: Path) -> None:
-    linked = CommandHome(tmp_path)
-    with running_relay(tmp_path, env=SHELL) as (relay, linked.port):
-        paired(linked)
-        terminal, _ = shell(linked)
-        relay.process.kill()
-        terminal.expect("trying again in 1 s")
-        terminal.send("\x03")
-        assert outcome(terminal) == 130
 
 
 CRASH = """
