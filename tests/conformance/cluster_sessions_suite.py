@@ -2,17 +2,15 @@
 
 import json
 import secrets
-import tempfile
 import time
-from pathlib import Path
 from urllib.parse import quote
 
 import psutil
 
-from tests.conformance.external_tools import Unavailable
+from tests.conformance.cluster_suite import running_cluster
 from tests.conformance.result import Result
 from tests.servers.program_process import call
-from tests.servers.relay_cluster import RelayCluster, needs_nodes, until
+from tests.servers.relay_cluster import RelayCluster, until
 
 NODES = 3
 SESSIONS = 100_000
@@ -85,9 +83,7 @@ def many_sessions(_: str = "", *, sessions: int = SESSIONS) -> Result:
     Raise Unavailable if a program is not installed.
     """
     result = Result("cluster-sessions")
-    if any(mark.mark.args[1] for mark in needs_nodes[:2]) or needs_nodes[2].mark.args[0]:
-        raise Unavailable("PostgreSQL, Redis or nginx is not installed")
-    with tempfile.TemporaryDirectory(prefix="cluster-") as folder, RelayCluster(Path(folder), NODES) as cluster:
+    with running_cluster() as cluster:
         for n in range(NODES):
             cluster.stop(n)
         cluster.execute(FILL.format(record=json.dumps(RECORD), count=sessions))

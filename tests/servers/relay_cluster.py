@@ -26,6 +26,7 @@ from tests.support.ports import free_port
 
 T = TypeVar("T")
 FOREVER = 3600.0  # s; longer than any test
+FIRST_NUMBER = 1_000  # of the requests of a load
 needs_nodes = [
     needs_postgresql,
     needs_redis,
@@ -57,7 +58,7 @@ class BackgroundLoad(Generic[T]):
 
     def __init__(self, asks: Iterable[Callable[[int], T]], counts: Callable[[T], bool] = lambda told: True) -> None:
         self.told: list[T] = []
-        self._counts, self._numbers = counts, count(1_000)
+        self._counts, self._numbers = counts, count(FIRST_NUMBER)
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._work, args=(ask,), daemon=True) for ask in asks]
         for thread in self._threads:
