@@ -10,16 +10,6 @@ from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
 from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 
-def test_blank_lines_and_a_line_without_end() -> None:
-    peer = McpStdioHarness(ToyMcpServer().offer())
-    assert peer.bytes(b"\n \r\n") == []
-    peer.bytes(b'{"jsonrpc":"2.0","id":1,"met')
-    (answer,) = peer.bytes(b'hod":"ping"}\n')
-    assert answer == {"jsonrpc": "2.0", "id": 1, "result": {}}
-    assert peer.end() == []
-    assert peer.is_closed
-
-
 def test_too_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_service, "LineBuffer", lambda: LineBuffer(100))
     peer = McpStdioHarness(ToyMcpServer().offer())
