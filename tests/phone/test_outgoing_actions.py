@@ -85,11 +85,15 @@ def test_unknown_arguments_are_refused(path: str, body: dict[str, object], name:
         ("/send_sms", {"to": "Ada", "body": "x"}, "invalid_recipient"),
         ("/send_mms", {"text": "x"}, "invalid_schema"),
         ("/send_mms", {"to": "1"}, "invalid_schema"),
+        ("/send_mms", {"to": " ", "text": "x"}, "invalid_schema"),
         ("/share_media", {"title": "t"}, "invalid_schema"),
+        ("/share_media", {"text": " "}, "invalid_schema"),
+        ("/share_media", {"media_tokens": [[]]}, "invalid_schema"),
         ("/share_media", {"attachments": "tok"}, "invalid_schema"),
         ("/share_media", {"attachments": ["tok"]}, "invalid_schema"),
         ("/share_media", {"attachments": [{"file_name": "a.png"}]}, "invalid_schema"),
         ("/share_media", {"media": "two words"}, "media_fetch_failed"),
+        ("/share_media", {"media": "other://tok"}, "media_fetch_failed"),
         ("/share_media", {"path": "/"}, "media_fetch_failed"),
     ],
 )
@@ -98,9 +102,14 @@ def test_invalid_arguments(path: str, body: dict[str, object], reason: str | Non
 
 
 def test_the_type_of_an_attachment() -> None:
-    handover = read("/share_media", {"media": "tok", "file_name": "a.PNG", "paths": ["/b.txt", "/c"]})
+    attachments = [{"media": "one", "content_type": "image/gif", "file_name": "a.png"}]
+    handover = read(
+        "/share_media",
+        {"attachments": attachments, "media": "tok", "file_name": "a.PNG", "paths": ["/b.txt", "/c"]},
+    )
     assert isinstance(handover, ShareAction)
     assert handover.attachments == (
+        OutgoingFile("one", "image/gif"),
         OutgoingFile("tok", "image/png"),
         OutgoingFile("MEDIA:/b.txt", "text/plain"),
         OutgoingFile("MEDIA:/c", UNKNOWN),

@@ -9,7 +9,7 @@ from clients.phone.emulator.sample_apps import BANK, MAIL
 from clients.phone.emulator.view_tree import traverse
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.moment import Moment
-from svc_proto.phone.backend import CommandReply, PhoneBackend, PhoneCommand
+from svc_proto.phone.backend import CommandReply, PhoneBackend
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from tests.clients.emulator.driver import EmulatorDriver, check, opened
 
@@ -130,20 +130,6 @@ def test_the_status_of_a_store_build_and_without_accessibility() -> None:
     assert backend.foreground == "unknown"
 
 
-def test_properties_for_the_safety_gates() -> None:
-    driver = opened(MAIL)
-    assert driver.backend.foreground == MAIL
-    assert driver.backend.text_of(driver.node_id(contentDescription="Compose")) == "Compose"
-    assert driver.backend.text_of("w0:0") == "Inbox"
-    assert driver.backend.text_of("w0:999") is None
-    assert driver.backend.text_of("nonsense") is None
-
-
-def test_a_command_needs_no_request_id() -> None:
-    reply = EmulatedPhone().execute(PhoneCommand("GET", "/ping", {}), NOW)
-    assert reply == CommandReply(200, {"pong": True, "ts": 1_795_310_560_000})
-
-
 def test_read_a_mail_and_answer_it() -> None:
     driver = EmulatorDriver()
     assert driver.post("/tap_text", text="Mail")["via"] == "parent click (1 levels up)"
@@ -169,19 +155,6 @@ def test_read_a_mail_and_answer_it() -> None:
     assert "Message sent" in driver.texts()
     driver.post("/tap_text", text="Back to the inbox")
     assert driver.texts()[0] == "Inbox"
-
-
-def test_read_a_mail_and_archive_it() -> None:
-    driver = opened(MAIL)
-    driver.post("/tap_text", text="Library")
-    driver.post("/tap_text", text="Archive")
-    (item,) = driver.backend.outbox
-    assert (item.kind, item.details) == ("archive", {"app": MAIL, "screen": "letter 1", "fields": {}})
-    assert driver.texts()[0] == "Inbox"
-    driver.post("/tap_text", text="Bo")
-    driver.post("/tap_text", text="Reply")
-    driver.post("/tap_text", text="Navigate up")
-    assert driver.texts()[1] == "Photos from the lake"
 
 
 def test_a_disabled_node_does_nothing() -> None:

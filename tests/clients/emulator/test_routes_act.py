@@ -56,17 +56,21 @@ def test_the_lock_screen_is_in_the_way_until_woken() -> None:
         ("/swipe", {"direction": "up"}),
         ("/drag", dict(STROKE)),
         ("/scroll", {"direction": "up"}),
+        ("/press_key", {"key": "home"}),
+        ("/open_app", {"package": MAIL}),
+        ("/send_intent", {"action": "android.settings.SETTINGS"}),
     ]
     for path, body in touches:
         refused = driver.refused(path, **body)
         assert (refused["error_code"], refused["final"]) == ("keyguard_blocked", True)
     driver.refused("/type", text="x")
-    driver.refused("/open_app", package=MAIL)
     driver.device.credential_lock = True
     assert driver.device.wake(driver.now) is False
     assert driver.device.screen_on
     driver.device.credential_lock = False
-    assert driver.device.wake(driver.now) is True
+    assert driver.get("/screen")["locked"] is True
+    driver.post("/press_key", key="wakeup")
+    assert driver.get("/screen")["locked"] is False
     assert driver.texts()[0] == "Home"
     assert driver.device.wake(driver.now) is True
 
@@ -271,17 +275,6 @@ def test_enter_moves_on_or_shows_the_next_screen() -> None:
         driver.post("/press_key", key="enter")  # the last field has no next one, and Send is no change of the screen
         assert [node["contentDescription"] for node in driver.nodes() if node["focused"]] == [name]
     assert not driver.device.outbox
-
-
-def test_a_locked_phone_opens_nothing() -> None:
-    driver = EmulatorDriver()
-    driver.post("/press_key", key="lock_screen")
-    view = {"action": "android.settings.SETTINGS"}
-    for path, body in (("/press_key", {"key": "home"}), ("/open_app", {"package": MAIL}), ("/send_intent", view)):
-        assert driver.refused(path, **body)["error_code"] == "keyguard_blocked"
-    assert driver.get("/screen")["locked"] is True
-    driver.post("/press_key", key="wakeup")
-    assert driver.get("/screen")["locked"] is False
 
 
 def test_a_recent_app_is_removed_by_a_stroke_to_the_side() -> None:

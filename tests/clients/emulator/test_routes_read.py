@@ -9,24 +9,12 @@ STATES = ["hintText", "checkable", "checked", "password"]
 NODE = ["nodeId", "text", "contentDescription", "className", "viewId", "bounds", *STATES, *FLAGS]
 
 
-def deaf() -> EmulatorDriver:
-    """Return a phone whose accessibility service is off."""
-    driver = EmulatorDriver()
-    driver.device.permissions.accessibility = False
-    return driver
-
-
 def test_ping_and_setup() -> None:
     driver = EmulatorDriver()
     assert driver.get("/ping") == {"pong": True, "ts": int(driver.now.wall * 1000)}
     result = driver.post("/setup", anything=[1])
     assert result["ok"] is True
     assert isinstance(result["note"], str)
-
-
-def test_current_app() -> None:
-    assert EmulatorDriver().get("/current_app") == {"package": "com.example.launcher"}
-    assert deaf().get("/current_app") == {"package": "unknown"}
 
 
 def test_return_to_the_client() -> None:
@@ -147,7 +135,8 @@ def test_describe_node() -> None:
 
 
 def test_no_readable_window_is_500() -> None:
-    driver = deaf()
+    driver = EmulatorDriver()
+    driver.device.permissions.accessibility = False
     for path in ("/screen", "/screen_hash"):
         driver.refused(f"GET {path}", 500)
     driver.refused("/find_nodes", 500)

@@ -2,13 +2,11 @@
 
 import pytest
 
-from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.sample_apps import BANK, MAIL
 from clients.phone.emulator.view_tree import find_node
 from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.phone.safety.confirmation import AwaitingConfirmation
 from svc_proto.phone.safety.gate import SafetyGate
-from svc_proto.phone.safety.gate_interface import SystemBackend, TargetTextSource
 from tests.clients.emulator.driver import EmulatorDriver, opened
 
 
@@ -20,13 +18,6 @@ def composing() -> EmulatorDriver:
     driver = opened(MAIL)
     driver.post("/tap_text", text="Compose")
     return driver
-
-
-def test_the_emulator_is_a_target_text_source() -> None:
-    backend: SystemBackend = EmulatedPhone()
-    assert isinstance(backend, TargetTextSource)
-    backend.consents.accessibility = False
-    assert backend.foreground == "unknown"
 
 
 def test_a_part_of_a_text_gives_the_whole_text() -> None:
