@@ -118,3 +118,4 @@ def test_remembered_request_ids_are_limited(rig: PhoneHarness, monkeypatch: pyte
         rig.command("/ping", f"r{number}")
         told += [request_id for request_id, _, _ in rig.responses()]
     assert told == ["r1", "r2", "r3", "r1"]
+    assert [log.event for log in rig.book.logs if log.event == "repeated command"] == ["repeated command"] * 3

@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from svc_proto.agent.approval_memory import build_owner_question
 from svc_proto.agent.interface import ApprovalRequested, TextDelta
 from svc_proto.api.chat.store_requests import BeginTurn, CreateChat, GetChat
@@ -284,15 +282,3 @@ def test_messages_that_mean_nothing_are_ignored() -> None:
     idle = {"type": "session.info", "session_id": session, "payload": {"running": False}}
     phone.chat.receive(json.dumps({"method": "event", "params": idle}))
     assert phone.chat.unfinished == 1  # the prompt that the server has not accepted yet
-
-
-@pytest.mark.parametrize("running", [True, False])
-def test_a_repeated_prompt_is_one(running: bool) -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    session = phone.new_session()
-    for _ in range(2):
-        phone.call("prompt.submit", session_id=session, text="Hi", message_id="m1")
-        if not running:
-            book.hand.finish()
-    assert book.turns == 1

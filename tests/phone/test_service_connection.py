@@ -62,19 +62,6 @@ def refuse(rig: PhoneHarness, status: int, headers: tuple[tuple[bytes, bytes], .
     assert rig.is_in(S.BACKING_OFF)
 
 
-@pytest.mark.parametrize("gone", ["reset", "hang up"])
-def test_a_lost_connection(gone: str) -> None:
-    rig = PhoneHarness()
-    rig.online()
-    if gone == "reset":
-        rig.vanish()
-    else:
-        rig.hang_up(1001)
-    rig.book.drain_commands()
-    assert rig.new_notifications()[-1].event == "offline"
-    assert rig.is_in(S.BACKING_OFF)
-
-
 def test_silent_relay_is_disconnected_and_a_listener_is_refused() -> None:
     rig = PhoneHarness()
     rig.online()

@@ -2,14 +2,13 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Abort, Connect, Notify
-from svc_proto.facts import Closed, FailureKind, Stopping
+from svc_proto.commands import Notify
+from svc_proto.facts import FailureKind, Stopping
 from svc_proto.phone.safety.activity_log import ActivityStatus
 from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.safety.view import SafetyView
 from svc_proto.phone.service import PhoneState
 from tests.phone.harness import TOKEN, PhoneHarness, with_keyboard
-from tests.phone.safety.scripted_backend import PICTURE
 
 OK = {"ok": True}
 ALLOWED = {"ok": True, "confirmed": True}
@@ -37,23 +36,6 @@ def test_confirmation_request() -> None:
     rig.command("/send_sms", "r2", body={"to": "+1555", "body": "Hello"})
     question = {"confirmation": "c2", "action": "send_sms", "verb": None, "text": "+1555\nHello", "seconds": 25.0}
     rig.book << [Notify("asked", question)]
-    assert performed(rig) == []
-
-
-def test_timeout_denies_at_its_deadline_also_after_a_late_wake_up() -> None:
-    rig = with_keyboard()
-    key = rig.ask()
-    rig.book.after(24.99) << []
-    rig.book.after(0.01)
-    ((request, status, result),) = rig.responses()
-    assert (request, status, result["reason"]) == ("r1", 403, "confirmation_denied_or_timeout")
-    rig.type(f"y {key}")
-    rig.book << [Notify("note", {"text": f"there is no question {key}"})]
-    assert performed(rig) == []
-    rig = with_keyboard()
-    key = rig.ask()
-    rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was suspended
-    assert [status for _, status, _ in allow(rig, key)] == [403]
     assert performed(rig) == []
 
 
@@ -90,18 +72,6 @@ def test_gates_outlive_the_connection_and_end_with_the_process() -> None:
 
 
 # --- at most once -------------------------------------------------------------------------------------------------
-
-
-def test_repeated_command_is_ignored() -> None:
-    rig = with_keyboard()
-    key = rig.ask()
-    rig.command("/tap_text", body=SEND)
-    rig.book << []
-    assert allow(rig, key) == [("r1", 200, ALLOWED)]
-    rig.command("/tap", body={"x": 1, "y": 2})
-    rig.book << []
-    assert performed(rig) == ["r1"]
-    assert [log.event for log in rig.book.logs] == ["repeated command"] * 2
 
 
 # --- the other gates ----------------------------------------------------------------------------------------------
@@ -155,22 +125,6 @@ def test_idle_while_the_relay_is_away() -> None:
 
 
 # --- the log and the view -----------------------------------------------------------------------------------------
-
-
-def test_uploads_are_logged() -> None:
-    rig = with_keyboard()
-    rig.backend.answers["/screenshot"] = PICTURE
-    rig.command("/screenshot", "good")
-    end = rig.connected()
-    end.receive(rig.book.drain_commands())
-    rig.book >> end.answer(200, b'{"token":"abc"}')
-    assert Abort(end.ch) in rig.book.drain_commands()
-    rig.book >> Closed(end.ch) << []
-    rig.command("/screenshot", "bad")
-    rig.book.fail(rig.book.order(Connect), FailureKind.UNREACHABLE).drain_commands()
-    bad, good = rig.phone.gate.log.entries()
-    assert (good.activity_id, good.status, good.thumbnail_token) == ("good", ActivityStatus.SUCCESS, "abc")
-    assert (bad.activity_id, bad.status) == ("bad", ActivityStatus.FAILED)
 
 
 def test_program_receives_notifications() -> None:

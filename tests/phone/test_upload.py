@@ -3,6 +3,7 @@ import pytest
 from svc_proto.commands import Abort, Cancel, Connect, Exit
 from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.phone.backend import UploadReply
+from svc_proto.phone.safety.activity_log import ActivityStatus
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
 from tests.phone.harness import TOKEN, PhoneHarness, RelayEnd, request
 from tests.phone.safety.scripted_backend import PICTURE
@@ -34,6 +35,8 @@ def test_an_upload(rig: PhoneHarness) -> None:
     assert Abort(end.ch) in rig.book.drain_commands()
     assert rig.responses() == [("r1", 200, {"media": "MEDIA:hermes-relay://abc"})]
     assert rig.backend.uploads == [("abc", "hermes-relay")]
+    (entry,) = rig.phone.gate.log.entries()
+    assert (entry.activity_id, entry.thumbnail_token) == ("r1", "abc")
     rig.book >> Closed(end.ch) << []
 
 
@@ -56,6 +59,7 @@ def test_an_upload_without_a_connection(rig: PhoneHarness) -> None:
     rig.command("/screenshot")
     rig.book.fail(rig.book.order(Connect), FailureKind.UNREACHABLE)
     assert rig.responses() == [("r1", 500, {"error": "the file could not be uploaded: unreachable"})]
+    assert rig.phone.gate.log.entries()[0].status is ActivityStatus.FAILED
 
 
 def test_upload_timeout(rig: PhoneHarness) -> None:

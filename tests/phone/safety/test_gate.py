@@ -2,7 +2,7 @@
 
 import pytest
 
-from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneBackend, PhoneCommand
+from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneCommand
 from svc_proto.phone.safety.blocklist import Blocklist
 from svc_proto.phone.safety.confirmation import AwaitingConfirmation, TrustedActions
 from svc_proto.phone.safety.destructive_verbs import DestructiveVerbs
@@ -356,8 +356,3 @@ def test_the_users_own_lists_are_used_even_when_empty() -> None:
     gate.set_accessibility(True)
     gate.set_master(True, NOW)
     assert gate.execute(command("/tap_text", text="Send"), NOW) == OK
-
-
-def test_a_backend_without_gates_has_the_same_reply_for_a_file() -> None:
-    plain: PhoneBackend = ScriptedBackend()
-    assert gate_of(ScriptedBackend()).on_uploaded("t", "s") == plain.on_uploaded("t", "s")

@@ -1,6 +1,4 @@
-from clients.phone.emulator import EmulatedPhone
 from svc_proto.phone.backend import CommandReply, PhoneCommand
-from svc_proto.phone.safety.gate import SafetyGate
 from tests.phone.safety.scripted_backend import NOW, OK, ScriptedBackend, check_gate, command, gate_of
 
 
@@ -18,22 +16,3 @@ def test_backend_that_names_pressed_texts() -> None:
     assert answer is not None
     assert isinstance(answer[1], CommandReply)
     assert answer[1].result["error_code"] == "screen_changed"
-
-
-def test_emulator_can_be_guarded() -> None:
-    backend = EmulatedPhone()
-    gate = SafetyGate(backend, flavor=backend.build, wake=backend.device.wake)
-    gate.set_accessibility(True)
-    gate.set_overlay_permission(True, NOW)
-    assert gate.set_master(True, NOW)
-    gate.set_unattended(True)
-    backend.device.locked = True
-    assert isinstance(gate.execute(command("/open_app", package="com.example.messages"), NOW), CommandReply)
-    assert not backend.device.locked
-    backend.device.locked = backend.device.credential_lock = True
-    reply = gate.execute(command("/tap", x=1, y=2), NOW)
-    assert isinstance(reply, CommandReply)
-    assert reply.status == 423
-    assert not backend.gestures
-    unattended = gate.status(NOW)["unattended"]
-    assert unattended == {"supported": True, "enabled": True, "credential_lock_detected": True}

@@ -31,15 +31,6 @@ def test_the_table_is_the_specification() -> None:
     )
 
 
-def test_toggle_is_off_by_default_and_without_accessibility() -> None:
-    master = MasterToggle()
-    assert (master.state, master.is_armed, master.next_deadline()) == (MasterState.OFF, False, None)
-    assert not master.advance(NOW.at(1e9))
-    assert not master.turn_on(NOW, accessible=False)
-    assert not master.is_armed
-    assert master.next_deadline() is None
-
-
 def test_toggle_turns_off_after_an_interval_without_commands() -> None:
     master = armed()
     assert master.next_deadline() == NOW.mono + DEFAULT
@@ -51,16 +42,6 @@ def test_toggle_turns_off_after_an_interval_without_commands() -> None:
     master.command(NOW.at(500.0))
     assert master.turn_on(NOW.at(900.0), accessible=True)
     assert master.next_deadline() == 500.0 + DEFAULT
-
-
-def test_user_and_process_end_turn_the_toggle_off() -> None:
-    master = armed()
-    assert master.turn_off()
-    assert not master.turn_off()
-    master = armed()
-    assert master.process_death()
-    assert not master.process_death()
-    assert not master.is_armed
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(-1, 5), (0, 5), (4, 5), (5, 5), (30, 30), (120, 120), (121, 120)])
