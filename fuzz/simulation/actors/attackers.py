@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from fuzz.simulation.access_matrix import CLIENT_KINDS, IN, RELAY_ACCESS, example_path
 from fuzz.simulation.actors.actor_context import ActorContext, StepHandler
-from fuzz.simulation.actors.pairing_devices import PairingDevices
+from fuzz.simulation.actors.pairing_devices import PairingDevices, SignInAttempt
 from fuzz.simulation.deployment import LOCAL, REMOTE
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import CodeModel, violated
@@ -114,13 +114,14 @@ class Attackers:
     def _guess_again(self, host: SimHost, left: int, kind: int, pauses: tuple[float, float]) -> None:
         stolen = [session for session in self.crowd.sessions if session.revoked is not None]
         if kind % 3 == 0 and stolen:
-            talker = self._pairing.sign_in(host, {"session_token": stolen[left % len(stolen)].token})
+            attempt = SignInAttempt(self.crowd, host, {"session_token": stolen[left % len(stolen)].token})
         elif kind % 3 == 1:
             used = [code for code in self.crowd.codes if code.uses]
             code = used[left % len(used)] if used else CodeModel("ZZZZZZ", self.crowd.now, uses=1)
-            talker = self._pairing.sign_in(host, {"pairing_code": code.word}, code=code)
+            attempt = SignInAttempt(self.crowd, host, {"pairing_code": code.word}, code)
         else:
-            talker = self._pairing.sign_in(host, {"pairing_code": f"Z{self.crowd.next_number():05}"})
+            attempt = SignInAttempt(self.crowd, host, {"pairing_code": f"Z{self.crowd.next_number():05}"})
+        talker = attempt.open()
         if left > 1:
             pause = self.world.rng.uniform(*pauses)
             self.world.sim.after(pause, lambda: self._guess_again(host, left - 1, kind, pauses))

@@ -4,7 +4,17 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from fuzz.simulation.actors.actor_context import GRANTS, PHONE, ActorContext, SignedInDevice, SignIn, StepHandler
+from attrs import define, field
+
+from fuzz.simulation.actors.actor_context import (
+    GRANTS,
+    PHONE,
+    ActorContext,
+    SignedInDevice,
+    SignIn,
+    StepHandler,
+    no_further_checks,
+)
 from fuzz.simulation.deployment import REMOTE
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.grant_model import NOTHING, GrantTerms, RequestedTerms, Spans, fits, paired
@@ -18,6 +28,143 @@ UNCOUNTED = ("rate limited", "first message", "timeout", "too many")  # reasons 
 
 TTL_WISHES = (*[None] * 5, 60, 7_200, 0)  # s that a phone requests itself
 GRANT_WISHES: tuple[dict[str, float] | None, ...] = (*[None] * 5, {"terminal": 50, "bridge": 0}, {"tui": 3_600})
+
+
+@define(eq=False)
+class SignInAttempt:
+    """Device that opens a WebSocket and authenticates with a token, a code or both; it checks the answer."""
+
+    crowd: ActorContext
+    host: SimHost
+    payload: dict[str, object]
+    code: CodeModel | None = None
+    session: SessionModel | None = None
+    wish: RequestedTerms = NOTHING
+    on_welcome: Callable[[SignedInDevice], None] = no_further_checks
+    sign_in: SignIn = field(init=False)
+    attempt: AuthAttempt = field(init=False)
+    patched: int = 0  # changes to the session until the sign-in
+    terms: GrantTerms | None = None  # of the session at the sign-in
+    device: SignedInDevice | None = None
+
+    @property
+    def _surface(self) -> str:
+        return str(self.payload.get("client_surface", "unknown")) if self.session is None else self.session.surface
+
+    def open(self, *, fresh: bool = False) -> WebSocketClient:
+        """Open the WebSocket and authenticate; `fresh`: on a connection of its own."""
+        world = self.crowd.world
+        connection = world.connection_for(self.host, REMOTE, deflate=world.rng.random() < 0.5, fresh=fresh)
+        talker = WebSocketClient(
+            connection, REMOTE, headers={}, on_open=self._on_open, on_message=self._on_message, on_end=self._on_end
+        )
+        world.add_client(talker)
+        world.maybe_abandon_later(talker)
+        return talker
+
+    def _on_open(self, talker: WebSocketClient) -> None:
+        crowd, world, address = self.crowd, self.crowd.world, self.host.address
+        self.sign_in = SignIn(talker, world.relay, crowd.now)
+        if self._surface == PHONE:
+            crowd.sign_ins.setdefault(self.host.name, []).append(self.sign_in)
+        if self.session is not None:
+            self.patched, self.terms = self.session.patched, self.session.sure
+        world.note_registrations()
+        world.addresses.check_open(address, talker.began, crowd.now)
+        self.attempt = world.addresses.attempt(address, crowd.now)
+        if self.code is not None:
+            self.code.shown += 1
+        talker.send_envelope("system", "auth", self.payload, "auth-1")
+
+    def _on_message(self, talker: WebSocketClient, message: dict[str, Any]) -> None:
+        members = message.get("payload", {})
+        if self.device is not None:
+            self.crowd.on_device_message(self.device, message)
+        elif message.get("type") == "auth.ok":
+            self.crowd.world.addresses.succeeded(self.host.address, self.attempt, self.crowd.now)
+            self.sign_in.told = self.crowd.now
+            if self.code is not None and (self.session is None or members.get("session_token") != self.session.token):
+                # A valid token takes precedence over a code.
+                self.crowd.on_token_refused(self.session, self.sign_in.sent)
+                owned = self._paired(members, self.code)
+            else:
+                owned = self._returned(members)
+                self._was_not_looked_up()
+            self.crowd.world.count("signed in")
+            name = f"{owned.owner}/{self.crowd.next_number()}"
+            self.device = SignedInDevice(name, talker, owned, self.sign_in)
+            self.crowd.open.append(self.device)
+            for joined in (*self.crowd.on_join, self.on_welcome):
+                joined(self.device)
+        elif message.get("type") == "auth.fail":
+            self._refused(str(members.get("reason", "")))
+
+    def _on_end(self, talker: WebSocketClient) -> None:
+        world, now = self.crowd.world, self.crowd.now
+        world.lines.pop(talker, None)
+        if talker.broken:
+            violated(Invariant.STATUS, f"a WebSocket: {talker.broken}")
+        if talker.status == 429:
+            world.note_registrations()
+            world.addresses.check_refused(talker.host.address, talker.began, now)
+        elif talker.status == 408 and world.shaken >= talker.began:
+            world.count("408 in a bad network")
+        elif talker.status not in (0, 101, 503):
+            violated(Invariant.STATUS, f"a WebSocket was refused with {talker.status}")
+        if self.device is not None:
+            self.device.left = now
+            self.crowd.open.remove(self.device)
+
+    def _refused(self, reason: str) -> None:
+        world, code, sent = self.crowd.world, self.code, self.sign_in.sent
+        world.check_no_secrets(reason, "auth.fail")
+        self.sign_in.failed = True
+        if any(word in reason for word in UNCOUNTED):
+            world.addresses.did_not_fail(self.host.address, self.attempt)
+            self._was_not_looked_up()
+            return
+        self.attempt.told = self.crowd.now
+        self.crowd.on_token_refused(self.session, sent)
+        # The new session expires before the store has it, if the clock is set forward meanwhile.
+        has_expired = EXPIRED in reason and any(when >= sent for when, _ in world.wall.steps)
+        if code is not None and not has_expired and code.must_count(sent, self.crowd.now):
+            violated(Invariant.LIVE_CODE, f"{code.word} was refused to {self.host.name}: {reason}")
+
+    def _paired(self, members: dict[str, Any], code: CodeModel) -> SessionModel:
+        world, sent, now = self.crowd.world, self.sign_in.sent, self.crowd.now
+        token = str(members.get("session_token"))
+        code.use(sent, now)
+        if token in world.secrets:
+            violated(Invariant.OWN_BYTES, "the token of another session was given out")
+        world.secrets[token] = f"the token {token[:8]}"
+        session = SessionModel(token, self.host.name, self.host.name, self._surface)
+        terms = session.learn(members)
+        session.terms.append(terms)
+        session.past.append(terms)
+        asked = code.wish.or_else(self.wish)
+        session.explicit = dict.fromkeys(asked.grants or ())
+        session.withheld = tuple(channel for channel, span in (asked.grants or {}).items() if span is None)
+        if not fits(terms, lambda wall: paired(asked, world.policy, wall), world.wall.spans(sent, now)):
+            violated(Invariant.LIFETIME, f"{session.prefix} got {terms} at {world.home.wall():.3f} for {asked}")
+        self.crowd.sessions.append(session)
+        return session
+
+    def _returned(self, members: dict[str, Any]) -> SessionModel:
+        session = self.session
+        if session is None:
+            violated(Invariant.DEAD_TOKEN, f"a stranger was welcomed at {self.host.name}")
+        if members.get("session_token") != session.token:
+            violated(Invariant.OWN_BYTES, f"{session.prefix} was welcomed with another token")
+        if session.is_dead(self.crowd.world.wall, self.sign_in.sent, self.crowd.now):
+            violated(Invariant.DEAD_TOKEN, f"{session.prefix} was welcomed after its end")
+        told = session.learn(members)
+        if self.terms is not None and session.patched == self.patched and told != self.terms:
+            violated(Invariant.LIFETIME, f"{session.prefix} came back with {told}, and had {self.terms}")
+        return session
+
+    def _was_not_looked_up(self) -> None:
+        if self.code is not None:
+            self.code.shown -= 1
 
 
 class PairingDevices:
@@ -81,7 +228,7 @@ class PairingDevices:
         }
         if self.world.rng.random() < 0.2:
             payload["ttl_seconds"], ttl = "nonsense", None
-        return self.sign_in(host, payload, code=code, wish=RequestedTerms(ttl, grants))
+        return SignInAttempt(self.crowd, host, payload, code, wish=RequestedTerms(ttl, grants)).open()
 
     def _reconnect(self, step: ReconnectSession) -> None:
         if not self.crowd.sessions:
@@ -104,7 +251,7 @@ class PairingDevices:
         *,
         code: CodeModel | None = None,
         fresh: bool = False,
-        welcomed: Callable[[SignedInDevice], None] | None = None,
+        welcomed: Callable[[SignedInDevice], None] = no_further_checks,
     ) -> WebSocketClient:
         """Reconnect a device with its token, and perhaps a code; `fresh`: on a connection of its own."""
         host = self.world.sim.hosts[session.owner]
@@ -112,166 +259,7 @@ class PairingDevices:
         if code is not None:
             payload |= {"pairing_code": code.word, "device_name": host.name, "device_id": f"id of {host.name}"}
             payload["client_surface"] = session.surface
-        return self.sign_in(host, payload, code=code, session=session, fresh=fresh, on_welcome=welcomed)
-
-    def sign_in(
-        self,
-        host: SimHost,
-        payload: dict[str, object],
-        *,
-        code: CodeModel | None = None,
-        session: SessionModel | None = None,
-        wish: RequestedTerms = NOTHING,
-        fresh: bool = False,
-        on_welcome: Callable[[SignedInDevice], None] | None = None,
-    ) -> WebSocketClient:
-        """Open a WebSocket, authenticate, and check the answer; `on_welcome` is called after success."""
-        world = self.world
-        surface = str(payload.get("client_surface", "unknown")) if session is None else session.surface
-        attempt: list[AuthAttempt] = []
-        sign_in: list[SignIn] = []
-        known: list[tuple[int, GrantTerms | None]] = []  # terms of the session at the sign-in
-        device: list[SignedInDevice] = []
-
-        def opened(talker: WebSocketClient) -> None:
-            sign_in.append(SignIn(talker, world.relay, self.crowd.now))
-            if surface == PHONE:
-                self.crowd.sign_ins.setdefault(host.name, []).append(sign_in[0])
-            known.append((0, None) if session is None else (session.patched, session.sure))
-            world.note_registrations()
-            world.addresses.check_open(host.address, talker.began, self.crowd.now)
-            attempt.append(world.addresses.attempt(host.address, self.crowd.now))
-            if code is not None:
-                code.shown += 1
-            talker.send_envelope("system", "auth", payload, "auth-1")
-
-        def heard(talker: WebSocketClient, message: dict[str, Any]) -> None:
-            if device:
-                self.crowd.on_device_message(device[0], message)
-                return
-            members = message.get("payload", {})
-            if message.get("type") == "auth.ok":
-                world.addresses.succeeded(host.address, attempt[0], self.crowd.now)
-                sign_in[0].told = self.crowd.now
-                if code is not None and (session is None or members.get("session_token") != session.token):
-                    self.crowd.on_token_refused(session, sign_in[0].sent)  # a valid token takes precedence over a code
-                    owned = self._paired(host, surface, members, code, wish, sign_in[0])
-                else:
-                    owned = self._returned(host, members, session, *known[0], sign_in[0])
-                    _was_not_looked_up(code)
-                device.append(self._join(talker, owned, sign_in[0]))
-                for joined in (*self.crowd.on_join, *([] if on_welcome is None else [on_welcome])):
-                    joined(device[0])
-            elif message.get("type") == "auth.fail":
-                self._refused(host, str(members.get("reason", "")), code, session, attempt[0], sign_in[0])
-
-        def ended(talker: WebSocketClient) -> None:
-            self._judge_end(talker)
-            for one in device:
-                one.left = self.crowd.now
-                self.crowd.open.remove(one)
-
-        talker = WebSocketClient(
-            world.connection_for(host, REMOTE, deflate=world.rng.random() < 0.5, fresh=fresh),
-            REMOTE,
-            headers={},
-            on_open=opened,
-            on_message=heard,
-            on_end=ended,
-        )
-        world.add_client(talker)
-        world.maybe_abandon_later(talker)
-        return talker
-
-    def _refused(
-        self,
-        host: SimHost,
-        reason: str,
-        code: CodeModel | None,
-        session: SessionModel | None,
-        attempt: AuthAttempt,
-        sign_in: SignIn,
-    ) -> None:
-        world = self.world
-        world.check_no_secrets(reason, "auth.fail")
-        sign_in.failed = True
-        if any(word in reason for word in UNCOUNTED):
-            world.addresses.did_not_fail(host.address, attempt)
-            _was_not_looked_up(code)
-            return
-        attempt.told = self.crowd.now
-        self.crowd.on_token_refused(session, sign_in.sent)
-        # The new session expires before the store has it, if the clock is set forward meanwhile.
-        has_expired = EXPIRED in reason and any(when >= sign_in.sent for when, _ in world.wall.steps)
-        if code is not None and not has_expired and code.must_count(sign_in.sent, self.crowd.now):
-            violated(Invariant.LIVE_CODE, f"{code.word} was refused to {host.name}: {reason}")
-
-    def _judge_end(self, talker: WebSocketClient) -> None:
-        world = self.world
-        world.lines.pop(talker, None)
-        if talker.broken:
-            violated(Invariant.STATUS, f"a WebSocket: {talker.broken}")
-        if talker.status == 429:
-            world.note_registrations()
-            world.addresses.check_refused(talker.host.address, talker.began, self.crowd.now)
-        elif talker.status == 408 and world.shaken >= talker.began:
-            world.count("408 in a bad network")
-        elif talker.status not in (0, 101, 503):
-            violated(Invariant.STATUS, f"a WebSocket was refused with {talker.status}")
-
-    def _paired(
-        self,
-        host: SimHost,
-        surface: str,
-        members: dict[str, Any],
-        code: CodeModel,
-        wish: RequestedTerms,
-        sign_in: SignIn,
-    ) -> SessionModel:
-        world, now = self.world, self.crowd.now
-        token = str(members.get("session_token"))
-        code.use(sign_in.sent, now)
-        if token in world.secrets:
-            violated(Invariant.OWN_BYTES, "the token of another session was given out")
-        world.secrets[token] = f"the token {token[:8]}"
-        session = SessionModel(token, host.name, host.name, surface)
-        terms = session.learn(members)
-        session.terms.append(terms)
-        session.past.append(terms)
-        asked = code.wish.or_else(wish)
-        session.explicit = dict.fromkeys(asked.grants or ())
-        session.withheld = tuple(channel for channel, span in (asked.grants or {}).items() if span is None)
-        if not fits(terms, lambda wall: paired(asked, world.policy, wall), world.wall.spans(sign_in.sent, now)):
-            violated(Invariant.LIFETIME, f"{session.prefix} got {terms} at {world.home.wall():.3f} for {asked}")
-        self.crowd.sessions.append(session)
-        return session
-
-    def _returned(
-        self,
-        host: SimHost,
-        members: dict[str, Any],
-        session: SessionModel | None,
-        patched: int,
-        terms: GrantTerms | None,
-        sign_in: SignIn,
-    ) -> SessionModel:
-        world = self.world
-        if session is None:
-            violated(Invariant.DEAD_TOKEN, f"a stranger was welcomed at {host.name}")
-        if members.get("session_token") != session.token:
-            violated(Invariant.OWN_BYTES, f"{session.prefix} was welcomed with another token")
-        if session.is_dead(world.wall, sign_in.sent, self.crowd.now):
-            violated(Invariant.DEAD_TOKEN, f"{session.prefix} was welcomed after its end")
-        told = session.learn(members)
-        if terms is not None and session.patched == patched and told != terms:
-            violated(Invariant.LIFETIME, f"{session.prefix} came back with {told}, and had {terms}")
-        return session
-
-    def _join(self, talker: WebSocketClient, session: SessionModel, sign_in: SignIn) -> SignedInDevice:
-        self.world.count("signed in")
-        device = SignedInDevice(f"{session.owner}/{self.crowd.next_number()}", talker, session, sign_in)
-        self.crowd.open.append(device)
-        return device
+        return SignInAttempt(self.crowd, host, payload, code, session, on_welcome=welcomed).open(fresh=fresh)
 
     def _relay_gone(self) -> None:
         """Update the expected state for a restart of the relay: codes and changes that were not stored may be lost."""
@@ -284,8 +272,3 @@ class PairingDevices:
     def _disconnect(self, step: DisconnectSocket) -> None:
         if self.crowd.open:
             self.crowd.open[step.socket % len(self.crowd.open)].talker.disconnect(reset=step.ending % 2 == 1)
-
-
-def _was_not_looked_up(code: CodeModel | None) -> None:
-    if code is not None:
-        code.shown -= 1
