@@ -18,7 +18,9 @@ from fuzz.steps import DropAnswer, RequestNoteApproval, Step
 from tests.support.sim_http import RequestClient
 
 WORDS = ("red", "green", "blue")  # notes of a chat, which are requested repeatedly
-SAID = ("once", "deny", "session")  # answers by call id, by style
+# Answers by style; empty: allow the first note, and deny the second. Some styles name no call.
+CHOICES = ("once", "deny", "session", "deny", "", "deny", "once")
+DENIES_OPEN, DENIES_ALL, ALLOWS_ALL, SILENT = 3, 5, 6, 7
 LAPSES = 55.0  # s for which a request certainly waits for its answer
 EVENT_TIMEOUT = 5.0  # s from an accepted answer to its event
 ROUNDS = 3  # model calls of a run without a fault
@@ -93,20 +95,11 @@ class ApprovalUsers:
     def _answer_open(self, run: _ApprovalRun, identity: str) -> None:
         if identity not in run.open:
             return
-        body: dict[str, object]
-        match run.style:
-            case 0 | 1 | 2:
-                body = {"choice": SAID[run.style], "call_id": identity}
-            case 3:  # a denial without id applies to the open request
-                body = {"choice": "deny"}
-            case 4:  # allow the first, deny the second
-                body = {"choice": "deny" if run.told else "once", "call_id": identity}
-            case 5:
-                body = {"choice": "deny", "all": True}
-            case 6:
-                body = {"choice": "once", "all": True}
-            case _:
-                return  # no answer
+        if run.style == SILENT:
+            return
+        choice = CHOICES[run.style] or ("deny" if run.told else "once")
+        more = {DENIES_OPEN: {}, DENIES_ALL: {"all": True}, ALLOWS_ALL: {"all": True}}
+        body = {"choice": choice, **more.get(run.style, {"call_id": identity})}
         self._check_run_status(run, identity)
         self.world.sim.after(0.5, lambda: self._answer(run, body, [identity]))
 

@@ -91,16 +91,9 @@ class CompletionClients:
     def _send_completion(
         self, question: _CompletionQuestion, *, stream: bool = False, leave: float = 0.0, told: Told = no_further_checks
     ) -> None:
-        said: list[dict[str, Any]] = []
-        decoder = EventStreamDecoder()
-
-        def piece(data: bytes) -> None:
-            if stream:
-                said.extend(json.loads(event.data) for event in decoder.receive_data(data) if event.data != "[DONE]")
-
         def done(caller: RequestClient) -> None:
             if caller.status == 200 and stream:
-                self._streamed(question, said, caller)
+                self._streamed(question, caller)
             elif caller.status:
                 self._answered(question, caller)
                 told(caller)
@@ -111,7 +104,7 @@ class CompletionClients:
 
         headers = {"idempotency-key": question.key} if question.key else {}
         body = {"model": "sim", "messages": [{"role": "user", "content": question.text}], "stream": stream}
-        caller = self.chats.request("POST", "/v1/chat/completions", body, done, piece, headers)
+        caller = self.chats.request("POST", "/v1/chat/completions", body, done, headers=headers)
         question.callers.append(caller)
         self.chats.reading.setdefault(question.text, caller)
         if leave:
@@ -145,7 +138,9 @@ class CompletionClients:
         elif caller.status not in (408, 429, 503) and self._is_well(question):
             violated(Invariant.STREAM, f"{question.text!r} got {caller.status} {caller.answer.body!r:.200}")
 
-    def _streamed(self, question: _CompletionQuestion, said: list[dict[str, Any]], caller: RequestClient) -> None:
+    def _streamed(self, question: _CompletionQuestion, caller: RequestClient) -> None:
+        events = EventStreamDecoder().receive_data(caller.answer.body)
+        said: list[dict[str, Any]] = [json.loads(event.data) for event in events if event.data != "[DONE]"]
         choices = [chunk["choices"][0] for chunk in said if chunk.get("choices")]
         reasons = [choice["finish_reason"] for choice in choices if choice["finish_reason"]]
         if len({chunk["id"] for chunk in said if "id" in chunk}) > 1 or len(reasons) != 1:
