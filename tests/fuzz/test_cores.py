@@ -111,48 +111,31 @@ def test_an_exception_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         play.send_envelope(0, 6)
 
 
-def orders(monkeypatch: pytest.MonkeyPatch, order: Callable[[Engine, list[Any], Any], None]) -> None:
+@pytest.mark.parametrize(
+    ("client", "kind", "more", "error"),
+    [
+        (0, Accepted, lambda fact: [CloseWrite(ChannelId(98))], "no such channel"),
+        (0, Sent, lambda fact: [Send(fact.ch, b"nonsense\r\n\r\n")], "does not understand the core"),
+        (2, Accepted, lambda fact: [Send(fact.ch, bytes(100_000))] * 3, "300000 bytes wait"),
+    ],
+)
+def test_wrong_commands_are_noticed(
+    monkeypatch: pytest.MonkeyPatch, client: int, kind: type[object], more: Callable[[Any], list[Any]], error: str
+) -> None:
     handle = Engine.handle
 
     def and_more(self: Engine, fact: Any, now: Moment) -> list[Any]:
-        commands = handle(self, fact, now)
-        order(self, commands, fact)
-        return commands
+        return [*handle(self, fact, now), *(more(fact) if isinstance(fact, kind) else [])]
 
     monkeypatch.setattr(Engine, "handle", and_more)
 
-
-def test_a_command_to_a_channel_that_is_not_there_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def order(engine: Engine, commands: list[Any], fact: Any) -> None:
-        if isinstance(fact, Accepted):
-            commands.append(CloseWrite(ChannelId(98)))
-
-    orders(monkeypatch, order)
-    with pytest.raises(ContractError, match="no such channel"):
-        CoreScriptRun(ServiceKind.API).connect(0, 0)
-
-
-def test_nonsense_for_a_client_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def order(engine: Engine, commands: list[Any], fact: Any) -> None:
-        if isinstance(fact, Sent):
-            commands.append(Send(fact.ch, b"nonsense\r\n\r\n"))
-
-    orders(monkeypatch, order)
-    play = CoreScriptRun(ServiceKind.RELAY)
-    play.connect(0, 0)
-    play.send_request(0, 1)
-    with pytest.raises(AssertionError, match="does not understand the core"):
+    def use(play: CoreScriptRun) -> None:
+        play.connect(client, 0)
+        play.send_request(0, 1)
         play.drain(0, 255)
 
-
-def test_too_many_unsent_bytes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def order(engine: Engine, commands: list[Any], fact: Any) -> None:
-        if isinstance(fact, Accepted):
-            commands += [Send(fact.ch, bytes(100_000)) for _ in range(3)]
-
-    orders(monkeypatch, order)
-    with pytest.raises(AssertionError, match="300000 bytes wait"):
-        CoreScriptRun(ServiceKind.RELAY).connect(2, 0)
+    with pytest.raises((AssertionError, ContractError), match=error):
+        use(CoreScriptRun(ServiceKind.RELAY))
 
 
 def test_time_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,6 +150,3 @@ def test_a_process_that_does_not_end_is_noticed(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Engine, "exit", lambda self, code, reason="": None)
     with pytest.raises(AssertionError, match="does not end"):
         play.driver.finish()
-
-
-# --- the driver ---------------------------------------------------------------------------------------------------

@@ -106,9 +106,6 @@ def test_gateway_worlds_hold() -> None:
     result = CliRunner().invoke(main, ["--seeds", "2", "--jobs", "1", "--gateway"])
     assert result.exit_code == 0
     assert " x prompts on the gateway" in result.stdout
-
-
-def test_the_replay_command_of_a_gateway_world_names_it() -> None:
     assert replay_command(Script(7, ()), gateway=True) == "python -m fuzz.simulation.run --seed 7 --gateway"
 
 
