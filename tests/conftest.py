@@ -26,15 +26,7 @@ from hypothesis import HealthCheck, settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
 from svc_proto.basics.fast_frozen import enforce_immutability
-from tests.support.scenario_plan import (
-    PLAIN,
-    AsNodes,
-    ScenarioEnvironments,
-    is_in_short_suite,
-    nodes_row_of,
-    row_of,
-    short_loop,
-)
+from tests.support import scenario_plan
 from tests.support.text_rules import hold_sentences
 
 settings.register_profile(  # without checks that depend on the load of the machine
@@ -102,7 +94,7 @@ def full(pytestconfig: pytest.Config) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "runtime" in metafunc.fixturenames:
         loops = [name for name in loops_of(metafunc) if name not in VIRTUAL]
-        metafunc.parametrize("runtime", loops or [PLAIN], scope="module")
+        metafunc.parametrize("runtime", loops or [scenario_plan.PLAIN], scope="module")
     if "any_loop" in metafunc.fixturenames:
         metafunc.parametrize("any_loop", loops_of(metafunc), scope="module")
 
@@ -113,7 +105,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     named = set[Path]() if rest else _named_paths(config)
     kept, left_out = list[pytest.Item](), list[pytest.Item]()
     for item in items:
-        wanted = full or config.getoption("loop") or rest != is_in_short_suite(item, named)
+        wanted = full or config.getoption("loop") or rest != scenario_plan.is_in_short_suite(item, named)
         fits = not (config.getoption("reference") and item.get_closest_marker("fast_path"))
         (kept if wanted and fits else left_out).append(item)
     if left_out:
@@ -235,23 +227,23 @@ def loops_of(metafunc: pytest.Metafunc) -> list[str]:
     test = metafunc.function.__name__
     named: list[str] | None = config.getoption("loop")
     if not (named or config.getoption("full") or config.getoption("rest")):
-        return [short_loop(folder, module, test)]
+        return [scenario_plan.short_loop(folder, module, test)]
     loops = named or _planned(folder, module, test)
-    row = nodes_row_of(module, test) if folder == "tests.loops" else None
-    left_out = {AsNodes.NEVER} if named else {AsNodes.NEVER, AsNodes.NAMED}
+    row = scenario_plan.nodes_row_of(module, test) if folder == "tests.loops" else None
+    left_out = {scenario_plan.AsNodes.NEVER} if named else {scenario_plan.AsNodes.NEVER, scenario_plan.AsNodes.NAMED}
     if folder != "tests.loops" or (row is not None and row.how in left_out):
         return [name for name in loops if name != NODES]
     return loops
 
 
 def _planned(folder: str, module: str, test: str) -> list[str]:
-    row = row_of(module, test) if folder == "tests.loops" else None
+    row = scenario_plan.row_of(module, test) if folder == "tests.loops" else None
     match row and row.how:
-        case ScenarioEnvironments.SIM:
+        case scenario_plan.ScenarioEnvironments.SIM:
             return [*VIRTUAL]
-        case ScenarioEnvironments.ONE:
-            return [PLAIN, *VIRTUAL]
-        case ScenarioEnvironments.ALL:
+        case scenario_plan.ScenarioEnvironments.ONE:
+            return [scenario_plan.PLAIN, *VIRTUAL]
+        case scenario_plan.ScenarioEnvironments.ALL:
             return [*INSTALLED, *VIRTUAL]
         case _:
             bare = folder == "tests.runtimes"

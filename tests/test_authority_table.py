@@ -17,20 +17,7 @@ from svc_proto.relay_config import RelayConfig
 from tests.api.harness import KEY, ApiHarness
 from tests.api.test_authority import CHAT, KeyHolder
 from tests.relay.harness import PEER, REMOTE, RelayHarness
-from tests.support.authority_table import (
-    API_ACCESS,
-    API_KINDS,
-    API_ROUTES,
-    CHANNELS,
-    NO,
-    PAGE,
-    RELAY_ACCESS,
-    RELAY_KINDS,
-    RELAY_ROUTES,
-    TOOLS,
-    page,
-    routes_of,
-)
+from tests.support import authority_table
 
 NOTHING = dict.fromkeys(GRANTS, False)
 PLACES = {"{token_prefix}": "0123abcd", "{token}": "none", "{provider_id}": "stub", "{session_id}": "none",
@@ -56,15 +43,15 @@ def example(route: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("routes", "access", "table", "policies"),
     [
-        (Relay(RelayConfig()).router.routes, RelayAccess, RELAY_ROUTES, RELAY_ACCESS),
-        (Api(ApiConfig()).router.routes, ApiAccess, API_ROUTES, API_ACCESS),
+        (Relay(RelayConfig()).router.routes, RelayAccess, authority_table.RELAY_ROUTES, authority_table.RELAY_ACCESS),
+        (Api(ApiConfig()).router.routes, ApiAccess, authority_table.API_ROUTES, authority_table.API_ACCESS),
     ],
     ids=["relay", "api"],
 )
 def test_each_route_has_a_row(
     routes: list[Route], access: Any, table: dict[str, str], policies: dict[str, str]
 ) -> None:
-    assert {policy: sorted(routes_of(text)) for policy, text in table.items()} == by_policy(routes)
+    assert {policy: sorted(authority_table.routes_of(text)) for policy, text in table.items()} == by_policy(routes)
     assert set(policies) == {policy.name for policy in access}
 
 
@@ -82,15 +69,15 @@ def relay_credentials(book: RelayHarness) -> dict[str, dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("policy", RELAY_ROUTES)
+@pytest.mark.parametrize("policy", authority_table.RELAY_ROUTES)
 def test_credentials_at_the_relay(policy: str) -> None:
     sockets = {
         f"{route.method} {route.pattern}"
         for route in Relay(RelayConfig()).router.routes
         if route.kind is RouteKind.WEBSOCKET
     }
-    expected = dict(zip(RELAY_KINDS, RELAY_ACCESS[policy].split(), strict=True))
-    for route in routes_of(RELAY_ROUTES[policy]):
+    expected = dict(zip(authority_table.RELAY_KINDS, authority_table.RELAY_ACCESS[policy].split(), strict=True))
+    for route in authority_table.routes_of(authority_table.RELAY_ROUTES[policy]):
         if route in sockets:
             continue
         book = RelayHarness()
@@ -98,33 +85,33 @@ def test_credentials_at_the_relay(policy: str) -> None:
         for kind, how in relay_credentials(book).items():
             call = book.call(method, path, None if method == "GET" else {}, **how)
             status = 200 if call.reader.head is None else call.head.status
-            assert (status in REFUSALS) is (expected[kind] == NO), (route, kind, status)
+            assert (status in REFUSALS) is (expected[kind] == authority_table.NO), (route, kind, status)
 
 
 def test_credentials_at_the_api() -> None:
     holders = {"key of a pairing": KeyHolder(CHAT), "key of a pairing with manage": KeyHolder({**CHAT, "manage": 0.0})}
-    for policy, text in API_ROUTES.items():
-        expected = dict(zip(API_KINDS, API_ACCESS[policy].split(), strict=True))
-        for route in routes_of(text):
+    for policy, text in authority_table.API_ROUTES.items():
+        expected = dict(zip(authority_table.API_KINDS, authority_table.API_ACCESS[policy].split(), strict=True))
+        for route in authority_table.routes_of(text):
             method, path = example(route)
             for holder in holders.values():
                 holder.book.after(BLOCK_DURATION)  # refusals on other routes count no longer
-            for kind in API_KINDS:
+            for kind in authority_table.API_KINDS:
                 book: ApiHarness = holders[kind].book if kind in holders else ApiHarness()
                 key = holders[kind].key if kind in holders else KEY if kind == "main key" else ""
                 call = book.call(method, path, None if method in ("GET", "HEAD") else {}, key=key, peer=REMOTE)
                 status = 200 if call.reader.head is None else call.head.status
-                assert (status in REFUSALS) is (expected[kind] == NO), (route, kind, status)
+                assert (status in REFUSALS) is (expected[kind] == authority_table.NO), (route, kind, status)
 
 
 def test_each_channel_and_each_tool_has_a_row() -> None:
-    assert set(CHANNELS) == set(CHANNEL_HANDLERS)
+    assert set(authority_table.CHANNELS) == set(CHANNEL_HANDLERS)
     toolbox = ApiHarness().api.parts.toolbox
     found = {each.name: (each.needs, {tool.name for tool in each.tools}) for each in toolbox.all_toolsets}
-    assert found == {name: (power, set(tools.split())) for name, (power, tools) in TOOLS.items()}
+    assert found == {name: (power, set(tools.split())) for name, (power, tools) in authority_table.TOOLS.items()}
 
 
-@pytest.mark.parametrize("channel", [name for name, grant in CHANNELS.items() if grant])
+@pytest.mark.parametrize("channel", [name for name, grant in authority_table.CHANNELS.items() if grant])
 def test_a_channel_needs_its_grant(channel: str) -> None:
     book = RelayHarness()
     bare = book.pair(operator={"grants": NOTHING}).phone
@@ -135,4 +122,4 @@ def test_a_channel_needs_its_grant(channel: str) -> None:
 
 
 def test_the_page_shows_the_table() -> None:
-    assert PAGE.read_text() == page(), "python -m tests.support.authority_table"
+    assert authority_table.PAGE.read_text() == authority_table.page(), "python -m tests.support.authority_table"

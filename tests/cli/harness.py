@@ -7,22 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from runtimes.failures import HostError
+from svc_proto import facts
 from svc_proto.cli.one_shot_service import OneShotService
 from svc_proto.commands import Compute, Connect, Exit, Level, Notify, Operation, Ready, Spawn, Spawned, WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.facts import (
-    Address,
-    ChannelId,
-    Done,
-    Failed,
-    Failure,
-    FailureKind,
-    OperationId,
-    ReadClosed,
-    Received,
-    Started,
-)
 from svc_proto.wire.events import TextMessage
 from tests.support.channel_ends import HarnessChild
 from tests.support.core_harness import REFUSED, HarnessNode, PassiveEnd
@@ -32,9 +21,9 @@ from tests.support.playbook import accepted
 __all__ = ["REFUSED", "SILENT", "STDIO", "UpstreamRequest", "Reply", "OneShotHarness", "as_json"]
 
 T = TypeVar("T")
-STDIO = ChannelId(2)
-TERMINAL = Address("stdio", 0)
-NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
+STDIO = facts.ChannelId(2)
+TERMINAL = facts.Address("stdio", 0)
+NO_PROGRAM = facts.Failure(facts.FailureKind.NOT_FOUND)
 LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
 ROUTES = tuple(  # of a stored session
     {"role": role, "priority": place, "relay": {"url": url}}
@@ -52,11 +41,11 @@ class OneShotHarness(HttpHarness, Generic[T]):
         plan: Callable[[Engine], Flow[T]] | OneShotService[T],
         *,
         http: Callable[[UpstreamRequest], Reply] | Reply = REFUSED,  # a function's answer, or always the same
-        dial: Callable[[str, int], Failure | None] | None = None,
+        dial: Callable[[str, int], facts.Failure | None] | None = None,
         socket: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None] | None = None,
         compute: Mapping[str, Callable[..., object]] | None = None,
         files: Mapping[str, bytes | str] | None = None,
-        programs: Mapping[str, bytes | Failure] | None = None,  # the output for each command line
+        programs: Mapping[str, bytes | facts.Failure] | None = None,  # the output for each command line
         lasting: Collection[str] = (),  # programs that do not exit by themselves
         stdio: bool = False,
         script: Iterable[tuple[float, Callable[[OneShotHarness[T]], None]]] = (),  # actions by seconds since the start
@@ -74,7 +63,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
         self.told: list[Notify] = []
         self.children: list[HarnessChild] = []
         self.exit: Exit | None = None
-        self.silent: dict[str, OperationId] = {}  # work whose answer is still pending
+        self.silent: dict[str, facts.OperationId] = {}  # work whose answer is still pending
         self.node.operations.handlers[Ready] = self._ready
 
     def run(self, *, until: float = 1000.0) -> T:
@@ -97,7 +86,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
 
     def advance(self, *, until: float = 1000.0) -> OneShotService[T]:
         start = self.clock.now
-        self.feed(Started())
+        self.feed(facts.Started())
         while not self.exits:
             due = self.next_deadline()
             if self.script and (due is None or start + self.script[0][0] <= due):
@@ -132,7 +121,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
 
     def keys(self, data: bytes | None) -> None:
         """Type these bytes on the terminal; None ends standard input."""
-        self.node.post(ReadClosed(STDIO) if data is None else Received(STDIO, data))
+        self.node.post(facts.ReadClosed(STDIO) if data is None else facts.Received(STDIO, data))
 
     def push(self, message: Mapping[str, Any]) -> None:
         """Send a message of the relay over the last WebSocket that is open."""
@@ -175,9 +164,9 @@ class OneShotHarness(HttpHarness, Generic[T]):
             case _:
                 super().execute(node, operation)
 
-    def _answer(self, op: OperationId, result: Any) -> None:
+    def _answer(self, op: facts.OperationId, result: Any) -> None:
         if result is not SILENT:
-            self.node.post(Failed(op, result) if isinstance(result, Failure) else Done(op, result))
+            self.node.post(facts.Failed(op, result) if isinstance(result, facts.Failure) else facts.Done(op, result))
 
     def connect(self, node: HarnessNode, order: Connect) -> Any:
         problem = None if self.dial is None else self.dial(order.host, order.port)
@@ -190,13 +179,13 @@ class OneShotHarness(HttpHarness, Generic[T]):
     def _spawn(self, order: Spawn) -> None:
         line = " ".join(order.argv)
         output = self.programs.get(line, b"" if line in self.lasting else NO_PROGRAM)
-        if isinstance(output, Failure):
+        if isinstance(output, facts.Failure):
             self._answer(order.op, output)
             return
         child = self.node.ends[order.ch] = HarnessChild(self.node, order.ch, order=order)
         self.children.append(child)
         self._answer(order.op, Spawned(1))
         if output:
-            self.node.post(Received(order.ch, output))
+            self.node.post(facts.Received(order.ch, output))
         if line not in self.lasting:
             child.end(status=0)

@@ -1,16 +1,7 @@
 import pytest
 
+from svc_proto.cli import host_devices
 from svc_proto.cli.errors import CliError
-from svc_proto.cli.host_devices import (
-    HOST_DEVICE_COLUMNS,
-    change_device,
-    describe_device,
-    find_device,
-    host_device_rows,
-    list_host_devices,
-    revoke_device,
-    wait_for_device,
-)
 from svc_proto.cli.operator_requests import local_relay
 from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
@@ -45,7 +36,7 @@ DEVICES = [
     ],
 )
 def test_a_device_is_found(text: str, prefix: str) -> None:
-    assert find_device(DEVICES, text).text("token_prefix") == prefix
+    assert host_devices.find_device(DEVICES, text).text("token_prefix") == prefix
 
 
 @pytest.mark.parametrize(
@@ -59,18 +50,18 @@ def test_a_device_is_found(text: str, prefix: str) -> None:
 )
 def test_no_single_device(text: str, says: str) -> None:
     with pytest.raises(CliError) as caught:
-        find_device(DEVICES, text)
+        host_devices.find_device(DEVICES, text)
     assert (str(caught.value), caught.value.code) == (says, 2)
 
 
 def test_rows() -> None:
-    rows = host_device_rows(DEVICES, NOW)
-    assert all(len(row) == len(HOST_DEVICE_COLUMNS) for row in rows)
+    rows = host_devices.host_device_rows(DEVICES, NOW)
+    assert all(len(row) == len(host_devices.HOST_DEVICE_COLUMNS) for row in rows)
     assert rows[0] == ("Pixel 8", "1c2d3e4f", "1m ago", "in 3d", "android", "none")
     assert rows[1] == ("Desk", "aaaa1111", "online", "never", "-", "chat=never")
     assert rows[3][0] == "unknown"
-    assert describe_device(DEVICES[0], NOW) == "Pixel 8 (1c2d3e4f, android, 1m ago)"
-    assert describe_device(DEVICES[2], NOW) == "Desk (bbbb2222)"
+    assert host_devices.describe_device(DEVICES[0], NOW) == "Pixel 8 (1c2d3e4f, android, 1m ago)"
+    assert host_devices.describe_device(DEVICES[2], NOW) == "Desk (bbbb2222)"
 
 
 def relay(asked: UpstreamRequest) -> Reply:
@@ -80,12 +71,12 @@ def relay(asked: UpstreamRequest) -> Reply:
 
 
 def test_devices_are_listed_connected_ones_first() -> None:
-    world = OneShotHarness(lambda engine: list_host_devices(engine, RELAY), http=relay)
+    world = OneShotHarness(lambda engine: host_devices.list_host_devices(engine, RELAY), http=relay)
     assert [each.text("token_prefix") for each in world.run()] == ["aaaa1111", "1c2d3e4f", "bbbb2222", "cccc3333"]
 
 
 def test_a_device_is_revoked_by_its_name() -> None:
-    world = OneShotHarness(lambda engine: revoke_device(engine, RELAY, "pixel 8"), http=relay)
+    world = OneShotHarness(lambda engine: host_devices.revoke_device(engine, RELAY, "pixel 8"), http=relay)
     found, answer = world.run()
     assert (found.text("device_name"), answer.text("revoked")) == ("Pixel 8", "1c2d3e4f")
     assert [(asked.method, asked.path) for asked in world.asked] == [
@@ -96,7 +87,7 @@ def test_a_device_is_revoked_by_its_name() -> None:
 
 def test_a_device_is_changed_by_its_name() -> None:
     change: dict[str, object] = {"device_name": "Kitchen"}
-    world = OneShotHarness(lambda engine: change_device(engine, RELAY, "Pixel 8", change), http=relay)
+    world = OneShotHarness(lambda engine: host_devices.change_device(engine, RELAY, "Pixel 8", change), http=relay)
     found, answer = world.run()
     assert (found.text("device_name"), answer.text("device_name")) == ("Pixel 8", "Kitchen")
     _, asked = world.asked
@@ -105,11 +96,11 @@ def test_a_device_is_changed_by_its_name() -> None:
 
 def test_refusals_are_explained() -> None:
     refused = OneShotHarness(
-        lambda engine: list_host_devices(engine, RELAY), http=as_json({"error": "loopback only"}, 403)
+        lambda engine: host_devices.list_host_devices(engine, RELAY), http=as_json({"error": "loopback only"}, 403)
     )
     assert refused.fails() == Exit(1, "the relay takes this only from its own host: loopback only (status 403)")
     gone = OneShotHarness(
-        lambda engine: change_device(engine, RELAY, "Pixel 8", {"ttl_seconds": 60}),
+        lambda engine: host_devices.change_device(engine, RELAY, "Pixel 8", {"ttl_seconds": 60}),
         http=lambda asked: relay(asked) if asked.method == "GET" else as_json({"error": "no"}, 404),
     )
     assert gone.fails() == Exit(1, "its session has ended meanwhile: see svc devices")
@@ -133,7 +124,7 @@ def waited(*answers: Reply, patience: float = 60.0) -> tuple[str | None, list[Up
     start = world.now.wall
 
     def plan(engine: Engine) -> Flow[str | None]:
-        return (yield from wait_for_device(engine, RELAY, since=start, until=start + patience))
+        return (yield from host_devices.wait_for_device(engine, RELAY, since=start, until=start + patience))
 
     return world.run(), world.asked, world.now.wall - start
 

@@ -3,20 +3,9 @@ from typing import Any
 
 import pytest
 
+from svc_proto.cli import relay_requests
 from svc_proto.cli.error_text import PAIRED
 from svc_proto.cli.errors import CliError
-from svc_proto.cli.relay_requests import (
-    FetchedMedia,
-    call_phone,
-    kill_terminal,
-    list_notifications,
-    list_terminals,
-    media_path,
-    notification_rows,
-    parse_arguments,
-    save_media,
-    terminal_rows,
-)
 from svc_proto.cli.session_store import StoredSession
 from svc_proto.commands import Exit
 from svc_proto.schema.json_object import JsonObject
@@ -42,7 +31,7 @@ def listing(answer: Mapping[str, Any] | str | None) -> OneShotHarness[list[JsonO
             return None
         return [] if isinstance(answer, str) else [{**answer, "id": message["id"]}]
 
-    return OneShotHarness(lambda engine: list_terminals(engine, SESSION), socket=socket)
+    return OneShotHarness(lambda engine: relay_requests.list_terminals(engine, SESSION), socket=socket)
 
 
 def test_terminals() -> None:
@@ -73,7 +62,7 @@ def test_a_terminal_is_ended() -> None:
                 return [OK]
             return [{"channel": "terminal", "type": f"terminal.{kind}", "id": "9", "payload": payload}]
 
-        return OneShotHarness(lambda engine: kill_terminal(engine, SESSION, "work"), socket=socket)
+        return OneShotHarness(lambda engine: relay_requests.kill_terminal(engine, SESSION, "work"), socket=socket)
 
     there = answering("detached", session_name="work", reason="client kill")
     assert there.run() is None
@@ -93,7 +82,7 @@ def test_other_envelopes_are_ignored() -> None:
 
 def test_rows_of_terminals() -> None:
     shown = {"name": "a", "live": True, "attached": 2, "created_at": 40, "shell": "/bin/sh"}
-    rows = terminal_rows([JsonObject(shown), JsonObject({"name": 7})], 100.0)
+    rows = relay_requests.terminal_rows([JsonObject(shown), JsonObject({"name": 7})], 100.0)
     assert rows == [("a", "attached", "2", "1m", "/bin/sh"), ("", "waiting", "-", "-", "")]
 
 
@@ -102,19 +91,19 @@ def test_rows_of_terminals() -> None:
 
 def test_notifications() -> None:
     found = as_json({"notifications": [{"title": "x"}, 7]})
-    there = OneShotHarness(lambda engine: list_notifications(engine, RELAY, 5), http=found)
+    there = OneShotHarness(lambda engine: relay_requests.list_notifications(engine, RELAY, 5), http=found)
     assert there.run() == [{"title": "x"}]
     assert there.asked[0].path == "/notifications/recent?limit=5"
 
 
 def test_no_notifications() -> None:
-    there = OneShotHarness(lambda engine: list_notifications(engine, RELAY, 5), http=(401, b""))
+    there = OneShotHarness(lambda engine: relay_requests.list_notifications(engine, RELAY, 5), http=(401, b""))
     assert there.fails() == Exit(1, PAIRED[ServiceFault.UNAUTHORIZED])
 
 
 def test_rows_of_notifications() -> None:
     shown = {"package_name": "org.mail", "title": "Hi\n\x1b[2J", "text": None, "posted_at": 40_000}
-    assert notification_rows([JsonObject(shown), JsonObject()], 100.0) == [
+    assert relay_requests.notification_rows([JsonObject(shown), JsonObject()], 100.0) == [
         ("1m ago", "org.mail", "Hi  [2J", ""),
         ("-", "", "", ""),
     ]
@@ -135,13 +124,13 @@ def test_rows_of_notifications() -> None:
     ],
 )
 def test_where_media_are(text: str, path: str) -> None:
-    assert media_path(text) == path
+    assert relay_requests.media_path(text) == path
 
 
 @pytest.mark.parametrize("text", ["", "'", "short", "../etc/passwd", "a/bcdefgh", "abc defgh"])
 def test_no_media(text: str) -> None:
     with pytest.raises(CliError) as caught:
-        media_path(text)
+        relay_requests.media_path(text)
     assert caught.value.code == 2
 
 
@@ -165,17 +154,17 @@ class MediaServer:
         return Response(206, Headers([named, placed]), self.data[first : last + 1])
 
 
-def fetching(server: MediaServer) -> OneShotHarness[FetchedMedia]:
-    return OneShotHarness(lambda engine: save_media(engine, RELAY, "/media/x"), http=server.http)
+def fetching(server: MediaServer) -> OneShotHarness[relay_requests.FetchedMedia]:
+    return OneShotHarness(lambda engine: relay_requests.save_media(engine, RELAY, "/media/x"), http=server.http)
 
 
-def pieces(world: OneShotHarness[FetchedMedia]) -> bytes:
+def pieces(world: OneShotHarness[relay_requests.FetchedMedia]) -> bytes:
     return b"".join(bytes(tell.fields["data"]) for tell in world.told if tell.event == "piece")  # type: ignore[call-overload] # bytes
 
 
 def test_a_file_in_pieces() -> None:
     there = fetching(MediaServer(bytes(range(256)) * 40_000))
-    assert there.run() == FetchedMedia("a.png", "application/json", 10_240_000)
+    assert there.run() == relay_requests.FetchedMedia("a.png", "application/json", 10_240_000)
     assert pieces(there) == bytes(range(256)) * 40_000
     assert len(there.asked) == 3
 
@@ -189,7 +178,7 @@ def test_names_stay_in_the_folder(disposition: str, name: str) -> None:
 
 def test_an_empty_file() -> None:
     there = fetching(MediaServer(b""))
-    assert there.run() == FetchedMedia("a.png", "application/octet-stream", 0)
+    assert there.run() == relay_requests.FetchedMedia("a.png", "application/octet-stream", 0)
     assert pieces(there) == b""
 
 
@@ -211,8 +200,8 @@ def test_a_server_without_ranges() -> None:
     ],
 )
 def test_no_file(answer: Reply, says: str) -> None:
-    there: OneShotHarness[FetchedMedia] = OneShotHarness(
-        lambda engine: save_media(engine, RELAY, "/media/x"), http=answer
+    there: OneShotHarness[relay_requests.FetchedMedia] = OneShotHarness(
+        lambda engine: relay_requests.save_media(engine, RELAY, "/media/x"), http=answer
     )
     assert there.fails() == Exit(1, says)
 
@@ -221,14 +210,14 @@ def test_no_file(answer: Reply, says: str) -> None:
 
 
 def test_arguments() -> None:
-    found = parse_arguments(["text=a=b", "x:=3", "list:=[1]", "empty="])
+    found = relay_requests.parse_arguments(["text=a=b", "x:=3", "list:=[1]", "empty="])
     assert found == {"text": "a=b", "x": 3, "list": [1], "empty": ""}
 
 
 @pytest.mark.parametrize("arguments", [["x"], ["=1"], [":=1"], ["a=1", "a:=2"], ["a:=x"]])
 def test_bad_arguments(arguments: list[str]) -> None:
     with pytest.raises(CliError) as caught:
-        parse_arguments(arguments)
+        relay_requests.parse_arguments(arguments)
     assert caught.value.code == 2
 
 
@@ -243,12 +232,12 @@ def test_bad_arguments(arguments: list[str]) -> None:
 )
 def test_calls(method: str, arguments: dict[str, object], path: str, body: bytes) -> None:
     there = OneShotHarness(
-        lambda engine: call_phone(engine, RELAY, method, "/ping", arguments), http=as_json({"a": 1}, 403)
+        lambda engine: relay_requests.call_phone(engine, RELAY, method, "/ping", arguments), http=as_json({"a": 1}, 403)
     )
     assert there.run() == (403, {"a": 1})
     assert (there.asked[0].method, there.asked[0].path, there.asked[0].body) == (method, path, body)
 
 
 def test_revoked_session() -> None:
-    there = OneShotHarness(lambda engine: call_phone(engine, RELAY, "GET", "/ping", {}), http=(401, b""))
+    there = OneShotHarness(lambda engine: relay_requests.call_phone(engine, RELAY, "GET", "/ping", {}), http=(401, b""))
     assert "pair again" in there.fails().reason

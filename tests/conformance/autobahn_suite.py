@@ -16,16 +16,7 @@ from pathlib import Path
 import click
 
 from svc_proto.wire.events import TextMessage
-from tests.conformance.external_tools import (
-    FOLDER,
-    Unavailable,
-    connected,
-    echo_server,
-    pip_target,
-    program,
-    run,
-    stopping,
-)
+from tests.conformance import external_tools
 from tests.conformance.result import Result
 from tests.loops.clients import HttpClient, WebSocketTestClient
 from tests.loops.live_environment import LiveConnection
@@ -52,13 +43,13 @@ Verdicts = dict[str, tuple[str, str]]  # of a case: of its behaviour and of its 
 
 def autobahn(runtime: str, *, resume: bool = False) -> Result:
     """Run the Autobahn cases against the echo over HTTP/1.1. `resume` keeps existing reports."""
-    with echo_server(runtime) as port:
+    with external_tools.echo_server(runtime) as port:
         return judge(port, f"autobahn-{runtime}", f"on {runtime}", resume=resume)
 
 
 def autobahn_over_http2(runtime: str, *, resume: bool = False) -> Result:
     """Run the Autobahn cases against the echo through nghttpx. `resume` keeps existing reports."""
-    with echo_server(runtime) as port, _nghttpx(port) as front:
+    with external_tools.echo_server(runtime) as port, _nghttpx(port) as front:
         return judge(front, f"autobahn-h2-{runtime}", f"over HTTP/2 on {runtime}", resume=resume)
 
 
@@ -69,12 +60,12 @@ def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
     """
     python: str | None = None
     suite, chapters, count = KOSOKU, BASIC, BASIC_CASES
-    with suppress(Unavailable):
-        python = program("python2.7", "pypy2", "pypy", *_versions_of_pyenv())
+    with suppress(external_tools.Unavailable):
+        python = external_tools.program("python2.7", "pypy2", "pypy", *_versions_of_pyenv())
         suite, chapters, count = AUTOBAHN, CHAPTERS, CASES
     verdicts: Verdicts = {}
     for chapter in chapters:
-        report = FOLDER / name / f"{chapter}"
+        report = external_tools.FOLDER / name / f"{chapter}"
         if not (resume and (report / "index.json").is_file()):
             _renew(report, python, port, [f"{chapter}.*"])
         found = _verdicts(report)
@@ -82,8 +73,8 @@ def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
         verdicts |= found
     again = _bad(verdicts)
     if again:
-        _renew(FOLDER / name / "again", python, port, again)
-        verdicts |= _verdicts(FOLDER / name / "again")
+        _renew(external_tools.FOLDER / name / "again", python, port, again)
+        verdicts |= _verdicts(external_tools.FOLDER / name / "again")
     return _read(Result(f"websocket, {suite} {where}"), verdicts, again=again, count=count)
 
 
@@ -101,16 +92,18 @@ def _run(python: str | None, port: int, report: Path, cases: list[str]) -> None:
     report.mkdir(parents=True, exist_ok=True)
     if python is None:
         included = [word for case in cases for word in ("--include", case)]
-        folder = pip_target("kosoku", KOSOKU)
+        folder = external_tools.pip_target("kosoku", KOSOKU)
         server = f"127.0.0.1:{port}"
-        run([sys.executable, "-c", KOSOKU_RUN, folder, *included, "--outdir", report, server], within=WITHIN)
+        external_tools.run(
+            [sys.executable, "-c", KOSOKU_RUN, folder, *included, "--outdir", report, server], within=WITHIN
+        )
         return
     specification = report / "specification.json"
     servers = [{"agent": "svc", "url": f"ws://127.0.0.1:{port}"}]
     wanted = {"outdir": str(report), "servers": servers, "cases": cases}
     specification.write_text(json.dumps({**wanted, "exclude-cases": [], "exclude-agent-cases": {}}))
-    folder = pip_target("autobahn", AUTOBAHN, python=python)
-    run([python, "-c", WSTEST, folder, "-m", "fuzzingclient", "-s", specification], within=WITHIN)
+    folder = external_tools.pip_target("autobahn", AUTOBAHN, python=python)
+    external_tools.run([python, "-c", WSTEST, folder, "-m", "fuzzingclient", "-s", specification], within=WITHIN)
 
 
 def _verdicts(report: Path) -> Verdicts:
@@ -146,9 +139,9 @@ def _nghttpx(port: int) -> Iterator[int]:
     """
     front = free_port()
     options = [f"--frontend=127.0.0.1,{front};no-tls", f"--backend=127.0.0.1,{port};;proto=h2"]
-    command = [program("nghttpx"), "--conf=/dev/null", "--workers=1", "--log-level=FATAL", *options]
-    with stopping(subprocess.Popen(command, stderr=subprocess.DEVNULL, text=True)):
-        with connected(front) as sock:
+    command = [external_tools.program("nghttpx"), "--conf=/dev/null", "--workers=1", "--log-level=FATAL", *options]
+    with external_tools.stopping(subprocess.Popen(command, stderr=subprocess.DEVNULL, text=True)):
+        with external_tools.connected(front) as sock:
             ws = WebSocketTestClient(HttpClient(LiveConnection(sock), "localhost", os.urandom), path="/version")
             if ws.receive() != TextMessage(ws._stream, "2"):
                 raise RuntimeError("nghttpx does not speak HTTP/2 to the echo")

@@ -10,17 +10,8 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.wire import events
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamReset,
-)
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.conformance.corpus import Case, Expected, load, with_host
@@ -126,19 +117,19 @@ def _parse_pieces(pieces: list[bytes], limits: Limits) -> Heard:
         nonlocal whole
         while (event := connection.next_event()) is not None:
             match event:
-                case RequestHead(method=method, target=target, http_version=version, headers=headers):
+                case events.RequestHead(method=method, target=target, http_version=version, headers=headers):
                     requests.append(Expected(method, target, version, headers, (), b""))
                     whole = False
-                case RequestData(data=data):
+                case events.RequestData(data=data):
                     requests[-1] = evolve(requests[-1], body=requests[-1].body + data)
-                case RequestEnd(stream=stream, trailers=trailers):
+                case events.RequestEnd(stream=stream, trailers=trailers):
                     requests[-1] = evolve(requests[-1], trailers=trailers)
                     whole = True
-                    connection.send(ResponseHead(stream, 200, Headers(((b"content-length", b"2"),))))
-                    connection.send(ResponseData(stream, b"ok"))
-                    connection.send(ResponseEnd(stream))
+                    connection.send(events.ResponseHead(stream, 200, events.Headers(((b"content-length", b"2"),))))
+                    connection.send(events.ResponseData(stream, b"ok"))
+                    connection.send(events.ResponseEnd(stream))
                 case _:
-                    assert isinstance(event, StreamReset)
+                    assert isinstance(event, events.StreamReset)
 
     try:
         for piece in pieces:

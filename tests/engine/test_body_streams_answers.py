@@ -1,18 +1,7 @@
 """Responses that are written in pieces."""
 
+from svc_proto import commands
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import (
-    Abort,
-    Cancel,
-    CloseWrite,
-    Command,
-    Compute,
-    PauseReading,
-    ReleaseFile,
-    ResumeReading,
-    Send,
-    SendFile,
-)
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow, run_operation, sleep, wait
 from svc_proto.engine.message import StreamedResponse
@@ -41,7 +30,7 @@ class Producer:
         try:
             while True:
                 self.op = engine.new_op()
-                data = yield from run_operation(engine, Compute(self.op, "work"), within=10_000.0)
+                data = yield from run_operation(engine, commands.Compute(self.op, "work"), within=10_000.0)
                 if not isinstance(data, bytes):
                     raise RuntimeError("a secret")
                 if not data:
@@ -51,7 +40,7 @@ class Producer:
         finally:
             self.cleaned += 1
 
-    def say(self, data: object) -> list[Command]:
+    def say(self, data: object) -> list[commands.Command]:
         self.book >> Done(self.op, data)
         return without_work(self.book)
 
@@ -68,12 +57,12 @@ def test_a_streamed_answer_is_chunked_and_ends(book: ToyPlaybook) -> None:
     producer = Producer(book)
     head = book.says(200, b"").data.replace(b"content-length: 0", b"Transfer-Encoding: chunked")
     book.get(b"/answer")
-    assert without_work(book) == [Send(CH, head)]
+    assert without_work(book) == [commands.Send(CH, head)]
     book >> Sent(CH, len(head)) << []
-    assert producer.say(b"hello") == [Send(CH, b"5\r\nhello\r\n")]
+    assert producer.say(b"hello") == [commands.Send(CH, b"5\r\nhello\r\n")]
     book >> Sent(CH, 10) << []
     book.after(1000.0) << []
-    assert producer.say(b"") == [Send(CH, b"0\r\n\r\n")]
+    assert producer.say(b"") == [commands.Send(CH, b"0\r\n\r\n")]
     assert producer.cleaned == 1
     book.get(b"/hello") << [book.says(200, b"hello")]
 
@@ -86,7 +75,7 @@ def test_a_producer_with_an_incomplete_body_drops_the_connection() -> None:
     book = open_book()
     book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
     *_, last = book.get(b"/answer").drain_commands()
-    assert last == Abort(CH)
+    assert last == commands.Abort(CH)
 
 
 def test_head_of_a_streamed_answer_runs_no_producer(book: ToyPlaybook) -> None:
@@ -102,24 +91,24 @@ def test_http_1_0_responses_end_with_the_connection(book: ToyPlaybook) -> None:
     book >> Received(CH, b"GET /answer HTTP/1.0\r\n\r\n")
     (head,) = without_work(book)
     assert b"chunked" not in wire_bytes([head])
-    assert producer.say(b"hello") == [Send(CH, b"hello")]
-    assert producer.say(b"") == [CloseWrite(CH)]
+    assert producer.say(b"hello") == [commands.Send(CH, b"hello")]
+    assert producer.say(b"") == [commands.CloseWrite(CH)]
 
 
 def test_a_producer_waits_for_the_peer_to_read() -> None:
     book = open_book(Limits(high_water=200, low_water=50))
     producer = streaming(book)
     first = producer.say(b"x" * 200)
-    assert first == [Send(CH, b"c8\r\n" + b"x" * 200 + b"\r\n"), PauseReading(CH)]
+    assert first == [commands.Send(CH, b"c8\r\n" + b"x" * 200 + b"\r\n"), commands.PauseReading(CH)]
     before = producer.op
     book >> Sent(CH, 100) << []
     book.after(59.0) << []
     book >> Sent(CH, 1) << []
     book.after(59.0) << []  # there was progress in between
     book >> Sent(CH, 80)
-    assert without_work(book) == [ResumeReading(CH)]
+    assert without_work(book) == [commands.ResumeReading(CH)]
     assert producer.op != before
-    assert producer.say(b"y") == [Send(CH, b"1\r\ny\r\n")]
+    assert producer.say(b"y") == [commands.Send(CH, b"1\r\ny\r\n")]
 
 
 def test_a_producer_that_does_not_wait_is_dropped() -> None:
@@ -133,17 +122,20 @@ def test_a_producer_that_does_not_wait_is_dropped() -> None:
 
     book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
     book.get(b"/answer").sent() << []
-    assert book.after(5.0).drain_commands() == [Send(CH, b"3e8\r\n" + b"x" * 1000 + b"\r\n"), Abort(CH)]
+    assert book.after(5.0).drain_commands() == [
+        commands.Send(CH, b"3e8\r\n" + b"x" * 1000 + b"\r\n"),
+        commands.Abort(CH),
+    ]
     assert written == [True, False, False, False]
 
 
 def test_a_disconnected_peer_cancels_the_producer_and_a_bug_cuts_the_connection(book: ToyPlaybook) -> None:
     producer = streaming(book)
-    book >> Closed(CH, "reset") << [Cancel(producer.op)]
+    book >> Closed(CH, "reset") << [commands.Cancel(producer.op)]
     assert producer.cleaned == 1
     book = open_book()
     producer = streaming(book)
-    assert producer.say(None) == [Abort(CH)]
+    assert producer.say(None) == [commands.Abort(CH)]
     assert [log.event for log in book.logs] == ["bug"]
     assert "secret" not in repr(book.logs)
     book >> Closed(CH) << []
@@ -152,9 +144,9 @@ def test_a_disconnected_peer_cancels_the_producer_and_a_bug_cuts_the_connection(
 def test_progress_does_not_resume_ordinary_responses() -> None:
     book = open_book(Limits(high_water=100, low_water=50))
     book.toy.answer = file_answer()
-    order = book.get(b"/answer").order(SendFile)
-    book.sent() << [ResumeReading(CH)]
-    book >> Done(order.op, 5) << [ReleaseFile(7)]
+    order = book.get(b"/answer").order(commands.SendFile)
+    book.sent() << [commands.ResumeReading(CH)]
+    book >> Done(order.op, 5) << [commands.ReleaseFile(7)]
 
 
 def test_writes_after_a_lost_channel_are_dropped(book: ToyPlaybook) -> None:
@@ -200,8 +192,8 @@ def test_a_producer_that_probes_a_half_closed_peer_goes_on(book: ToyPlaybook) ->
     book.get(b"/answer").drain_commands()
     begun = book.engine.now.mono
     book.after(3.0) << []
-    book >> ReadClosed(CH) << [Send(CH, b"1\r\n:\r\n")]
-    book.after(1.0) << [Send(CH, b"1\r\n:\r\n")]
+    book >> ReadClosed(CH) << [commands.Send(CH, b"1\r\n:\r\n")]
+    book.after(1.0) << [commands.Send(CH, b"1\r\n:\r\n")]
     assert [time - begun for time in times] == [3.0, 4.0]
     book >> Closed(CH, "reset") << []
     assert book.engine.flow_count == 0
@@ -223,4 +215,4 @@ def test_a_producer_without_probes_goes_on_at_a_half_close(book: ToyPlaybook) ->
     book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
     book.get(b"/answer").drain_commands()
     book >> ReadClosed(CH) << []
-    book.after(3.0) << [Send(CH, b"1\r\nx\r\n0\r\n\r\n"), CloseWrite(CH)]
+    book.after(3.0) << [commands.Send(CH, b"1\r\nx\r\n0\r\n\r\n"), commands.CloseWrite(CH)]

@@ -1,25 +1,13 @@
 from typing import Any
 
+from svc_proto import facts
 from svc_proto.commands import Abort, CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, Spawned, TerminalSize
 from svc_proto.engine.child_process import INHERITED, ChildProcess, CommandResult, run_command, spawn
-from svc_proto.facts import (
-    ChannelId,
-    Closed,
-    Done,
-    Failed,
-    Failure,
-    FailureKind,
-    OperationId,
-    ReadClosed,
-    Received,
-    Sent,
-    Stopping,
-)
 from tests.engine.test_flow import Owner
 from tests.engine.toy_service import ToyPlaybook, open_book
 
-ONE, THREE, OP = ChannelId(1), ChannelId(3), OperationId(1)
-TICKETED = OperationId(2)  # `run_command` uses the first ticket itself
+ONE, THREE, OP = facts.ChannelId(1), facts.ChannelId(3), facts.OperationId(1)
+TICKETED = facts.OperationId(2)  # `run_command` uses the first ticket itself
 
 
 class Output:
@@ -39,7 +27,7 @@ def running(errors: Output | None = None) -> tuple[ToyPlaybook, ChildProcess, Ou
     book, output = open_book(), Output()
     owner = Owner(book)
     owner.spawn(spawn(book.engine, ("sh",), output, errors=errors))
-    book >> Done(OP, Spawned(77)) << []
+    book >> facts.Done(OP, Spawned(77)) << []
     (child,) = owner.told
     assert isinstance(child, ChildProcess)
     assert child.pid == 77
@@ -65,27 +53,27 @@ def test_the_life_of_a_child() -> None:
     book.act(lambda: child.write(b"in")) << [Send(ONE, b"in")]
     book.act(lambda: child.resize(TerminalSize(80, 24))) << [ResizeTerminal(ONE, TerminalSize(80, 24))]
     book.act(child.close_input) << [CloseWrite(ONE)]
-    book >> Received(ONE, b"out") << []
-    book >> ReadClosed(ONE) << []
-    book >> Closed(ONE, exit=3) << []
+    book >> facts.Received(ONE, b"out") << []
+    book >> facts.ReadClosed(ONE) << []
+    book >> facts.Closed(ONE, exit=3) << []
     assert output.told == [b"out", 3]
     errors = Output()  # standard error is a separate channel
     book, _, output = running(errors)
-    book >> Received(THREE, b"oops") << []
-    book >> Closed(THREE) << []
+    book >> facts.Received(THREE, b"oops") << []
+    book >> facts.Closed(THREE) << []
     assert (output.told, errors.told) == ([], [b"oops", None])
 
 
 def test_terminate_signals_and_then_kills() -> None:
     book, child, output = running()
     book.act(child.terminate) << [Signal(ONE, SignalName.HANGUP)]
-    book >> Received(ONE, b"last words") << []
+    book >> facts.Received(ONE, b"last words") << []
     book.after(1.0) << [Signal(ONE, SignalName.KILL), Abort(ONE)]
-    book >> Closed(ONE, exit=-9) << []
+    book >> facts.Closed(ONE, exit=-9) << []
     assert output.told == []
     book, child, _ = running()
     child.terminate()
-    book >> Closed(ONE, exit=-1) << []  # in time: it is not killed
+    book >> facts.Closed(ONE, exit=-1) << []  # in time: it is not killed
     book.after(5.0) << []
     book.act(child.terminate) << []
 
@@ -95,8 +83,8 @@ def test_unread_input_is_counted_without_a_deadline() -> None:
     book.act(lambda: child.write(b"x" * 1_000_000)) << [Send(ONE, b"x" * 1_000_000)]
     book.after(3600.0)
     assert of_the_child(book) == []
-    book >> Received(ONE, b"still listened to") << []
-    book >> Sent(ONE, 400_000) << []
+    book >> facts.Received(ONE, b"still listened to") << []
+    book >> facts.Sent(ONE, 400_000) << []
     assert child.credit.unsent == 600_000
     book.after(3600.0)
     assert of_the_child(book) == []
@@ -106,32 +94,32 @@ def test_unread_input_is_counted_without_a_deadline() -> None:
 def test_detach_aborts_the_channel_silently() -> None:
     book, child, output = running()
     book.act(child.detach) << [Abort(ONE)]
-    book >> Closed(ONE) << []
+    book >> facts.Closed(ONE) << []
     assert output.told == []
 
 
 def test_a_child_with_stays_outlives_the_stop() -> None:
     book, child, output = running()
     child.stays = True
-    book >> Stopping(10.0)
+    book >> facts.Stopping(10.0)
     assert of_the_child(book) == []
     book.act(lambda: child.signal(SignalName.TERMINATE)) << [Signal(ONE, SignalName.TERMINATE)]
-    (book >> Closed(ONE, "exited", 0)).drain_commands()
+    (book >> facts.Closed(ONE, "exited", 0)).drain_commands()
     assert output.told == [0]
 
 
 def test_stopping_detaches_running_children() -> None:
     errors = Output()
     book, _, output = running(errors)
-    book >> Stopping(9.0)
+    book >> facts.Stopping(9.0)
     assert Abort(ONE) in book.drain_commands()
     assert Abort(THREE) not in book.drain_commands()
-    book >> Closed(THREE) << []
-    book >> Closed(ONE) << []
+    book >> facts.Closed(THREE) << []
+    book >> facts.Closed(ONE) << []
     assert (output.told, errors.told) == ([None], [None])
     book, child, _ = running()
     child.terminate(SignalName.TERMINATE, patience=2.0)  # which stopping keeps
-    book >> Stopping(9.0)
+    book >> facts.Stopping(9.0)
     assert Abort(ONE) not in book.drain_commands()
     book.after(2.0)
     assert of_the_child(book) == [Signal(ONE, SignalName.KILL), Abort(ONE)]
@@ -139,18 +127,18 @@ def test_stopping_detaches_running_children() -> None:
 
 def test_run_command_collects_output_and_exit_status() -> None:
     book, told = commanded(b"in")
-    book >> Done(TICKETED, Spawned(5)) << [Send(ONE, b"in"), CloseWrite(ONE)]
-    book >> Received(ONE, b"a") << []
-    book >> Received(ONE, b"b") << []
-    book >> Closed(ONE, exit=0) << []
+    book >> facts.Done(TICKETED, Spawned(5)) << [Send(ONE, b"in"), CloseWrite(ONE)]
+    book >> facts.Received(ONE, b"a") << []
+    book >> facts.Received(ONE, b"b") << []
+    book >> facts.Closed(ONE, exit=0) << []
     assert told == [CommandResult(0, b"ab")]
     book, told = commanded()
-    book >> Failed(TICKETED, Failure(FailureKind.NOT_FOUND)) << []
-    assert told == [Failure(FailureKind.NOT_FOUND)]
+    book >> facts.Failed(TICKETED, facts.Failure(facts.FailureKind.NOT_FOUND)) << []
+    assert told == [facts.Failure(facts.FailureKind.NOT_FOUND)]
     book, told = commanded()
-    book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
+    book >> facts.Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
     book.after(5.0) << [Signal(ONE, SignalName.KILL), Abort(ONE)]
-    assert told[0].kind is FailureKind.TIMED_OUT
+    assert told[0].kind is facts.FailureKind.TIMED_OUT
 
 
 def test_environment_variables_that_children_inherit() -> None:

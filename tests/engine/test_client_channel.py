@@ -10,18 +10,8 @@ from svc_proto.engine.http_client import fetch, websocket_upgrade
 from svc_proto.engine.response_readers import MAX_UNREAD, EventReader, event_stream
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, ReadClosed, Received, Sent
+from svc_proto.wire import events
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    Headers,
-    RequestData,
-    RequestEnd,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    StreamReset,
-)
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_settings import STREAM_WINDOW
 from tests.engine.toy_service import RecordingWebSocketHandler
@@ -29,8 +19,8 @@ from tests.engine.wire_peer import CallDialogue
 from tests.wire.connection_pair import seeded
 from tests.wire.http2_pair import frame
 
-S = StreamId(1)
-EVENTS = Headers(((b"content-type", b"text/event-stream"),))
+S = events.StreamId(1)
+EVENTS = events.Headers(((b"content-type", b"text/event-stream"),))
 WSS = "wss://relay.example/ws"
 MB = 1_000_000
 
@@ -45,7 +35,7 @@ def getting() -> CallDialogue:
 def opened() -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnection]:
     handler = RecordingWebSocketHandler()
     talk = CallDialogue(lambda engine: fetch(engine, "GET", WSS, into=websocket_upgrade(handler)), "2")
-    talk.send_from_peer(AcceptWebSocket(S))
+    talk.send_from_peer(events.AcceptWebSocket(S))
     return talk, handler, handler.open_socket
 
 
@@ -60,7 +50,7 @@ class Reluctant(Http2Connection):
         self.stingy = True
         self.owing = 0
 
-    def acknowledge_data(self, stream: StreamId, n: int) -> None:
+    def acknowledge_data(self, stream: events.StreamId, n: int) -> None:
         self.owing += n
         if not self.stingy:
             super().acknowledge_data(stream, self.owing)
@@ -70,15 +60,15 @@ class Reluctant(Http2Connection):
 def test_a_body_waits_for_the_servers_windows() -> None:
     server = Reluctant()
     talk = CallDialogue(lambda engine: fetch(engine, "POST", "https://a/x", body=bytes(MB)), "2", server=server)
-    heard = sum(len(event.data) for event in talk.heard if isinstance(event, RequestData))
+    heard = sum(len(event.data) for event in talk.heard if isinstance(event, events.RequestData))
     assert heard == STREAM_WINDOW
     assert not [order for order in talk.orders if isinstance(order, PauseReading)]
     server.stingy = False
     server.acknowledge_data(S, 0)
     talk.run_until_idle()
-    heard = sum(len(event.data) for event in talk.heard if isinstance(event, RequestData))
-    assert (heard, talk.heard[-1]) == (MB, RequestEnd(S))
-    talk.send_from_peer(ResponseHead(S, 204), ResponseEnd(S))
+    heard = sum(len(event.data) for event in talk.heard if isinstance(event, events.RequestData))
+    assert (heard, talk.heard[-1]) == (MB, events.RequestEnd(S))
+    talk.send_from_peer(events.ResponseHead(S, 204), events.ResponseEnd(S))
     assert talk.results[0].status == 204
 
 
@@ -228,10 +218,10 @@ def test_a_paused_reader_keeps_its_window_shut_and_answers_pings() -> None:
     talk = CallDialogue(flow, "2")
     server = talk.peer
     assert isinstance(server, Http2Connection)
-    talk.send_from_peer(ResponseHead(S, 200, EVENTS))
+    talk.send_from_peer(events.ResponseHead(S, 200, EVENTS))
     event = b"data: " + b"x" * 10_000 + b"\n\n"
     for _ in range(60):
-        talk.send_from_peer(ResponseData(S, event))
+        talk.send_from_peer(events.ResponseData(S, event))
     waiting = server.unsent(S)
     came = 60 * len(event) - waiting
     assert MAX_UNREAD < came <= STREAM_WINDOW + MAX_UNREAD + len(event)
@@ -239,7 +229,7 @@ def test_a_paused_reader_keeps_its_window_shut_and_answers_pings() -> None:
     talk.orders.clear()
     talk.raw(frame(6, b"12345678"))
     talk.after(100.0)
-    talk.send_from_peer(ResponseEnd(S))
+    talk.send_from_peer(events.ResponseEnd(S))
     assert server.unsent(S) == 0
     assert (talk.results, sum(batches)) == ([None], 60)
 
@@ -268,13 +258,13 @@ def test_websockets_fall_back_to_http1() -> None:
     assert talk.orders[0] == Abort(talk.ch)
     assert (again.host, again.port, again.tls, again.alpn) == ("relay.example", 443, True, ("http/1.1",))
     talk.begin()
-    talk.send_from_peer(AcceptWebSocket(S))
+    talk.send_from_peer(events.AcceptWebSocket(S))
     assert handler.told == [("open",)]
     talk.after(1.0)
     known = next(order for order in talk.orders if isinstance(order, Connect))
     assert known.alpn == ("http/1.1",)  # the version is cached
     talk.begin()
-    talk.send_from_peer(AcceptWebSocket(S))
+    talk.send_from_peer(events.AcceptWebSocket(S))
     ((first, second),) = talk.results
     assert isinstance(first, WebSocketConnection)
     assert isinstance(second, WebSocketConnection)
@@ -326,7 +316,7 @@ def test_prior_knowledge_falls_back_too() -> None:
     talk.version = "1.1"
     talk.raw(NO_SOCKETS)
     talk.begin()
-    talk.send_from_peer(AcceptWebSocket(S))
+    talk.send_from_peer(events.AcceptWebSocket(S))
     assert handler.told == [("open",)]
 
 
@@ -335,7 +325,7 @@ def test_prior_knowledge_falls_back_too() -> None:
 
 def test_a_reset() -> None:
     talk = getting()
-    talk.send_from_peer(ResponseHead(S, 200), ResponseData(S, b"x"), StreamReset(S))
+    talk.send_from_peer(events.ResponseHead(S, 200), events.ResponseData(S, b"x"), events.StreamReset(S))
     assert talk.results == [Failure(FailureKind.UNREACHABLE, "the peer reset the stream")]
 
 
@@ -347,7 +337,7 @@ def test_goaway_of_a_server() -> None:
     assert isinstance(talk.peer, Http2Connection)
     talk.peer.go_away()  # and finishes the open streams
     talk.run_until_idle()
-    talk.send_from_peer(ResponseHead(S, 200), ResponseEnd(S))
+    talk.send_from_peer(events.ResponseHead(S, 200), events.ResponseEnd(S))
     assert talk.results[0].status == 200
 
 
@@ -359,15 +349,15 @@ def test_a_stream_of_events_that_is_reset() -> None:
         return batch, (yield from reader.read())
 
     talk = CallDialogue(flow, "2")
-    talk.send_from_peer(ResponseHead(S, 200, EVENTS), ResponseData(S, b"data: 1\n\n"))
-    talk.send_from_peer(StreamReset(S))
+    talk.send_from_peer(events.ResponseHead(S, 200, EVENTS), events.ResponseData(S, b"data: 1\n\n"))
+    talk.send_from_peer(events.StreamReset(S))
     ((batch, end),) = talk.results
     assert ([event.data for event in batch], end.kind) == (["1"], FailureKind.UNREACHABLE)
 
 
 def test_a_websocket_that_is_reset() -> None:
     talk, handler, socket = opened()
-    talk.send_from_peer(StreamReset(S))
+    talk.send_from_peer(events.StreamReset(S))
     assert handler.told[-1][:2] == ("closed", 1006)
     assert not socket.send_text("x")
     assert talk.took() == [CloseWrite(talk.ch)]

@@ -11,26 +11,16 @@ from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request, StreamedResponse
 from svc_proto.facts import Closed, Done, OperationId, Received
+from svc_proto.wire import events
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    StreamReset,
-)
 from svc_proto.wire.http2 import Http2Connection
 from tests.engine.streamed_answers import TEXT, file_answer
 from tests.engine.toy_service import STREAM_LIMIT, Answer, open_book
 from tests.engine.wire_peer import WirePeerDialogue
 from tests.support.playbook import CH
 
-CHUNKED = Headers(((b"host", b"x"), (b"transfer-encoding", b"chunked")))
-S = StreamId(1)
+CHUNKED = events.Headers(((b"host", b"x"), (b"transfer-encoding", b"chunked")))
+S = events.StreamId(1)
 
 
 @pytest.fixture(params=["1.1", "2"])
@@ -54,29 +44,31 @@ class Talk(WirePeerDialogue):
 
     def begin(self, handler: Callable[[Request], Answer]) -> None:
         self.toy.answer = handler
-        self.send_from_peer(RequestHead(S, "POST", "/stream", CHUNKED))
+        self.send_from_peer(events.RequestHead(S, "POST", "/stream", CHUNKED))
 
     def resume(self, answer: object = None) -> None:
         self.handle(Done(self.op, answer))
 
     @property
     def body(self) -> bytes:
-        return b"".join(event.data for event in self.heard if isinstance(event, ResponseData))
+        return b"".join(event.data for event in self.heard if isinstance(event, events.ResponseData))
 
     @property
     def ended(self) -> bool:
-        return isinstance(self.heard[-1], ResponseEnd)
+        return isinstance(self.heard[-1], events.ResponseEnd)
 
     def cut(self) -> bool:
         """Report whether the response was cut off: over HTTP/2 by a stream reset, else by an abort of the channel."""
         if self.version == "2":
-            return isinstance(self.heard[-1], StreamReset) and Abort(CH) not in self.others
+            return isinstance(self.heard[-1], events.StreamReset) and Abort(CH) not in self.others
         return Abort(CH) in self.others
 
     def goes_on(self) -> bool:
-        stream = StreamId(3 if self.version == "2" else 2)
-        self.send_from_peer(RequestHead(stream, "GET", "/hello", Headers(((b"host", b"x"),))), RequestEnd(stream))
-        return self.heard[-2:] == [ResponseData(stream, b"hello"), ResponseEnd(stream)]
+        stream = events.StreamId(3 if self.version == "2" else 2)
+        self.send_from_peer(
+            events.RequestHead(stream, "GET", "/hello", events.Headers(((b"host", b"x"),))), events.RequestEnd(stream)
+        )
+        return self.heard[-2:] == [events.ResponseData(stream, b"hello"), events.ResponseEnd(stream)]
 
     # --- handlers ---
 
@@ -114,11 +106,11 @@ class Talk(WirePeerDialogue):
 
 def test_writing_while_reading(talk: Talk) -> None:
     talk.begin(talk.loud)
-    assert [type(event) for event in talk.heard] == [ResponseHead]
+    assert [type(event) for event in talk.heard] == [events.ResponseHead]
     for piece in (b"one ", b"two "):
-        talk.send_from_peer(RequestData(S, piece))
+        talk.send_from_peer(events.RequestData(S, piece))
         assert talk.body.endswith(piece.upper())
-    talk.send_from_peer(RequestData(S, b"three"), RequestEnd(S))
+    talk.send_from_peer(events.RequestData(S, b"three"), events.RequestEnd(S))
     assert (talk.body, talk.ended) == (b"ONE TWO THREE", True)
     assert talk.goes_on()
 
@@ -126,22 +118,22 @@ def test_writing_while_reading(talk: Talk) -> None:
 def test_large_bodies_in_both_directions(talk: Talk) -> None:
     talk.begin(talk.loud)
     for _ in range(19):
-        talk.send_from_peer(RequestData(S, b"x" * 100_000))
-    talk.send_from_peer(RequestEnd(S))
+        talk.send_from_peer(events.RequestData(S, b"x" * 100_000))
+    talk.send_from_peer(events.RequestEnd(S))
     assert (talk.body, talk.ended) == (b"X" * 1_900_000, True)
     assert talk.goes_on()
 
 
 def test_the_answer_or_the_body_ends_first(talk: Talk) -> None:
     talk.begin(talk.deaf)
-    talk.send_from_peer(RequestData(S, b"x" * 1000))
+    talk.send_from_peer(events.RequestData(S, b"x" * 1000))
     talk.resume()
     assert (talk.body, talk.ended, talk.cleaned) == (b"first last", True, 1)
-    talk.send_from_peer(RequestData(S, b"x" * 1000), RequestEnd(S))
+    talk.send_from_peer(events.RequestData(S, b"x" * 1000), events.RequestEnd(S))
     assert talk.goes_on()
     talk = Talk(talk.version)
     talk.begin(talk.deaf)
-    talk.send_from_peer(RequestData(S, b"x"), RequestEnd(S))
+    talk.send_from_peer(events.RequestData(S, b"x"), events.RequestEnd(S))
     talk.after(100.0)
     assert not talk.ended
     talk.resume()
@@ -152,7 +144,7 @@ def test_the_answer_or_the_body_ends_first(talk: Talk) -> None:
 def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
     talk.begin(talk.deaf)
     for _ in range(8):
-        talk.send_from_peer(RequestData(S, b"x" * 100_000))
+        talk.send_from_peer(events.RequestData(S, b"x" * 100_000))
     if talk.version == "2":
         assert isinstance(talk.peer, Http2Connection)
         assert talk.peer.unsent(S) > 200_000
@@ -164,7 +156,7 @@ def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
     assert talk.ended
     if talk.version == "1.1":
         assert talk.others[-1] == ResumeReading(CH)
-    talk.send_from_peer(RequestEnd(S))
+    talk.send_from_peer(events.RequestEnd(S))
     assert talk.goes_on()
 
 
@@ -181,9 +173,9 @@ def test_a_bug_in_the_middle(talk: Talk) -> None:
 def test_a_body_over_the_limit(talk: Talk) -> None:
     talk.begin(talk.loud)
     for _ in range(STREAM_LIMIT // 100_000):
-        talk.send_from_peer(RequestData(S, b"x" * 100_000))
+        talk.send_from_peer(events.RequestData(S, b"x" * 100_000))
     assert not talk.cut()
-    talk.send_from_peer(RequestData(S, b"x"))
+    talk.send_from_peer(events.RequestData(S, b"x"))
     assert talk.cut()
     assert (talk.cleaned, talk.book.logs) == (1, [])
 
@@ -218,5 +210,5 @@ def test_a_file_before_the_body_has_ended(talk: Talk) -> None:
         talk.handle(Done(order.op, 5))
     assert (talk.body, talk.ended) == (b"hello", True)
     assert ReleaseFile(7) in talk.others
-    talk.send_from_peer(RequestData(S, b"x"), RequestEnd(S))
+    talk.send_from_peer(events.RequestData(S, b"x"), events.RequestEnd(S))
     assert talk.goes_on()

@@ -11,22 +11,7 @@ from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.responses import http_date
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
-from svc_proto.wire.events import (
-    Event,
-    Headers,
-    Informational,
-    Ping,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    StreamReset,
-    TextMessage,
-    WebSocketClosed,
-)
+from svc_proto.wire import events
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Http2Playbook, answers
 from tests.support.playbook import CH, wire_bytes
@@ -62,13 +47,13 @@ def test_writes_on_a_reset_stream_are_dropped(book: Http2Playbook) -> None:
             yield from wait(book.book.engine.new_op(), book.book.engine.now.mono + 60.5)
             writer.write(b"late")
 
-        return StreamedResponse(200, Headers(), produce)
+        return StreamedResponse(200, events.Headers(), produce)
 
     book.toy.answer = answer
     book.send_request(ONE, "/answer")
     book.talk()
     book.book.now = book.book.now.at(book.book.now.mono + 61.0)  # both are due, and the stall comes first
-    assert StreamReset(ONE, "the peer reset the stream") in book.after(0.0)
+    assert events.StreamReset(ONE, "the peer reset the stream") in book.after(0.0)
     assert [log.event for log in book.book.logs] == []
     book.send_request(THREE, "/hello")
     assert answers(book.talk()) == {3: (200, b"hello")}
@@ -90,14 +75,14 @@ def test_requests_at_the_same_time(book: Http2Playbook) -> None:
     book.send_request(FIVE, "/echo", b"body")
     assert answers(book.talk()) == {3: (200, b"hello"), 5: (200, b"body")}
     book.toy.engine.resume(book.toy.ticket, b"at last")
-    book.send_request(StreamId(7), "/nowhere")
+    book.send_request(events.StreamId(7), "/nowhere")
     heard = answers(book.talk())
     assert (heard[1], heard[7][0]) == ((200, b"at last"), 404)
-    assert book.toy.seen[0].headers == Headers(((b"host", b"x"),))
-    book.send_request(StreamId(9), "/private")
-    book.send_request(StreamId(11), "/empty")
-    book.send_request(StreamId(13), "/small", b"x" * 11)
-    book.send_request(StreamId(15), "/small", b"x" * 11, (b"content-length", b"11"))
+    assert book.toy.seen[0].headers == events.Headers(((b"host", b"x"),))
+    book.send_request(events.StreamId(9), "/private")
+    book.send_request(events.StreamId(11), "/empty")
+    book.send_request(events.StreamId(13), "/small", b"x" * 11)
+    book.send_request(events.StreamId(15), "/small", b"x" * 11, (b"content-length", b"11"))
     heard = answers(book.talk())
     assert [heard[stream][0] for stream in (9, 11, 13, 15)] == [401, 204, 413, 413]
     assert heard[11][1] == b""
@@ -127,7 +112,7 @@ def test_the_peer_that_only_begins_a_head(book: Http2Playbook) -> None:
 
 
 def test_a_slow_body_ends_its_stream_only(book: Http2Playbook) -> None:
-    send_events(book.client, RequestHead(ONE, "POST", "/echo", HOST), RequestData(ONE, b"begun"))
+    send_events(book.client, events.RequestHead(ONE, "POST", "/echo", HOST), events.RequestData(ONE, b"begun"))
     book.send_request(THREE, "/hello")
     assert list(answers(book.talk())) == [3]
     heard = book.after(36.0)
@@ -140,7 +125,7 @@ def test_a_slow_body_ends_its_stream_only(book: Http2Playbook) -> None:
 def test_a_request_ends_with_its_stream_or_its_client(book: Http2Playbook) -> None:
     book.send_request(ONE, "/park")
     book.talk()
-    book.client.send(StreamReset(ONE))
+    book.client.send(events.StreamReset(ONE))
     assert book.talk() == []
     assert book.toy.cleaned == ["park"]
     book.send_request(THREE, "/leaves")
@@ -153,14 +138,14 @@ def test_a_request_ends_with_its_stream_or_its_client(book: Http2Playbook) -> No
 
 def test_the_body_of_a_refused_request() -> None:
     book = Http2Playbook(Limits(max_drain=1000))
-    send_events(book.client, RequestHead(ONE, "POST", "/small", HOST), RequestData(ONE, bytes(11)))
-    assert [type(event) for event in book.talk()][:1] == [ResponseHead]
+    send_events(book.client, events.RequestHead(ONE, "POST", "/small", HOST), events.RequestData(ONE, bytes(11)))
+    assert [type(event) for event in book.talk()][:1] == [events.ResponseHead]
     book = Http2Playbook(Limits(max_drain=1000))
-    book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"expect", b"100-continue")))))
-    assert book.talk() == [Informational(ONE, 100)]
-    book.client.send(RequestData(ONE, bytes(11)))
+    book.client.send(events.RequestHead(ONE, "POST", "/small", events.Headers((*HOST, (b"expect", b"100-continue")))))
+    assert book.talk() == [events.Informational(ONE, 100)]
+    book.client.send(events.RequestData(ONE, bytes(11)))
     book.talk()
-    book.client.send(RequestData(ONE, bytes(3000)))
+    book.client.send(events.RequestData(ONE, bytes(3000)))
     book.talk()
     assert not book.client.idle
     book.after(2.0)
@@ -169,15 +154,15 @@ def test_the_body_of_a_refused_request() -> None:
 
 def test_refused_uploads_are_read_further_for_a_while() -> None:
     book = Http2Playbook(Limits(max_linger=400_000))
-    book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"900000")))))
+    book.client.send(events.RequestHead(ONE, "POST", "/small", events.Headers((*HOST, (b"content-length", b"900000")))))
     heard = book.talk()
     assert answers(heard) == {1: (413, b"body_too_large: the body may have at most 10 bytes")}
     assert resets(heard) == []
     for _ in range(4):  # more than the window, which is refilled
-        book.client.send(RequestData(ONE, bytes(100_000)))
+        book.client.send(events.RequestData(ONE, bytes(100_000)))
         assert book.talk() == []
     assert book.client.unsent(ONE) == 0
-    book.client.send(RequestData(ONE, bytes(400_000)))
+    book.client.send(events.RequestData(ONE, bytes(400_000)))
     assert book.talk() == []
     assert book.client.unsent(ONE) > 0  # but with a limit
     assert book.after(1.9) == []
@@ -188,9 +173,11 @@ def test_refused_uploads_are_read_further_for_a_while() -> None:
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
-@pytest.mark.parametrize("end", [[RequestData(ONE, bytes(300_000)), RequestEnd(ONE)], [StreamReset(ONE)]])
-def test_an_upload_that_ends_after_its_refusal_leaves_no_stream(book: Http2Playbook, end: list[Event]) -> None:
-    book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
+@pytest.mark.parametrize(
+    "end", [[events.RequestData(ONE, bytes(300_000)), events.RequestEnd(ONE)], [events.StreamReset(ONE)]]
+)
+def test_an_upload_that_ends_after_its_refusal_leaves_no_stream(book: Http2Playbook, end: list[events.Event]) -> None:
+    book.client.send(events.RequestHead(ONE, "POST", "/small", events.Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
     send_events(book.client, *end)
     assert book.talk() == []
@@ -202,16 +189,18 @@ def test_an_upload_that_ends_after_its_refusal_leaves_no_stream(book: Http2Playb
 @pytest.mark.parametrize("whole", [False, True], ids=["half a request", "a whole request"])
 def test_an_early_answer_that_the_peer_is_slow_to_read_waits_for_it(book: Http2Playbook, whole: bool) -> None:
     book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window
-    book.client.send(RequestHead(ONE, "POST", "/stream", Headers((*HOST, (b"content-length", b"300000")))))
-    data = [event for event in book.talk() if isinstance(event, ResponseData)]
+    book.client.send(
+        events.RequestHead(ONE, "POST", "/stream", events.Headers((*HOST, (b"content-length", b"300000"))))
+    )
+    data = [event for event in book.talk() if isinstance(event, events.ResponseData)]
     assert sum(len(event.data) for event in data) < 300_000
     if whole:
-        send_events(book.client, RequestData(ONE, bytes(300_000)), RequestEnd(ONE))
+        send_events(book.client, events.RequestData(ONE, bytes(300_000)), events.RequestEnd(ONE))
         book.talk()
     assert book.after(3.0) == []
     assert book.client.knows(ONE)
     book.client.acknowledge_data(ONE, 200_000)
-    assert isinstance(book.talk()[-1], ResponseEnd)
+    assert isinstance(book.talk()[-1], events.ResponseEnd)
     assert book.client.knows(ONE) is not whole
     if not whole:
         book.after(2.0)
@@ -271,20 +260,20 @@ def test_an_unread_body_pauses_its_stream_only(book: Http2Playbook) -> None:
 
 def test_unauthenticated_websocket_messages_are_limited(book: Http2Playbook) -> None:
     for stream, path in ((ONE, "/open-ws"), (THREE, "/ws"), (FIVE, "/open-ws")):
-        book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
+        book.client.send(events.RequestHead(stream, "GET", path, HOST, websocket=True))
     book.talk()
     book.toy.handler.open_socket.mark_authenticated()  # of the last request
     book.toy.handler.told.clear()
     for stream in (THREE, FIVE):
-        book.client.send(TextMessage(stream, "x" * 70_000))
+        book.client.send(events.TextMessage(stream, "x" * 70_000))
         assert book.talk() == []
     assert book.toy.handler.told == [("text", "x" * 70_000)] * 2
-    book.client.send(TextMessage(ONE, "x" * 70_000))
+    book.client.send(events.TextMessage(ONE, "x" * 70_000))
     (closed,) = book.talk()
-    assert isinstance(closed, WebSocketClosed)
+    assert isinstance(closed, events.WebSocketClosed)
     assert (closed.stream, closed.code) == (ONE, 1009)
     book.toy.handler.open_socket.mark_authenticated()  # harmless after the end
-    book.client.send(TextMessage(THREE, "still here"))
+    book.client.send(events.TextMessage(THREE, "still here"))
     assert book.talk() == []
 
 
@@ -295,7 +284,7 @@ def test_a_stream_whose_window_stays_shut_is_reset(book: Http2Playbook) -> None:
     book.talk()
     assert book.after(19.0) == []
     heard = book.after(45.0)
-    assert StreamReset(ONE, "the peer reset the stream") in heard
+    assert events.StreamReset(ONE, "the peer reset the stream") in heard
     assert answers(heard) == {3: (200, b"late")}
     assert book.others == []
 
@@ -311,7 +300,7 @@ def test_the_socket_is_not_filled_beyond_the_mark(book: Http2Playbook) -> None:
     book.unsent = 0
     heard += book.feed(book.book.drain_commands())
     assert ResumeReading(CH) in book.pauses
-    assert sum(len(event.data) for event in heard if isinstance(event, ResponseData)) == 3 * 262_144
+    assert sum(len(event.data) for event in heard if isinstance(event, events.ResponseData)) == 3 * 262_144
 
 
 def streamed(book: Http2Playbook, pieces: int) -> None:
@@ -320,14 +309,14 @@ def streamed(book: Http2Playbook, pieces: int) -> None:
             assert writer.write(bytes(100_000))
             yield from writer.drained()
 
-    book.toy.answer = lambda request: StreamedResponse(200, Headers(), produce)
+    book.toy.answer = lambda request: StreamedResponse(200, events.Headers(), produce)
 
 
 def test_a_producer_waits_for_its_own_reader_and_resumes_when_the_socket_drains(book: Http2Playbook) -> None:
     streamed(book, 10)
     book.send_request(ONE, "/answer")
     heard = book.talk()
-    assert sum(len(event.data) for event in heard if isinstance(event, ResponseData)) == 262_144
+    assert sum(len(event.data) for event in heard if isinstance(event, events.ResponseData)) == 262_144
     for _ in range(4):
         book.client.acknowledge_data(ONE, 262_144)
         heard += book.talk()
@@ -354,10 +343,10 @@ def test_a_producer_that_does_not_wait_loses_its_stream() -> None:
             writer._channel.write_pending()
         yield from ()
 
-    book.toy.answer = lambda request: StreamedResponse(200, Headers(), produce)
+    book.toy.answer = lambda request: StreamedResponse(200, events.Headers(), produce)
     book.send_request(ONE, "/answer")
     heard = book.talk()
-    assert StreamReset(ONE, "the peer reset the stream") in heard
+    assert events.StreamReset(ONE, "the peer reset the stream") in heard
     book.send_request(THREE, "/hello")
     assert answers(book.talk()) == {3: (200, b"hello")}
 
@@ -365,7 +354,7 @@ def test_a_producer_that_does_not_wait_loses_its_stream() -> None:
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_file_passes_through_the_core(book: Http2Playbook, method: str) -> None:
     book.toy.answer = lambda request: Response(200, file=FilePart(7, 10, 100_000))
-    send_events(book.client, RequestHead(ONE, method, "/answer", HOST), RequestEnd(ONE))
+    send_events(book.client, events.RequestHead(ONE, method, "/answer", HOST), events.RequestEnd(ONE))
     heard = book.talk()
     if method == "HEAD":
         assert book.others == [ReleaseFile(7)]
@@ -388,7 +377,7 @@ def test_a_file_that_cannot_be_read_to_its_end(book: Http2Playbook, empty: bool)
     order = book.others.pop()
     assert isinstance(order, ReadFile)
     book.book >> (Done(order.op, b"") if empty else Failed(order.op, Failure(FailureKind.INTERNAL)))
-    assert StreamReset(ONE, "the peer reset the stream") in book.talk()
+    assert events.StreamReset(ONE, "the peer reset the stream") in book.talk()
     assert book.book.logs[-1].event == "file not sent"
 
 
@@ -404,7 +393,7 @@ def test_stopping(book: Http2Playbook) -> None:
     book.open(THREE)
     book.book >> Stopping(10.0)
     heard = book.talk()
-    assert heard == [WebSocketClosed(THREE, 1001, "the server is shutting down")]
+    assert heard == [events.WebSocketClosed(THREE, 1001, "the server is shutting down")]
     book.toy.engine.resume(book.toy.ticket, b"done")
     assert answers(book.after(0.0) + book.talk()) == {1: (200, b"done")}
     assert CloseWrite(CH) in book.others
@@ -424,7 +413,7 @@ def test_a_client_that_does_not_read_at_all() -> None:
     book = Http2Playbook(Limits(max_unsent=2000))
     book.open(ONE)
     for _ in range(500):
-        book.client.send(Ping(ONE, b"x" * 100))
+        book.client.send(events.Ping(ONE, b"x" * 100))
         book.talk(sent=False)
         if book.others:
             break

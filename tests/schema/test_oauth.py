@@ -7,25 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
+from svc_proto.schema import oauth
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.schema.oauth import (
-    MAX_ID,
-    MAX_STATE,
-    UNNAMED_CLIENT,
-    OAuthClient,
-    add_query_fields,
-    check_resource,
-    decode_client_id,
-    is_loopback,
-    parse_authorization_request,
-    parse_client,
-    parse_form,
-    verifier_matches,
-)
 
 
-def registered(*redirects: object, name: object = "Agent") -> OAuthClient:
-    return parse_client(JsonObject(client_name=name, redirect_uris=list(redirects)))
+def registered(*redirects: object, name: object = "Agent") -> oauth.OAuthClient:
+    return oauth.parse_client(JsonObject(client_name=name, redirect_uris=list(redirects)))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +64,7 @@ def test_forbidden_redirect_uris(redirect: object) -> None:
 @pytest.mark.parametrize("redirects", [None, "https://a.example", [], ["https://a.example"] * 9])
 def test_invalid_lists_of_redirect_uris(redirects: object) -> None:
     with pytest.raises(Refused) as caught:
-        parse_client(JsonObject(redirect_uris=redirects))
+        oauth.parse_client(JsonObject(redirect_uris=redirects))
     assert (caught.value.status, caught.value.code) == (400, "invalid_redirect_uri")
 
 
@@ -85,7 +72,7 @@ def test_registrations_of_editors() -> None:
     pages = ("https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect")
     own = ("http://localhost/", "http://127.0.0.1/", "http://localhost:33418/", "http://127.0.0.1:33418/")
     client = registered(*pages, *own, name="Visual Studio Code")
-    assert decode_client_id(client.identity) == client
+    assert oauth.decode_client_id(client.identity) == client
     assert all(client.allows_redirect(each) for each in (*pages, *own))
 
 
@@ -96,18 +83,18 @@ def test_loopback_redirects_may_have_any_port() -> None:
     assert client.allows_redirect("http://localhost:9/cb?x")
     for other in ("http://127.0.0.1:1/cb/", "http://localhost/cb", "http://[::1]/cb", "https://agent.example:444/cb"):
         assert not client.allows_redirect(other)
-    assert is_loopback("http://[::1]:5/")
-    assert not is_loopback("https://127.0.0.1/")
+    assert oauth.is_loopback("http://[::1]:5/")
+    assert not oauth.is_loopback("https://127.0.0.1/")
 
 
 @pytest.mark.parametrize("name", ["Agent", "", None, 7, "a\u202eb\nc", "x" * 100, f"{'x' * 79} y", "\U0001f916" * 90])
 def test_an_id_is_the_registration(name: object) -> None:
     client = registered(*(f"https://a{n}.example/{'b' * 230}" for n in range(8)), name=name)
-    assert decode_client_id(client.identity) == client
-    assert len(client.identity) <= MAX_ID
+    assert oauth.decode_client_id(client.identity) == client
+    assert len(client.identity) <= oauth.MAX_ID
     assert len(client.name) <= 80
     assert client.name.isprintable()
-    assert (client.name == UNNAMED_CLIENT) == (name in ("", None, 7))
+    assert (client.name == oauth.UNNAMED_CLIENT) == (name in ("", None, 7))
 
 
 def encoded(text: bytes) -> str:
@@ -121,7 +108,7 @@ def encoded(text: bytes) -> str:
         "a",
         "\u0430",
         "====",
-        "a" * (MAX_ID + 1),
+        "a" * (oauth.MAX_ID + 1),
         encoded(b"{}"),
         encoded(b"[]"),
         encoded(b"7"),
@@ -132,8 +119,8 @@ def encoded(text: bytes) -> str:
     ],
 )
 def test_invalid_client_ids(identity: str) -> None:
-    assert decode_client_id(identity) is None
-    assert decode_client_id(encoded(b'["Agent","https://a.example"]')) is not None
+    assert oauth.decode_client_id(identity) is None
+    assert oauth.decode_client_id(encoded(b'["Agent","https://a.example"]')) is not None
 
 
 def test_effective_scopes() -> None:
@@ -144,7 +131,7 @@ def test_effective_scopes() -> None:
         ("openid bridge:read", "bridge:read"),
         ("", "bridge"),
     ):
-        question = parse_authorization_request(
+        question = oauth.parse_authorization_request(
             {**asked, "scope": scope, "redirect_uri": "https://a.example"}, client, "r"
         )
         assert (question.scope, question.redirect_host, question.is_loopback_redirect) == (found, "a.example", False)
@@ -153,10 +140,10 @@ def test_effective_scopes() -> None:
 def test_the_length_of_a_state_is_limited() -> None:
     client = registered("https://a.example")
     asked = {"response_type": "code", "code_challenge": "c" * 43, "code_challenge_method": "S256"}
-    for length, taken in ((MAX_STATE, True), (MAX_STATE + 1, False)):
+    for length, taken in ((oauth.MAX_STATE, True), (oauth.MAX_STATE + 1, False)):
         state = "s" * length
         with nullcontext() if taken else pytest.raises(Refused) as refusal:
-            assert parse_authorization_request({**asked, "state": state}, client, "r").state == state
+            assert oauth.parse_authorization_request({**asked, "state": state}, client, "r").state == state
         if refusal is not None:
             assert (refusal.value.status, refusal.value.code) == (400, "invalid_request")
 
@@ -174,31 +161,35 @@ def test_the_length_of_a_state_is_limited() -> None:
 )
 def test_check_resource(wanted: str | None, good: bool) -> None:
     with nullcontext() if good else pytest.raises(Refused, match="its own /mcp alone"):
-        check_resource(wanted, "https://home.example/mcp")
+        oauth.check_resource(wanted, "https://home.example/mcp")
 
 
 def test_a_verifier() -> None:
     # RFC 7636 appendix B
     verifier, challenge = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-    assert verifier_matches(verifier, challenge)
-    assert not verifier_matches(verifier[:-1] + "l", challenge)
-    assert not verifier_matches(challenge, challenge)
-    assert not verifier_matches("short", challenge)
-    assert not verifier_matches("short", urlsafe_b64encode(sha256(b"short").digest()).rstrip(b"=").decode())
-    assert not verifier_matches("\u00e9" * 43, challenge)
-    assert not verifier_matches("v" * 129, challenge)
+    assert oauth.verifier_matches(verifier, challenge)
+    assert not oauth.verifier_matches(verifier[:-1] + "l", challenge)
+    assert not oauth.verifier_matches(challenge, challenge)
+    assert not oauth.verifier_matches("short", challenge)
+    assert not oauth.verifier_matches("short", urlsafe_b64encode(sha256(b"short").digest()).rstrip(b"=").decode())
+    assert not oauth.verifier_matches("\u00e9" * 43, challenge)
+    assert not oauth.verifier_matches("v" * 129, challenge)
 
 
 def test_add_query_fields() -> None:
-    assert add_query_fields("https://a.example/?b=c", code="x&y", state=None) == "https://a.example/?b=c&code=x%26y"
-    assert add_query_fields("https://a.example", state="") == "https://a.example?"
+    assert (
+        oauth.add_query_fields("https://a.example/?b=c", code="x&y", state=None) == "https://a.example/?b=c&code=x%26y"
+    )
+    assert oauth.add_query_fields("https://a.example", state="") == "https://a.example?"
     with pytest.raises(Refused) as refused:
-        parse_form([("a", "1"), ("a", "1")])
+        oauth.parse_form([("a", "1"), ("a", "1")])
     assert (refused.value.status, refused.value.code) == (400, "invalid_request")
 
 
 @given(st.text(max_size=200), st.text(st.characters(codec="utf-8"), max_size=100))
 def test_client_ids_round_trip(identity: str, name: str) -> None:
-    assert decode_client_id(identity) is None or identity == getattr(decode_client_id(identity), "identity", "")
+    assert oauth.decode_client_id(identity) is None or identity == getattr(
+        oauth.decode_client_id(identity), "identity", ""
+    )
     client = registered("https://agent.example/", name=name)
-    assert decode_client_id(client.identity) == client
+    assert oauth.decode_client_id(client.identity) == client

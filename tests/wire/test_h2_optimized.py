@@ -10,14 +10,7 @@ from hpack import Decoder, Encoder, NeverIndexedHeaderTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.wire.h2_optimized import (
-    MAX_BLOCK,
-    MAX_BLOCK_FIELDS,
-    MAX_BLOCKS,
-    HeaderBlockDecoder,
-    HeaderBlockEncoder,
-    OptimizedH2Connection,
-)
+from svc_proto.wire import h2_optimized
 from tests.wire.http2_pair import CONNECT, GET, POST
 
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
@@ -73,11 +66,11 @@ def act(h2: H2Connection, step: Step) -> str:
 
 def say(h2: H2Connection, stream: int, what: Fields | bytes, end: bool) -> None:
     match h2, what:
-        case OptimizedH2Connection(), bytes():
+        case h2_optimized.OptimizedH2Connection(), bytes():
             h2.send_data_fast(stream, what, end=end)
         case _, bytes():
             h2.send_data(stream, what, end_stream=end)
-        case OptimizedH2Connection(), _:
+        case h2_optimized.OptimizedH2Connection(), _:
             h2.send_headers_fast(stream, what, end=end)
         case _:
             h2.send_headers(stream, what, end_stream=end)
@@ -85,7 +78,7 @@ def say(h2: H2Connection, stream: int, what: Fields | bytes, end: bool) -> None:
 
 @given(st.lists(STEPS, max_size=12))
 def test_output_equals_bare_h2_for_random_frames(steps: list[Step]) -> None:
-    lean, bare = served(OptimizedH2Connection), served(H2Connection)
+    lean, bare = served(h2_optimized.OptimizedH2Connection), served(H2Connection)
     for step in steps:
         assert act(lean, step) == act(bare, step)
         assert lean.data_to_send() == bare.data_to_send()
@@ -105,7 +98,7 @@ FIELDS = st.lists(st.sampled_from([*GET, *POST, *CONNECT, (b"a", b"b" * 5000), (
 
 @given(st.lists(st.tuples(FIELDS, st.sampled_from([None, 0, 60, 4096])), max_size=8))
 def test_cached_header_blocks_decode_like_hpack(blocks: list[tuple[Fields, int | None]]) -> None:
-    encoder, ours, theirs = Encoder(), HeaderBlockDecoder(), Decoder()
+    encoder, ours, theirs = Encoder(), h2_optimized.HeaderBlockDecoder(), Decoder()
     for fields, size in blocks:
         if size is not None:
             encoder.header_table_size = size
@@ -121,7 +114,7 @@ def test_cached_header_blocks_decode_like_hpack(blocks: list[tuple[Fields, int |
 def test_output_equals_bare_h2_for_every_order_of_events() -> None:
     asked = (1, 4, 1, HEADS[0])
     for order in product(range(len(SAID) + 1), repeat=3):
-        lean, bare = served(OptimizedH2Connection), served(H2Connection)
+        lean, bare = served(h2_optimized.OptimizedH2Connection), served(H2Connection)
         for step in (asked, *((-1, what, 1, b"") for what in order)):
             assert act(lean, step) == act(bare, step)
             assert lean.data_to_send() == bare.data_to_send()
@@ -131,7 +124,7 @@ def test_output_equals_bare_h2_for_every_order_of_events() -> None:
 
 def test_an_end_without_data_needs_no_window() -> None:
     steps = [(1, 4, 1, HEADS[0]), *((-1, what, 1, b"") for what in (1, 6)), (4, 0, 0, b"\0\4\0\0\0\1"), (-1, 5, 1, b"")]
-    lean, bare = served(OptimizedH2Connection), served(H2Connection)
+    lean, bare = served(h2_optimized.OptimizedH2Connection), served(H2Connection)
     for step in steps:
         assert act(lean, step) == act(bare, step)
     assert lean.streams[1].outbound_flow_control_window == -1
@@ -143,7 +136,7 @@ ANSWERS = st.lists(st.sampled_from([OK, (b"date", b"1"), (b"date", b"2"), (b"a",
 
 @given(st.lists(st.tuples(ANSWERS, st.sampled_from([None, 0, 60, 4096])), max_size=8))
 def test_cached_header_blocks_encode_like_hpack(blocks: list[tuple[Fields, int | None]]) -> None:
-    ours, theirs = HeaderBlockEncoder(), Encoder()
+    ours, theirs = h2_optimized.HeaderBlockEncoder(), Encoder()
     for fields, size in blocks:
         if size is not None:
             ours.header_table_size = theirs.header_table_size = size
@@ -153,20 +146,20 @@ def test_cached_header_blocks_encode_like_hpack(blocks: list[tuple[Fields, int |
 
 
 def test_the_encoder_cache_is_limited() -> None:
-    encoder = HeaderBlockEncoder()
-    lists = [[OK] * (number + 1) for number in range(MAX_BLOCKS + 1)]
+    encoder = h2_optimized.HeaderBlockEncoder()
+    lists = [[OK] * (number + 1) for number in range(h2_optimized.MAX_BLOCKS + 1)]
     first = [encoder.block(fields) for fields in lists]
     assert [encoder.block(fields) is block for fields, block in zip(lists, first, strict=True)] == [True] * 8 + [False]
-    for many in (MAX_BLOCK, MAX_BLOCK + 1):
-        fresh = HeaderBlockEncoder()
-        assert (fresh.block([OK] * many) is fresh.block([OK] * many)) is (many == MAX_BLOCK)
+    for many in (h2_optimized.MAX_BLOCK, h2_optimized.MAX_BLOCK + 1):
+        fresh = h2_optimized.HeaderBlockEncoder()
+        assert (fresh.block([OK] * many) is fresh.block([OK] * many)) is (many == h2_optimized.MAX_BLOCK)
     encoder.header_table_size = 100
     assert encoder.block([OK]) != first[0]  # the table size update comes first
     assert encoder.block([OK]) == first[0]
 
 
 def test_a_client_sends_heads_through_h2() -> None:
-    h2 = OptimizedH2Connection(H2Configuration(client_side=True, header_encoding=None))
+    h2 = h2_optimized.OptimizedH2Connection(H2Configuration(client_side=True, header_encoding=None))
     h2.initiate_connection()
     h2.clear_outbound_data_buffer()
     h2.send_headers_fast(1, [*GET], end=True)
@@ -174,14 +167,14 @@ def test_a_client_sends_heads_through_h2() -> None:
 
 
 def test_the_decoder_cache_is_limited() -> None:
-    decoder = HeaderBlockDecoder()
-    whole = [bytes([0x82] * (number + 1)) for number in range(MAX_BLOCKS + 1)]
+    decoder = h2_optimized.HeaderBlockDecoder()
+    whole = [bytes([0x82] * (number + 1)) for number in range(h2_optimized.MAX_BLOCKS + 1)]
     first = [decoder.decode(data) for data in whole]
     assert [decoder.decode(data) is fields for data, fields in zip(whole, first, strict=True)] == [True] * 8 + [False]
-    full = HeaderBlockDecoder()
-    assert full.decode(b"\x82" * MAX_BLOCK_FIELDS) is full.decode(b"\x82" * MAX_BLOCK_FIELDS)
-    for data in (b"\x82" * (MAX_BLOCK_FIELDS + 1), b"\x00\x01a\x7f\x83\x01" + bytes(258)):
-        fresh = HeaderBlockDecoder()
+    full = h2_optimized.HeaderBlockDecoder()
+    assert full.decode(b"\x82" * h2_optimized.MAX_BLOCK_FIELDS) is full.decode(b"\x82" * h2_optimized.MAX_BLOCK_FIELDS)
+    for data in (b"\x82" * (h2_optimized.MAX_BLOCK_FIELDS + 1), b"\x00\x01a\x7f\x83\x01" + bytes(258)):
+        fresh = h2_optimized.HeaderBlockDecoder()
         assert fresh.decode(data) is not fresh.decode(data)
 
 
@@ -192,7 +185,7 @@ def test_logged_frames_are_short() -> None:
         def trace(self, _: str, *said: object) -> None:
             seen.extend(one for one in said if isinstance(one, str))
 
-    h2 = served(OptimizedH2Connection)
+    h2 = served(h2_optimized.OptimizedH2Connection)
     h2.config.logger = Logger()
     act(h2, (1, 4, 1, HEADS[0]))
     act(h2, (0, 1, 1, b"a"))

@@ -6,16 +6,7 @@ from hypothesis import strategies as st
 
 from fuzz.fast_path import compare_client
 from fuzz.targets.http1_client_fast_path import ClientPair
-from svc_proto.wire.events import (
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-)
+from svc_proto.wire import events
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.wire.connection_pair import ONE
 
@@ -24,7 +15,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nServer: x\r\n\r\n"
 WHOLE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
 
 
-def sent(*events: Event) -> ClientPair:
+def sent(*events: events.Event) -> ClientPair:
     """Return a pair of client connections, with fast path and with h11 alone, that have sent these events."""
     both = ClientPair(DEFAULT_LIMITS)
     both.send_events(*events)
@@ -32,12 +23,12 @@ def sent(*events: Event) -> ClientPair:
 
 
 def asked(*fields: tuple[bytes, bytes], method: str = "GET") -> ClientPair:
-    both = sent(RequestHead(ONE, method, "/v1", Headers((*FIELDS, *fields))), RequestEnd(ONE))
+    both = sent(events.RequestHead(ONE, method, "/v1", events.Headers((*FIELDS, *fields))), events.RequestEnd(ONE))
     both.flush()
     return both
 
 
-def rest(both: ClientPair) -> list[Event]:
+def rest(both: ClientPair) -> list[events.Event]:
     return list(iter(both.next_events, None))
 
 
@@ -56,37 +47,37 @@ def test_chunks_are_read_as_they_arrive() -> None:
     both.feed(HEAD + b"2\r\nok\r\n")
     assert both.fast_path.has_partial_head
     assert rest(both) == [
-        ResponseHead(ONE, 200, Headers(((b"transfer-encoding", b"chunked"), (b"server", b"x")))),
-        ResponseData(ONE, b"ok"),
+        events.ResponseHead(ONE, 200, events.Headers(((b"transfer-encoding", b"chunked"), (b"server", b"x")))),
+        events.ResponseData(ONE, b"ok"),
     ]
     both.feed(b"3\r\nab")
     assert both.fast_path.buffered_bytes == 5
     both.feed(b"c\r\n0\r\n\r\n")
-    assert rest(both) == [ResponseData(ONE, b"abc"), ResponseEnd(ONE)]
+    assert rest(both) == [events.ResponseData(ONE, b"abc"), events.ResponseEnd(ONE)]
     assert both.fast_path.must_close
     both.feed(b"more")
     both.end()
-    both.send_events(RequestEnd(ONE))
+    both.send_events(events.RequestEnd(ONE))
     assert both.fast_path._reference is None
 
 
 def test_an_answer_in_one_piece() -> None:
     both = asked()
     both.feed(WHOLE)
-    assert [type(event) for event in rest(both)] == [ResponseHead, ResponseData, ResponseEnd]
+    assert [type(event) for event in rest(both)] == [events.ResponseHead, events.ResponseData, events.ResponseEnd]
     assert both.fast_path._reference is None
     empty = asked()
     empty.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-    assert [type(event) for event in rest(empty)] == [ResponseHead, ResponseEnd]
+    assert [type(event) for event in rest(empty)] == [events.ResponseHead, events.ResponseEnd]
     assert empty.fast_path._reference is None
 
 
 def test_a_request_body_is_sent_in_pieces() -> None:
     both = ClientPair(DEFAULT_LIMITS)
-    both.send_events(RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"Content-Length", b"4")))))
-    both.send_events(RequestData(ONE, b"abc"), RequestData(ONE, b""))
+    both.send_events(events.RequestHead(ONE, "POST", "/v1", events.Headers((*FIELDS, (b"Content-Length", b"4")))))
+    both.send_events(events.RequestData(ONE, b"abc"), events.RequestData(ONE, b""))
     assert both.flush().endswith(b"Content-Length: 4\r\n\r\nabc")
-    both.send_events(RequestData(ONE, b"d"), RequestEnd(ONE))
+    both.send_events(events.RequestData(ONE, b"d"), events.RequestEnd(ONE))
     both.feed(WHOLE)
     rest(both)
     assert both.fast_path._reference is None
@@ -117,7 +108,7 @@ def test_try_whole_body_recognizes_a_single_chunk() -> None:
     both.fast_path._obey()
     assert both.fast_path.try_whole_body(chunk) == b"ok"
     both.feed(chunk)
-    assert (both.fast_path.try_whole_body(chunk), rest(both)) == (None, [ResponseData(ONE, b"ok")])
+    assert (both.fast_path.try_whole_body(chunk), rest(both)) == (None, [events.ResponseData(ONE, b"ok")])
     both.end()
     assert both.reference.try_whole_body(chunk) is None
     over = asked()
@@ -154,4 +145,4 @@ def test_complex_responses_need_the_reference(answer: bytes) -> None:
 def test_head_requests_need_the_reference() -> None:
     both = asked(method="HEAD")
     both.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-    assert [type(event) for event in rest(both)] == [ResponseHead, ResponseEnd]
+    assert [type(event) for event in rest(both)] == [events.ResponseHead, events.ResponseEnd]

@@ -8,21 +8,8 @@ import pytest
 from h2.errors import ErrorCodes
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
+from svc_proto.wire import events
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    BadRequest,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    StreamReset,
-    TextMessage,
-)
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
 from tests.wire.chunking import Cuts
@@ -57,7 +44,7 @@ def ends(data: bytes, code: ErrorCodes, *, hello: bytes = HELLO, sizes: Cuts = W
     us.go_away()
     assert us.data_to_send() == b""
     with pytest.raises(LocalProtocolError, match="over"):
-        us.send(ResponseEnd(ONE))
+        us.send(events.ResponseEnd(ONE))
     return str(caught.value)
 
 
@@ -101,7 +88,7 @@ def test_a_head_in_pieces_is_pending() -> None:
         assert "has_partial_head" in signs(us)
     assert "idle" not in signs(us)
     assert feed(us, frame(9, b"\x01a", flags=4, stream=1)) == [
-        RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),)), http_version="2")
+        events.RequestHead(ONE, "GET", "/", events.Headers(((b"host", b"a"),)), http_version="2")
     ]
     assert "has_partial_head" not in signs(us)
 
@@ -152,10 +139,10 @@ def test_a_request_that_cannot_be_served_ends_its_stream_only(
 ) -> None:
     bare.h2.send_headers(1, fields, end_stream=ended)
     bad, *rest = bare.talk()
-    assert isinstance(bad, BadRequest)
-    assert rest == [RequestEnd(ONE)] * ended
+    assert isinstance(bad, events.BadRequest)
+    assert rest == [events.RequestEnd(ONE)] * ended
     assert (bad.stream, bad.status, bad.method) == (ONE, status, "GET")
-    for event in (ResponseHead(ONE, status), ResponseData(ONE, b"no"), ResponseEnd(ONE)):
+    for event in (events.ResponseHead(ONE, status), events.ResponseData(ONE, b"no"), events.ResponseEnd(ONE)):
         bare.us.send(event)
     assert bare.us.awaits_request_end(ONE) is not (ended or status == 400)
     bare.talk()
@@ -173,22 +160,22 @@ def test_a_request_that_cannot_be_served_ends_its_stream_only(
 def test_a_websocket_of_another_version(bare: BareClient, fields: Fields) -> None:
     bare.h2.send_headers(1, fields)
     why = "Sec-WebSocket-Version: only 13 is spoken here"
-    assert bare.talk() == [BadRequest(ONE, 426, "upgrade_required", why, "GET")]
+    assert bare.talk() == [events.BadRequest(ONE, 426, "upgrade_required", why, "GET")]
 
 
 def test_a_body_that_was_announced_and_does_not_come(bare: BareClient) -> None:
     bare.h2.send_headers(1, [*GET, (b"content-length", b"1")], end_stream=True)
     (bad, _) = bare.talk()
-    assert bad == BadRequest(ONE, 400, None, "the body is shorter than Content-Length", "GET")
+    assert bad == events.BadRequest(ONE, 400, None, "the body is shorter than Content-Length", "GET")
 
 
 @pytest.mark.parametrize("status", [200, 204])
 def test_the_answer_to_a_malformed_request_may_have_no_body(bare: BareClient, status: int) -> None:
     bare.h2.send_headers(1, [(b":method", b"HEAD"), *GET[1:], (b"Upper", b"1")], end_stream=True)
     bad, _ = bare.talk()
-    assert isinstance(bad, BadRequest)
+    assert isinstance(bad, events.BadRequest)
     assert bad.method == "HEAD"
-    send_events(bare.us, ResponseHead(ONE, status), ResponseEnd(ONE))
+    send_events(bare.us, events.ResponseHead(ONE, status), events.ResponseEnd(ONE))
     bare.talk()
     assert [type(event).__name__ for event in bare.heard[-2:]] == ["ResponseReceived", "StreamReset"]
     assert "idle" in signs(bare.us)
@@ -196,22 +183,24 @@ def test_the_answer_to_a_malformed_request_may_have_no_body(bare: BareClient, st
 
 def test_a_refused_head_still_updates_the_header_table(bare: BareClient) -> None:
     bare.h2.send_headers(1, [*GET, (b"kept", b"in the table"), (b"a", b"x" * 33_000)])
-    assert bare.talk() == [BadRequest(ONE, 431, None, "the head has more than 32768 bytes", "GET")]
+    assert bare.talk() == [events.BadRequest(ONE, 431, None, "the head has more than 32768 bytes", "GET")]
     bare.h2.send_headers(3, [*GET, (b"kept", b"in the table")], end_stream=True)
     (head, _) = bare.talk()
-    assert isinstance(head, RequestHead)
+    assert isinstance(head, events.RequestHead)
     assert head.headers.get(b"kept") == b"in the table"
 
 
 def test_request_fields_have_the_form_of_http1(bare: BareClient) -> None:
     cookie_fields = [(b"cookie", b"a=1"), (b"te", b"trailers"), (b"cookie", b"b=2"), (b"expect", b"100-continue")]
     bare.h2.send_headers(1, [*POST[:3], (b"host", b"A:1"), *cookie_fields])
-    fields = Headers(((b"host", b"A:1"), (b"te", b"trailers"), (b"expect", b"100-continue"), (b"cookie", b"a=1; b=2")))
-    assert bare.talk() == [RequestHead(ONE, "POST", "/health?x=1", fields, False, True, "2")]
+    fields = events.Headers(
+        ((b"host", b"A:1"), (b"te", b"trailers"), (b"expect", b"100-continue"), (b"cookie", b"a=1; b=2"))
+    )
+    assert bare.talk() == [events.RequestHead(ONE, "POST", "/health?x=1", fields, False, True, "2")]
     bare.h2.send_headers(3, [(b":method", b"OPTIONS"), GET[1], (b":path", b"*"), GET[3], (b"cookie", b"a")], True)
     (head, end) = bare.talk()
-    assert isinstance(head, RequestHead)
-    assert (head.target, head.headers[1:], end) == ("*", ((b"cookie", b"a"),), RequestEnd(THREE))
+    assert isinstance(head, events.RequestHead)
+    assert (head.target, head.headers[1:], end) == ("*", ((b"cookie", b"a"),), events.RequestEnd(THREE))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +215,7 @@ def test_trailers_that_are_malformed(bare: BareClient, trailers: Fields, why: st
     bare.h2.send_headers(1, POST)
     bare.talk()
     bare.h2.send_headers(1, trailers, end_stream=True)
-    assert bare.talk() == [StreamReset(ONE, why)]
+    assert bare.talk() == [events.StreamReset(ONE, why)]
     assert "idle" in signs(bare.us)
 
 
@@ -247,7 +236,7 @@ def test_a_body_of_another_length_than_announced(bare: BareClient, pieces: list[
     assert reset.error_code is ErrorCodes.PROTOCOL_ERROR
     bare.h2.send_headers(3, [*POST, (b"content-length", b"5")])
     bare.h2.send_data(3, b"hello", end_stream=True)
-    assert bare.talk()[1:] == [RequestData(THREE, b"hello"), RequestEnd(THREE)]
+    assert bare.talk()[1:] == [events.RequestData(THREE, b"hello"), events.RequestEnd(THREE)]
 
 
 def test_padding_is_given_back(bare: BareClient) -> None:
@@ -257,7 +246,7 @@ def test_padding_is_given_back(bare: BareClient) -> None:
         bare.talk()
     for _ in range(1200):
         bare.h2.send_data(1, b"xy", pad_length=255)
-        assert bare.talk() == [RequestData(ONE, b"xy")]
+        assert bare.talk() == [events.RequestData(ONE, b"xy")]
     assert bare.h2.local_flow_control_window(1) > 100_000
 
 
@@ -269,7 +258,7 @@ def test_data_before_the_websocket_is_open(bare: BareClient) -> None:
     bare.h2.send_headers(3, CONNECT)
     bare.h2.end_stream(3)
     assert len(bare.talk()) == 2
-    send_events(bare.us, AcceptWebSocket(THREE), TextMessage(THREE, "hi"))
+    send_events(bare.us, events.AcceptWebSocket(THREE), events.TextMessage(THREE, "hi"))
     (closed,) = bare.talk()
     assert getattr(closed, "code", None) == 1006
     assert "idle" in signs(bare.us)
@@ -278,10 +267,10 @@ def test_data_before_the_websocket_is_open(bare: BareClient) -> None:
 def test_a_websocket_with_content_length_0(bare: BareClient) -> None:
     bare.h2.send_headers(1, [*CONNECT, (b"content-length", b"0")])
     assert len(bare.talk()) == 2
-    bare.us.send(AcceptWebSocket(ONE))
+    bare.us.send(events.AcceptWebSocket(ONE))
     bare.talk()
     bare.h2.send_data(1, b"\x81\x82\0\0\0\0hi")
-    assert bare.talk() == [TextMessage(ONE, "hi")]
+    assert bare.talk() == [events.TextMessage(ONE, "hi")]
 
 
 def test_half_a_message_counts(bare: BareClient) -> None:
@@ -289,7 +278,7 @@ def test_half_a_message_counts(bare: BareClient) -> None:
     for stream, most in ((ONE, None), (THREE, 64 * 1024)):
         bare.h2.send_headers(stream, CONNECT)
         bare.talk()
-        bare.us.send(AcceptWebSocket(stream, max_message=most))
+        bare.us.send(events.AcceptWebSocket(stream, max_message=most))
         bare.talk()
         bare.h2.send_data(stream, half)
         bare.talk()
@@ -345,10 +334,10 @@ def test_requests_reset_after_their_response_are_no_attack(bare: BareClient) -> 
     for stream in range(1, 601, 2):
         bare.h2.send_headers(stream, GET, end_stream=True)
         bare.talk()
-        bare.us.send(ResponseHead(StreamId(stream), 200))
+        bare.us.send(events.ResponseHead(events.StreamId(stream), 200))
         bare.talk()
         bare.h2.reset_stream(stream)
-        assert resets(bare.talk()) == [StreamId(stream)]
+        assert resets(bare.talk()) == [events.StreamId(stream)]
     assert "idle" in signs(bare.us)
 
 
@@ -357,7 +346,9 @@ def test_too_many_provoked_resets(bare: BareClient) -> None:
         bare.h2.send_headers(stream, GET[:2])
         if stream < 200:
             bare.talk()
-            send_events(bare.us, ResponseHead(StreamId(stream), 400), ResponseEnd(StreamId(stream)))
+            send_events(
+                bare.us, events.ResponseHead(events.StreamId(stream), 400), events.ResponseEnd(events.StreamId(stream))
+            )
     with pytest.raises(RemoteProtocolError, match="cannot be served"):
         bare.talk()
 
@@ -366,7 +357,7 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte(bare: BareClient)
     bare.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
     bare.h2.send_headers(1, GET, end_stream=True)
     bare.talk()
-    send_events(bare.us, ResponseHead(ONE, 200), ResponseData(ONE, b"abc"), ResponseEnd(ONE))
+    send_events(bare.us, events.ResponseHead(ONE, 200), events.ResponseData(ONE, b"abc"), events.ResponseEnd(ONE))
     bare.talk()
     assert bare.us.unsent(ONE) == 3
     for left in (2, 1, 0):
@@ -376,7 +367,7 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte(bare: BareClient)
     assert "idle" in signs(bare.us)
     bare.h2.send_headers(3, GET, end_stream=True)
     bare.talk()
-    send_events(bare.us, ResponseHead(THREE, 200), ResponseData(THREE, bytes(5000)))
+    send_events(bare.us, events.ResponseHead(THREE, 200), events.ResponseData(THREE, bytes(5000)))
     with pytest.raises(RemoteProtocolError, match="nothing"):
         bare.talk(frame(WINDOW, b"\x00\x00\x00\x01", stream=3) * 1100)
 
@@ -392,7 +383,7 @@ def test_a_huge_header_table_is_not_filled(bare: BareClient) -> None:
     bare.h2.update_settings({h2.settings.SettingCodes.HEADER_TABLE_SIZE: 2**30})
     bare.h2.send_headers(1, GET, end_stream=True)
     bare.talk()
-    bare.us.send(ResponseHead(ONE, 200, Headers(((b"a", b"b"),))))
+    bare.us.send(events.ResponseHead(ONE, 200, events.Headers(((b"a", b"b"),))))
     bare.talk()
     (answer,) = bare.last(h2.events.ResponseReceived)
     assert answer.headers == [(b":status", b"200"), (b"a", b"b")]
@@ -404,6 +395,6 @@ def test_a_client_gets_pending_responses_after_its_goaway(bare: BareClient) -> N
     bare.h2.close_connection()
     assert bare.talk() == []
     assert "must_close" not in signs(bare.us)
-    send_events(bare.us, ResponseHead(ONE, 200), ResponseEnd(ONE))
+    send_events(bare.us, events.ResponseHead(ONE, 200), events.ResponseEnd(ONE))
     assert len(bare.us.data_to_send()) > 9
     assert "must_close" in signs(bare.us)

@@ -5,18 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.wire.urls import (
-    Url,
-    decode_segment,
-    encode_segment,
-    has_scheme,
-    parse_query,
-    parse_query_list,
-    parse_query_path,
-    parse_url,
-    redirect_within_origin,
-    split_target,
-)
+from svc_proto.wire import urls
 
 
 @pytest.mark.parametrize(
@@ -33,59 +22,59 @@ from svc_proto.wire.urls import (
     ],
 )
 def test_split_target(target: str, parts: tuple[str, str]) -> None:
-    assert split_target(target) == parts
+    assert urls.split_target(target) == parts
 
 
 @pytest.mark.parametrize("target", ["", "a", "host:443", "/a#b", "/a%2", "/%zz", "**"])
 def test_bad_targets(target: str) -> None:
     with pytest.raises(RemoteProtocolError) as caught:
-        split_target(target)
+        urls.split_target(target)
     assert caught.value.status == 400
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\x00")))
 def test_segments_round_trip(text: str) -> None:
-    segment = encode_segment(text)
+    segment = urls.encode_segment(text)
     assert "/" not in segment
-    assert decode_segment(segment) == text
+    assert urls.decode_segment(segment) == text
 
 
 def test_a_segment_is_decoded_once() -> None:
-    assert decode_segment("%252e%2541") == "%2e%41"
+    assert urls.decode_segment("%252e%2541") == "%2e%41"
 
 
 @pytest.mark.parametrize("segment", ["%00", "a%", "%f", "%gg", "%ff", "%ed%a0%80"])
 def test_bad_segments(segment: str) -> None:
     with pytest.raises(RemoteProtocolError) as caught:
-        decode_segment(segment)
+        urls.decode_segment(segment)
     assert caught.value.status == 400
 
 
 def test_query() -> None:
-    assert parse_query("path=%2Ftmp%2Fa+b&x=&path=2&flag") == {"path": "/tmp/a b", "x": "", "flag": ""}
-    assert parse_query_path("a=1&path=/b%20c+d%E9%00&path=x", "path") == "/b c d\udce9\ufffd"
-    assert parse_query_path("a=1", "path") == parse_query_path("", "path") == ""
-    assert parse_query_list("a=1&a=2") == [("a", "1"), ("a", "2")]
-    assert parse_query("a=%ff%00") == {"a": "\ufffd\ufffd"}
+    assert urls.parse_query("path=%2Ftmp%2Fa+b&x=&path=2&flag") == {"path": "/tmp/a b", "x": "", "flag": ""}
+    assert urls.parse_query_path("a=1&path=/b%20c+d%E9%00&path=x", "path") == "/b c d\udce9\ufffd"
+    assert urls.parse_query_path("a=1", "path") == urls.parse_query_path("", "path") == ""
+    assert urls.parse_query_list("a=1&a=2") == [("a", "1"), ("a", "2")]
+    assert urls.parse_query("a=%ff%00") == {"a": "\ufffd\ufffd"}
 
 
 @given(st.text())
 def test_no_query_raises(query: str) -> None:
-    parse_query(query)
+    urls.parse_query(query)
 
 
 @pytest.mark.parametrize(
     ("url", "parsed"),
     [
-        ("http://a", Url("http", "a", 80, False, "/")),
-        ("HTTPS://A.example:8443/x/y?z=1#f", Url("https", "a.example", 8443, True, "/x/y?z=1")),
-        ("ws://127.0.0.1:8767/ws", Url("ws", "127.0.0.1", 8767, False, "/ws")),
-        ("wss://[2001:db8::1]/", Url("wss", "2001:db8::1", 443, True, "/")),
-        ("http://a:?q", Url("http", "a", 80, False, "/?q")),
+        ("http://a", urls.Url("http", "a", 80, False, "/")),
+        ("HTTPS://A.example:8443/x/y?z=1#f", urls.Url("https", "a.example", 8443, True, "/x/y?z=1")),
+        ("ws://127.0.0.1:8767/ws", urls.Url("ws", "127.0.0.1", 8767, False, "/ws")),
+        ("wss://[2001:db8::1]/", urls.Url("wss", "2001:db8::1", 443, True, "/")),
+        ("http://a:?q", urls.Url("http", "a", 80, False, "/?q")),
     ],
 )
-def test_parse_url(url: str, parsed: Url) -> None:
-    assert parse_url(url) == parsed
+def test_parse_url(url: str, parsed: urls.Url) -> None:
+    assert urls.parse_url(url) == parsed
 
 
 @pytest.mark.parametrize(
@@ -98,13 +87,13 @@ def test_parse_url(url: str, parsed: Url) -> None:
 )
 def test_bad_urls(url: str) -> None:
     with pytest.raises(RemoteProtocolError) as caught:
-        parse_url(url)
+        urls.parse_url(url)
     assert "s3cret" not in str(caught.value)
 
 
 @given(st.text() | st.text("ahtps:/[]@?#.%0 9").map("http://".__add__))
 def test_nothing_but_protocol_errors_escape(text: str) -> None:
-    for parse in (parse_url, split_target, decode_segment):
+    for parse in (urls.parse_url, urls.split_target, urls.decode_segment):
         try:
             parse(text)
         except RemoteProtocolError:
@@ -125,11 +114,11 @@ def test_nothing_but_protocol_errors_escape(text: str) -> None:
 )
 def test_redirect_within_the_origin(locations: list[bytes], target: str | None) -> None:
     for location in locations:
-        found = redirect_within_origin("http://a:80/mcp", location)
+        found = urls.redirect_within_origin("http://a:80/mcp", location)
         assert (found and found.lower()) == (target and target.lower())
 
 
 def test_has_scheme() -> None:
-    assert has_scheme("wss://a/b", "ws", "wss")
-    assert not has_scheme("http://a/b", "ws", "wss")
-    assert not has_scheme("no URL", "http")
+    assert urls.has_scheme("wss://a/b", "ws", "wss")
+    assert not urls.has_scheme("http://a/b", "ws", "wss")
+    assert not urls.has_scheme("no URL", "http")

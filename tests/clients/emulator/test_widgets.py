@@ -1,66 +1,53 @@
 import pytest
 
+from clients.phone.emulator import layout
 from clients.phone.emulator.actions import ChangeRecords, ClearSelection, GoBack, ShowScreen
-from clients.phone.emulator.layout import (
-    App,
-    Form,
-    Screen,
-    bar,
-    button,
-    cells,
-    check_box,
-    choice,
-    date,
-    entry,
-    label,
-    records,
-    text_field,
-    time,
-)
 from svc_proto.phone.backend import UploadReply
 from tests.clients.emulator.driver import EmulatorDriver, opened
 from tests.clients.emulator.test_view_tree import decode
 
 P = "org.lab.widgets"
 SAVE = ChangeRecords("write", "thing", "home", ("name", "kind", "day", "at"), ("name",), toast="Saved {name}")
-LAB = App(
+LAB = layout.App(
     package=P,
     label="Lab",
     screens={
-        "home": Screen(
+        "home": layout.Screen(
             title="Home",
             rows=(
-                records("thing", entry("{name}", "{kind}", ShowScreen("form"), menu=ShowScreen("menu"))),
-                check_box("box", "Box"),
-                bar("level", "Level"),
-                button("Late", "late", ShowScreen("late")),
-                button("None", "none", ClearSelection()),
+                layout.records("thing", layout.entry("{name}", "{kind}", ShowScreen("form"), menu=ShowScreen("menu"))),
+                layout.check_box("box", "Box"),
+                layout.bar("level", "Level"),
+                layout.button("Late", "late", ShowScreen("late")),
+                layout.button("None", "none", ClearSelection()),
             ),
-            foot=(button("New", "new", ShowScreen("form", (("id", ""), ("name", "")))),),
+            foot=(layout.button("New", "new", ShowScreen("form", (("id", ""), ("name", "")))),),
         ),
-        "form": Screen(
+        "form": layout.Screen(
             title="Form of {name}",
             rows=(
-                text_field("name", "Name"),
-                choice("kind", "Kind", "Red", "Green"),
-                date("day", "Day"),
-                time("at", "At"),
-                text_field("more", "More"),
+                layout.text_field("name", "Name"),
+                layout.choice("kind", "Kind", "Red", "Green"),
+                layout.date("day", "Day"),
+                layout.time("at", "At"),
+                layout.text_field("more", "More"),
             ),
-            foot=(button("Save", "save", SAVE),),
+            foot=(layout.button("Save", "save", SAVE),),
         ),
-        "menu": Screen(title="", rows=(entry("Delete", None, ShowScreen("sure")),), form=Form.MENU),
-        "sure": Screen(
+        "menu": layout.Screen(
+            title="", rows=(layout.entry("Delete", None, ShowScreen("sure")),), form=layout.Form.MENU
+        ),
+        "sure": layout.Screen(
             title="Delete {name}?",
             rows=(
-                cells(
-                    button("Cancel", "cancel", GoBack()),
-                    button("Delete", "delete", ChangeRecords("delete", "thing", "home")),
+                layout.cells(
+                    layout.button("Cancel", "cancel", GoBack()),
+                    layout.button("Delete", "delete", ChangeRecords("delete", "thing", "home")),
                 ),
             ),
-            form=Form.DIALOG,
+            form=layout.Form.DIALOG,
         ),
-        "late": Screen(title="Late", rows=(label("Here"),), late=2.0),
+        "late": layout.Screen(title="Late", rows=(layout.label("Here"),), late=2.0),
     },
     records={"thing": ({"name": "One", "kind": "Red"}, {"name": "Two", "kind": "Green"})},
     texts={"day": "2026-12-24"},

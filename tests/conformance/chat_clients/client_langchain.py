@@ -3,23 +3,13 @@
 from importlib import import_module
 from typing import Any
 
-from tests.conformance.chat_clients.steps import (
-    PICTURE,
-    PROMPTS,
-    Instructions,
-    Steps,
-    collect,
-    get_weather,
-    is_cancelled,
-    run_steps,
-    status_of,
-)
+from tests.conformance.chat_clients import steps
 
 
-def make_steps(instructions: Instructions) -> Steps:
+def make_steps(instructions: steps.Instructions) -> steps.Steps:
     """Return the steps that call the service with LangChain, for the route under test."""
     chat: Any = import_module("langchain_openai").ChatOpenAI
-    tool: Any = import_module("langchain_core.tools").tool(get_weather)
+    tool: Any = import_module("langchain_core.tools").tool(steps.get_weather)
     messages: Any = import_module("langchain_core.messages")
     pydantic: Any = import_module("pydantic")
 
@@ -32,7 +22,7 @@ def make_steps(instructions: Instructions) -> Steps:
 
     def tools(*, stream: bool) -> object:
         bound = ours.bind_tools([tool])
-        rows: list[Any] = [messages.HumanMessage(PROMPTS["tools"])]
+        rows: list[Any] = [messages.HumanMessage(steps.PROMPTS["tools"])]
         for _ in range(2):
             answer: Any = None
             if stream:
@@ -46,46 +36,46 @@ def make_steps(instructions: Instructions) -> Steps:
 
     def structured() -> object:
         place = pydantic.create_model("Place", city=(str, ...), degrees=(int, ...))
-        return ours.with_structured_output(place).invoke(PROMPTS["structured"]).model_dump()
+        return ours.with_structured_output(place).invoke(steps.PROMPTS["structured"]).model_dump()
 
     def image() -> object:
-        picture = {"type": "image", "base64": PICTURE, "mime_type": "image/png"}
-        return ours.invoke([messages.HumanMessage([{"type": "text", "text": PROMPTS["image"]}, picture])]).text
+        picture = {"type": "image", "base64": steps.PICTURE, "mime_type": "image/png"}
+        return ours.invoke([messages.HumanMessage([{"type": "text", "text": steps.PROMPTS["image"]}, picture])]).text
 
     def usage() -> object:
         streamed: Any = None
-        for chunk in ours.stream(PROMPTS["plain"]):
+        for chunk in ours.stream(steps.PROMPTS["plain"]):
             streamed = chunk if streamed is None else streamed + chunk
-        found = [ours.invoke(PROMPTS["plain"]).usage_metadata, streamed.usage_metadata]
+        found = [ours.invoke(steps.PROMPTS["plain"]).usage_metadata, streamed.usage_metadata]
         return [[counts["input_tokens"], counts["output_tokens"]] for counts in found]
 
     def second_turn() -> object:
-        rows: list[Any] = [messages.HumanMessage(PROMPTS["first turn"])]
+        rows: list[Any] = [messages.HumanMessage(steps.PROMPTS["first turn"])]
         rows.append(ours.invoke(rows))
-        return ours.invoke([*rows, messages.HumanMessage(PROMPTS["second turn"])]).text
+        return ours.invoke([*rows, messages.HumanMessage(steps.PROMPTS["second turn"])]).text
 
     def cancel() -> object:
-        stream = ours.stream(PROMPTS["cancel"])
+        stream = ours.stream(steps.PROMPTS["cancel"])
         next(chunk for chunk in stream if chunk.text)
         stream.close()
-        return is_cancelled(instructions)
+        return steps.is_cancelled(instructions)
 
     return {
-        "plain": lambda: ours.invoke(PROMPTS["plain"]).text,
-        "stream": lambda: collect(chunk.text for chunk in ours.stream(PROMPTS["stream"])),
+        "plain": lambda: ours.invoke(steps.PROMPTS["plain"]).text,
+        "stream": lambda: steps.collect(chunk.text for chunk in ours.stream(steps.PROMPTS["stream"])),
         "tools": lambda: tools(stream=False),
         "streamed tools": lambda: tools(stream=True),
         "structured": structured,
         "image": image,
         "usage": usage,
         "second turn": second_turn,
-        "wrong key": lambda: status_of(lambda: client("wrong").invoke("x")),
-        "refused": lambda: ours.invoke(PROMPTS["refused"]),
-        "refused stream": lambda: [chunk.text for chunk in ours.stream(PROMPTS["refused"])],
-        "own tools": lambda: ours.invoke(PROMPTS["own tools"]).text,
+        "wrong key": lambda: steps.status_of(lambda: client("wrong").invoke("x")),
+        "refused": lambda: ours.invoke(steps.PROMPTS["refused"]),
+        "refused stream": lambda: [chunk.text for chunk in ours.stream(steps.PROMPTS["refused"])],
+        "own tools": lambda: ours.invoke(steps.PROMPTS["own tools"]).text,
         "cancel": cancel,
     }
 
 
 if __name__ == "__main__":
-    run_steps(make_steps)
+    steps.run_steps(make_steps)

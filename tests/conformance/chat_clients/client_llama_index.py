@@ -6,20 +6,10 @@ import gc
 from importlib import import_module
 from typing import Any
 
-from tests.conformance.chat_clients.steps import (
-    PICTURE,
-    PROMPTS,
-    Instructions,
-    Steps,
-    collect,
-    get_weather,
-    is_cancelled,
-    run_steps,
-    status_of,
-)
+from tests.conformance.chat_clients import steps
 
 
-def make_steps(instructions: Instructions) -> Steps:
+def make_steps(instructions: steps.Instructions) -> steps.Steps:
     """Return the steps that call the service with LlamaIndex, for the route under test."""
     like: Any = import_module("llama_index.llms.openai_like")
     llms: Any = import_module("llama_index.core.llms")
@@ -45,15 +35,15 @@ def make_steps(instructions: Instructions) -> Steps:
         return ours.stream_chat([llms.ChatMessage(role="user", content=prompt)])
 
     async def agent(*, stream: bool) -> object:
-        tool = function_tool.from_defaults(fn=get_weather)
+        tool = function_tool.from_defaults(fn=steps.get_weather)
         runner = workflow.FunctionAgent(
             tools=[tool], llm=client(instructions["key"]), streaming=stream, allow_parallel_tool_calls=True
         )
-        return (await runner.run(PROMPTS["tools"])).response.content
+        return (await runner.run(steps.PROMPTS["tools"])).response.content
 
     def image() -> object:
-        picture = llms.ImageBlock(image=base64.b64decode(PICTURE), image_mimetype="image/png")
-        row = llms.ChatMessage(role="user", blocks=[llms.TextBlock(text=PROMPTS["image"]), picture])
+        picture = llms.ImageBlock(image=base64.b64decode(steps.PICTURE), image_mimetype="image/png")
+        row = llms.ChatMessage(role="user", blocks=[llms.TextBlock(text=steps.PROMPTS["image"]), picture])
         return ask(row).message.content
 
     def counts(raw: Any) -> list[int]:
@@ -61,39 +51,41 @@ def make_steps(instructions: Instructions) -> Steps:
         return [usage.prompt_tokens, usage.completion_tokens] if chat else [usage.input_tokens, usage.output_tokens]
 
     def usage() -> object:
-        *_, last = streamed(PROMPTS["plain"])
-        return [counts(ask(PROMPTS["plain"]).raw), counts(last.raw if chat else last.raw.response)]
+        *_, last = streamed(steps.PROMPTS["plain"])
+        return [counts(ask(steps.PROMPTS["plain"]).raw), counts(last.raw if chat else last.raw.response)]
 
     def second_turn() -> object:
-        first = ask(PROMPTS["first turn"])
-        return ask(PROMPTS["first turn"], first.message, PROMPTS["second turn"]).message.content
+        first = ask(steps.PROMPTS["first turn"])
+        return ask(steps.PROMPTS["first turn"], first.message, steps.PROMPTS["second turn"]).message.content
 
     def cancel() -> object:
-        stream = ours.stream_chat([llms.ChatMessage(role="user", content=PROMPTS["cancel"])])
+        stream = ours.stream_chat([llms.ChatMessage(role="user", content=steps.PROMPTS["cancel"])])
         next(chunk for chunk in stream if chunk.delta)
         stream.close()
         del stream
         gc.collect()  # only then the package closes the connection
-        return is_cancelled(instructions)
+        return steps.is_cancelled(instructions)
 
     return {
-        "plain": lambda: ask(PROMPTS["plain"]).message.content,
-        "stream": lambda: collect(chunk.delta for chunk in streamed(PROMPTS["stream"])),
+        "plain": lambda: ask(steps.PROMPTS["plain"]).message.content,
+        "stream": lambda: steps.collect(chunk.delta for chunk in streamed(steps.PROMPTS["stream"])),
         "tools": lambda: asyncio.run(agent(stream=False)),
         "streamed tools": lambda: asyncio.run(agent(stream=True)),
         "structured": lambda: ours.structured_predict(
-            place, import_module("llama_index.core.prompts").PromptTemplate(PROMPTS["structured"])
+            place, import_module("llama_index.core.prompts").PromptTemplate(steps.PROMPTS["structured"])
         ).model_dump(),
         "image": image,
         "usage": usage,
         "second turn": second_turn,
-        "wrong key": lambda: status_of(lambda: client("wrong").chat([llms.ChatMessage(role="user", content="x")])),
-        "refused": lambda: ask(PROMPTS["refused"]).message.content,
-        "refused stream": lambda: [chunk.delta for chunk in streamed(PROMPTS["refused"])],
-        "own tools": lambda: ask(PROMPTS["own tools"]).message.content,
+        "wrong key": lambda: steps.status_of(
+            lambda: client("wrong").chat([llms.ChatMessage(role="user", content="x")])
+        ),
+        "refused": lambda: ask(steps.PROMPTS["refused"]).message.content,
+        "refused stream": lambda: [chunk.delta for chunk in streamed(steps.PROMPTS["refused"])],
+        "own tools": lambda: ask(steps.PROMPTS["own tools"]).message.content,
         "cancel": cancel,
     }
 
 
 if __name__ == "__main__":
-    run_steps(make_steps)
+    steps.run_steps(make_steps)

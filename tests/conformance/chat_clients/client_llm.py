@@ -6,21 +6,10 @@ import json
 from importlib import import_module
 from typing import Any
 
-from tests.conformance.chat_clients.steps import (
-    PICTURE,
-    PLACE,
-    PROMPTS,
-    Instructions,
-    Steps,
-    collect,
-    get_weather,
-    is_cancelled,
-    run_steps,
-    status_of,
-)
+from tests.conformance.chat_clients import steps
 
 
-def make_steps(instructions: Instructions) -> Steps:
+def make_steps(instructions: steps.Instructions) -> steps.Steps:
     """Return the steps that call the service with `llm`, for the route under test."""
     llm: Any = import_module("llm")
     models: Any = import_module("llm.default_plugins.openai_models")
@@ -33,7 +22,7 @@ def make_steps(instructions: Instructions) -> Steps:
         return ours.prompt(prompt, key=key, **{"stream": False, **more})
 
     def tools(*, stream: bool) -> object:
-        return ours.chain(PROMPTS["tools"], tools=[get_weather], key=key, stream=stream)
+        return ours.chain(steps.PROMPTS["tools"], tools=[steps.get_weather], key=key, stream=stream)
 
     def final(chain: Any) -> str:
         *_, last = chain.responses()
@@ -45,34 +34,34 @@ def make_steps(instructions: Instructions) -> Steps:
 
     def second_turn() -> object:
         conversation = ours.conversation()
-        conversation.prompt(PROMPTS["first turn"], key=key, stream=False).text()
-        return conversation.prompt(PROMPTS["second turn"], key=key, stream=False).text()
+        conversation.prompt(steps.PROMPTS["first turn"], key=key, stream=False).text()
+        return conversation.prompt(steps.PROMPTS["second turn"], key=key, stream=False).text()
 
     def cancel() -> object:
-        stream = iter(ask(PROMPTS["cancel"], stream=True))
+        stream = iter(ask(steps.PROMPTS["cancel"], stream=True))
         next(stream)
         stream.close()
         del stream
         gc.collect()  # only then the package closes the connection
-        return is_cancelled(instructions)
+        return steps.is_cancelled(instructions)
 
-    picture = llm.Attachment(content=base64.b64decode(PICTURE), type="image/png")
+    picture = llm.Attachment(content=base64.b64decode(steps.PICTURE), type="image/png")
     return {
-        "plain": lambda: ask(PROMPTS["plain"]).text(),
-        "stream": lambda: collect(ask(PROMPTS["stream"], stream=True)),
+        "plain": lambda: ask(steps.PROMPTS["plain"]).text(),
+        "stream": lambda: steps.collect(ask(steps.PROMPTS["stream"], stream=True)),
         "tools": lambda: final(tools(stream=False)),
         "streamed tools": lambda: final(tools(stream=True)),
-        "structured": lambda: json.loads(ask(PROMPTS["structured"], schema=PLACE).text()),
-        "image": lambda: ask(PROMPTS["image"], attachments=[picture]).text(),
-        "usage": lambda: [counts(ask(PROMPTS["plain"])), counts(ask(PROMPTS["plain"], stream=True))],
+        "structured": lambda: json.loads(ask(steps.PROMPTS["structured"], schema=steps.PLACE).text()),
+        "image": lambda: ask(steps.PROMPTS["image"], attachments=[picture]).text(),
+        "usage": lambda: [counts(ask(steps.PROMPTS["plain"])), counts(ask(steps.PROMPTS["plain"], stream=True))],
         "second turn": second_turn,
-        "wrong key": lambda: status_of(lambda: ours.prompt("x", key="wrong").text()),
-        "refused": lambda: ask(PROMPTS["refused"]).text(),
-        "refused stream": lambda: list(ask(PROMPTS["refused"], stream=True)),
-        "own tools": lambda: ask(PROMPTS["own tools"]).text(),
+        "wrong key": lambda: steps.status_of(lambda: ours.prompt("x", key="wrong").text()),
+        "refused": lambda: ask(steps.PROMPTS["refused"]).text(),
+        "refused stream": lambda: list(ask(steps.PROMPTS["refused"], stream=True)),
+        "own tools": lambda: ask(steps.PROMPTS["own tools"]).text(),
         "cancel": cancel,
     }
 
 
 if __name__ == "__main__":
-    run_steps(make_steps)
+    steps.run_steps(make_steps)

@@ -4,24 +4,13 @@ import json
 from importlib import import_module
 from typing import Any
 
-from tests.conformance.chat_clients.steps import (
-    CITY,
-    PICTURE,
-    PLACE,
-    PROMPTS,
-    Instructions,
-    Steps,
-    collect,
-    is_cancelled,
-    run_steps,
-    status_of,
-)
+from tests.conformance.chat_clients import steps
 
 MODEL = "svc-agent"
-FUNCTION = {"name": "get_weather", "description": "Weather of a city", "parameters": CITY, "strict": True}
+FUNCTION = {"name": "get_weather", "description": "Weather of a city", "parameters": steps.CITY, "strict": True}
 
 
-def make_steps(instructions: Instructions) -> Steps:
+def make_steps(instructions: steps.Instructions) -> steps.Steps:
     """Return the steps that call the service with the client `openai`, for the route under test."""
     openai: Any = import_module("openai")
 
@@ -33,7 +22,7 @@ def make_steps(instructions: Instructions) -> Steps:
     return make(instructions, ours, client("wrong"))
 
 
-def completion_steps(instructions: Instructions, client: Any, unauthorized: Any) -> Steps:
+def completion_steps(instructions: steps.Instructions, client: Any, unauthorized: Any) -> steps.Steps:
     """Return the steps that call the service with `client.chat.completions`."""
 
     def create(prompt: object, **more: object) -> Any:
@@ -41,7 +30,7 @@ def completion_steps(instructions: Instructions, client: Any, unauthorized: Any)
         return client.chat.completions.create(model=MODEL, messages=messages, **more)
 
     def tools() -> object:
-        rows: list[Any] = [{"role": "user", "content": PROMPTS["tools"]}]
+        rows: list[Any] = [{"role": "user", "content": steps.PROMPTS["tools"]}]
         offered = [{"type": "function", "function": FUNCTION}]
         message = create(rows, tools=offered).choices[0].message
         rows.append(message)
@@ -49,7 +38,7 @@ def completion_steps(instructions: Instructions, client: Any, unauthorized: Any)
         return create(rows, tools=offered).choices[0].message.content
 
     def streamed_tools() -> object:
-        rows: list[Any] = [{"role": "user", "content": PROMPTS["tools"]}]
+        rows: list[Any] = [{"role": "user", "content": steps.PROMPTS["tools"]}]
         offered = [{"type": "function", "function": FUNCTION}]
         with client.chat.completions.stream(model=MODEL, messages=rows, tools=offered) as stream:
             message = stream.get_final_completion().choices[0].message
@@ -59,36 +48,36 @@ def completion_steps(instructions: Instructions, client: Any, unauthorized: Any)
             return stream.get_final_completion().choices[0].message.content
 
     def structured() -> object:
-        schema = {"type": "json_schema", "json_schema": {"name": "place", "schema": PLACE, "strict": True}}
-        return json.loads(create(PROMPTS["structured"], response_format=schema).choices[0].message.content)
+        schema = {"type": "json_schema", "json_schema": {"name": "place", "schema": steps.PLACE, "strict": True}}
+        return json.loads(create(steps.PROMPTS["structured"], response_format=schema).choices[0].message.content)
 
     def image() -> object:
-        url = f"data:image/png;base64,{PICTURE}"
-        parts = [{"type": "text", "text": PROMPTS["image"]}, {"type": "image_url", "image_url": {"url": url}}]
+        url = f"data:image/png;base64,{steps.PICTURE}"
+        parts = [{"type": "text", "text": steps.PROMPTS["image"]}, {"type": "image_url", "image_url": {"url": url}}]
         return create([{"role": "user", "content": parts}]).choices[0].message.content
 
     def usage() -> object:
-        found = create(PROMPTS["plain"]).usage
-        *_, last = create(PROMPTS["plain"], stream=True, stream_options={"include_usage": True})
+        found = create(steps.PROMPTS["plain"]).usage
+        *_, last = create(steps.PROMPTS["plain"], stream=True, stream_options={"include_usage": True})
         return [[seen.prompt_tokens, seen.completion_tokens] for seen in (found, last.usage)]
 
     def second_turn() -> object:
-        rows: list[Any] = [{"role": "user", "content": PROMPTS["first turn"]}]
+        rows: list[Any] = [{"role": "user", "content": steps.PROMPTS["first turn"]}]
         rows.append(create(rows).choices[0].message)
-        rows.append({"role": "user", "content": PROMPTS["second turn"]})
+        rows.append({"role": "user", "content": steps.PROMPTS["second turn"]})
         return create(rows).choices[0].message.content
 
     def cancel() -> object:
-        with create(PROMPTS["cancel"], stream=True) as stream:
+        with create(steps.PROMPTS["cancel"], stream=True) as stream:
             next(iter(stream))
-        return is_cancelled(instructions)
+        return steps.is_cancelled(instructions)
 
     def stream() -> object:
-        chunks = create(PROMPTS["stream"], stream=True)
-        return collect(chunk.choices[0].delta.content for chunk in chunks if chunk.choices)
+        chunks = create(steps.PROMPTS["stream"], stream=True)
+        return steps.collect(chunk.choices[0].delta.content for chunk in chunks if chunk.choices)
 
     return {
-        "plain": lambda: create(PROMPTS["plain"]).choices[0].message.content,
+        "plain": lambda: create(steps.PROMPTS["plain"]).choices[0].message.content,
         "stream": stream,
         "tools": tools,
         "streamed tools": streamed_tools,
@@ -96,16 +85,16 @@ def completion_steps(instructions: Instructions, client: Any, unauthorized: Any)
         "image": image,
         "usage": usage,
         "second turn": second_turn,
-        "wrong key": lambda: status_of(unauthorized.models.list),
-        "unknown model": lambda: status_of(lambda: client.models.retrieve("gpt-5")),
-        "refused": lambda: create(PROMPTS["refused"]),
-        "refused stream": lambda: list(create(PROMPTS["refused"], stream=True)),
-        "own tools": lambda: create(PROMPTS["own tools"]).choices[0].message.content,
+        "wrong key": lambda: steps.status_of(unauthorized.models.list),
+        "unknown model": lambda: steps.status_of(lambda: client.models.retrieve("gpt-5")),
+        "refused": lambda: create(steps.PROMPTS["refused"]),
+        "refused stream": lambda: list(create(steps.PROMPTS["refused"], stream=True)),
+        "own tools": lambda: create(steps.PROMPTS["own tools"]).choices[0].message.content,
         "cancel": cancel,
     }
 
 
-def response_steps(instructions: Instructions, client: Any, unauthorized: Any) -> Steps:
+def response_steps(instructions: steps.Instructions, client: Any, unauthorized: Any) -> steps.Steps:
     """Return the steps that call the service with `client.responses`."""
 
     def create(prompt: object, **more: object) -> Any:
@@ -117,47 +106,47 @@ def response_steps(instructions: Instructions, client: Any, unauthorized: Any) -
 
     def tools() -> object:
         offered = [{"type": "function", **FUNCTION}]
-        first = create(PROMPTS["tools"], tools=offered)
-        rows = [{"role": "user", "content": PROMPTS["tools"]}, *first.output, *run_calls(first)]
+        first = create(steps.PROMPTS["tools"], tools=offered)
+        rows = [{"role": "user", "content": steps.PROMPTS["tools"]}, *first.output, *run_calls(first)]
         return create(rows, tools=offered).output_text
 
     def streamed_tools() -> object:
         offered = [{"type": "function", **FUNCTION}]
-        with client.responses.stream(model=MODEL, input=PROMPTS["tools"], tools=offered) as stream:
+        with client.responses.stream(model=MODEL, input=steps.PROMPTS["tools"], tools=offered) as stream:
             first = stream.get_final_response()
         more: Any = {"previous_response_id": first.id, "input": run_calls(first), "tools": offered}
         with client.responses.stream(model=MODEL, **more) as stream:
             return stream.get_final_response().output_text
 
     def structured() -> object:
-        schema = {"type": "json_schema", "name": "place", "schema": PLACE, "strict": True}
-        return json.loads(create(PROMPTS["structured"], text={"format": schema}).output_text)
+        schema = {"type": "json_schema", "name": "place", "schema": steps.PLACE, "strict": True}
+        return json.loads(create(steps.PROMPTS["structured"], text={"format": schema}).output_text)
 
     def image() -> object:
-        url = f"data:image/png;base64,{PICTURE}"
-        parts = [{"type": "input_text", "text": PROMPTS["image"]}, {"type": "input_image", "image_url": url}]
+        url = f"data:image/png;base64,{steps.PICTURE}"
+        parts = [{"type": "input_text", "text": steps.PROMPTS["image"]}, {"type": "input_image", "image_url": url}]
         return create([{"role": "user", "content": parts}]).output_text
 
     def usage() -> object:
-        found = create(PROMPTS["plain"]).usage
-        *_, last = create(PROMPTS["plain"], stream=True)
+        found = create(steps.PROMPTS["plain"]).usage
+        *_, last = create(steps.PROMPTS["plain"], stream=True)
         return [[seen.input_tokens, seen.output_tokens] for seen in (found, last.response.usage)]
 
     def second_turn() -> object:
-        first = create(PROMPTS["first turn"])
-        return create(PROMPTS["second turn"], previous_response_id=first.id).output_text
+        first = create(steps.PROMPTS["first turn"])
+        return create(steps.PROMPTS["second turn"], previous_response_id=first.id).output_text
 
     def cancel() -> object:
-        with create(PROMPTS["cancel"], stream=True) as stream:
+        with create(steps.PROMPTS["cancel"], stream=True) as stream:
             next(event for event in stream if event.type == "response.output_text.delta")
-        return is_cancelled(instructions)
+        return steps.is_cancelled(instructions)
 
     def stream() -> object:
-        events = create(PROMPTS["stream"], stream=True)
-        return collect(event.delta for event in events if event.type == "response.output_text.delta")
+        events = create(steps.PROMPTS["stream"], stream=True)
+        return steps.collect(event.delta for event in events if event.type == "response.output_text.delta")
 
     return {
-        "plain": lambda: create(PROMPTS["plain"]).output_text,
+        "plain": lambda: create(steps.PROMPTS["plain"]).output_text,
         "stream": stream,
         "tools": tools,
         "streamed tools": streamed_tools,
@@ -165,14 +154,14 @@ def response_steps(instructions: Instructions, client: Any, unauthorized: Any) -
         "image": image,
         "usage": usage,
         "second turn": second_turn,
-        "wrong key": lambda: status_of(lambda: unauthorized.responses.create(model=MODEL, input="x")),
-        "unknown model": lambda: status_of(lambda: client.responses.retrieve("resp_0")),
-        "refused": lambda: create(PROMPTS["refused"]),
-        "refused stream": lambda: [str(event) for event in create(PROMPTS["refused"], stream=True)],
-        "own tools": lambda: create(PROMPTS["own tools"]).output_text,
+        "wrong key": lambda: steps.status_of(lambda: unauthorized.responses.create(model=MODEL, input="x")),
+        "unknown model": lambda: steps.status_of(lambda: client.responses.retrieve("resp_0")),
+        "refused": lambda: create(steps.PROMPTS["refused"]),
+        "refused stream": lambda: [str(event) for event in create(steps.PROMPTS["refused"], stream=True)],
+        "own tools": lambda: create(steps.PROMPTS["own tools"]).output_text,
         "cancel": cancel,
     }
 
 
 if __name__ == "__main__":
-    run_steps(make_steps)
+    steps.run_steps(make_steps)

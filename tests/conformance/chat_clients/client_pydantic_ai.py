@@ -6,20 +6,10 @@ from collections.abc import Callable, Coroutine
 from importlib import import_module
 from typing import Any
 
-from tests.conformance.chat_clients.steps import (
-    PICTURE,
-    PROMPTS,
-    Instructions,
-    Steps,
-    collect,
-    get_weather,
-    is_cancelled,
-    run_steps,
-    status_of,
-)
+from tests.conformance.chat_clients import steps
 
 
-def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure for each step
+def make_steps(instructions: steps.Instructions) -> steps.Steps:  # noqa: C901 - a closure for each step
     """Return the steps that call the service with Pydantic AI, for the route under test."""
     package: Any = import_module("pydantic_ai")
     models: Any = import_module("pydantic_ai.models.openai")
@@ -37,7 +27,7 @@ def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure f
 
     async def stream(prompt: str) -> object:
         async with agent().run_stream(prompt) as result:
-            return collect([piece async for piece in result.stream_text(delta=True, debounce_by=None)])
+            return steps.collect([piece async for piece in result.stream_text(delta=True, debounce_by=None)])
 
     async def streamed_tools() -> object:
         """Run the prompt for tools as a stream of events; return its final output.
@@ -45,38 +35,40 @@ def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure f
         `run_stream` would take the first text for the answer, though calls follow.
         """
         answer: Any = None
-        async with agent(tools=[get_weather]).run_stream_events(PROMPTS["tools"]) as events:
+        async with agent(tools=[steps.get_weather]).run_stream_events(steps.PROMPTS["tools"]) as events:
             async for event in events:
                 answer = getattr(event, "result", answer)
         return answer.output
 
     async def streamed_usage() -> object:
-        async with agent().run_stream(PROMPTS["plain"]) as result:
+        async with agent().run_stream(steps.PROMPTS["plain"]) as result:
             await result.get_output()
             return counts(result.usage)
 
     async def cancel() -> object:
-        async with agent().run_stream(PROMPTS["cancel"]) as result:
+        async with agent().run_stream(steps.PROMPTS["cancel"]) as result:
             async for _ in result.stream_text(delta=True, debounce_by=None):
                 await result.cancel()
                 break
-        return await asyncio.to_thread(is_cancelled, instructions)
+        return await asyncio.to_thread(steps.is_cancelled, instructions)
 
     def counts(usage: Any) -> list[int]:
         found = usage() if callable(usage) else usage
         return [found.input_tokens, found.output_tokens]
 
     def second_turn() -> object:
-        first = run(PROMPTS["first turn"])
-        return run(PROMPTS["second turn"], message_history=first.all_messages()).output
+        first = run(steps.PROMPTS["first turn"])
+        return run(steps.PROMPTS["second turn"], message_history=first.all_messages()).output
 
     def image() -> object:
-        return run([PROMPTS["image"], package.BinaryContent(base64.b64decode(PICTURE), media_type="image/png")]).output
+        return run(
+            [steps.PROMPTS["image"], package.BinaryContent(base64.b64decode(steps.PICTURE), media_type="image/png")]
+        ).output
 
     def structured() -> object:
         """Request structured output by a tool and by a schema; return the answer, or both if they differ."""
         by_tool, by_schema = (
-            agent(output_type=kind).run_sync(PROMPTS["structured"]).output.model_dump()
+            agent(output_type=kind).run_sync(steps.PROMPTS["structured"]).output.model_dump()
             for kind in (place, package.NativeOutput(place))
         )
         return by_schema if by_tool == by_schema else [by_tool, by_schema]
@@ -85,21 +77,21 @@ def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure f
         return lambda: asyncio.run(step())
 
     return {
-        "plain": lambda: run(PROMPTS["plain"]).output,
-        "stream": awaited(lambda: stream(PROMPTS["stream"])),
-        "tools": lambda: agent(tools=[get_weather]).run_sync(PROMPTS["tools"]).output,
+        "plain": lambda: run(steps.PROMPTS["plain"]).output,
+        "stream": awaited(lambda: stream(steps.PROMPTS["stream"])),
+        "tools": lambda: agent(tools=[steps.get_weather]).run_sync(steps.PROMPTS["tools"]).output,
         "streamed tools": awaited(streamed_tools),
         "structured": structured,
         "image": image,
-        "usage": lambda: [counts(run(PROMPTS["plain"]).usage), asyncio.run(streamed_usage())],
+        "usage": lambda: [counts(run(steps.PROMPTS["plain"]).usage), asyncio.run(streamed_usage())],
         "second turn": second_turn,
-        "wrong key": lambda: status_of(lambda: agent("wrong").run_sync("x")),
-        "refused": lambda: run(PROMPTS["refused"]).output,
-        "refused stream": awaited(lambda: stream(PROMPTS["refused"])),
-        "own tools": lambda: run(PROMPTS["own tools"]).output,
+        "wrong key": lambda: steps.status_of(lambda: agent("wrong").run_sync("x")),
+        "refused": lambda: run(steps.PROMPTS["refused"]).output,
+        "refused stream": awaited(lambda: stream(steps.PROMPTS["refused"])),
+        "own tools": lambda: run(steps.PROMPTS["own tools"]).output,
         "cancel": awaited(cancel),
     }
 
 
 if __name__ == "__main__":
-    run_steps(make_steps)
+    steps.run_steps(make_steps)
