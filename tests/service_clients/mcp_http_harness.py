@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from runtimes.sim.process import SimProcess
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
-from svc_proto.service_clients.mcp_client import McpClient, McpError
+from svc_proto.service_clients.mcp_client import McpClient, McpError, McpTransport
 from svc_proto.service_clients.mcp_http_transport import HttpParameters, McpHttpTransport
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import encode_event
@@ -59,6 +61,7 @@ class Server(ScriptedService):
     def fields_of(self, method: str) -> Headers:
         return next(headers for name, _, headers in self.seen if name == method)
 
+    process: SimProcess
     noted: Any = empty_response(202)
     session = b"s-1"  # the id that it gives to a session; empty: none
 
@@ -111,17 +114,22 @@ def said(message: dict[str, Any], **more: Any) -> bytes:
     return encode_event(json.dumps(message), **more)
 
 
-def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, list[str]]:
-    """Run a conversation; return its result or failure, and the reasons of connections that ended."""
+def run(server: Any, talk: Talk) -> tuple[Any, list[str]]:
+    """Run a conversation with a server, which may be None, as `converse` does; set `server.process`."""
     world = AgentHarness()
     if server is not None:
-        world.serve(server, PORT)
+        server.process = world.serve(server, PORT)
+    return converse(world, lambda engine, client: McpHttpTransport(engine, SHOP, client), talk)
+
+
+def converse(
+    world: AgentHarness, transport: Callable[[Engine, McpClient], McpTransport], talk: Talk
+) -> tuple[Any, list[str]]:
+    """Run a conversation; return its result or failure, and the reasons of connections that ended."""
     ended: list[str] = []
 
     def plan(parts: object, engine: Engine) -> Flow[object]:
-        client = McpClient(
-            engine, lambda client: McpHttpTransport(engine, place, client), on_over=lambda why: ended.append(str(why))
-        )
+        client = McpClient(engine, partial(transport, engine), on_over=lambda why: ended.append(str(why)))
         try:
             result = yield from talk(client, engine)
         except McpError as failed:

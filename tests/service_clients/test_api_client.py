@@ -96,15 +96,6 @@ def test_reader_ends_an_endless_stream() -> None:
     assert world.run() == "ab"
 
 
-def test_connection_lost_after_the_last_events() -> None:
-    def then_lost(world: OneShotHarness[str]) -> None:
-        world.unfinished(b"event: c\ndata: 3\n\n")
-        world.break_connections()
-
-    world = OneShotHarness(turn, http=BEGUN, script=[(1.0, then_lost)])
-    assert world.fails().reason == "the answer broke off: reset"
-
-
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
@@ -118,7 +109,12 @@ def test_refused_turn(answer: Reply, fault: ServiceFault) -> None:
     assert failure(turn, answer)[0].fault is fault
 
 
-def test_broken_turn() -> None:
-    more_to_come = HarnessResponse(200, Headers([(b"content-length", b"9999")]), STREAM * 99, open=True)
-    world = OneShotHarness(turn, http=more_to_come, script=[(0.5, lambda world: world.break_connections())])
+@pytest.mark.parametrize("more", [b"", b"event: c\ndata: 3\n\n"])  # that arrives at the loss of the connection
+def test_broken_turn(more: bytes) -> None:
+    def lose(world: OneShotHarness[str]) -> None:
+        world.unfinished(more)
+        world.break_connections()
+
+    long = HarnessResponse(200, Headers([(b"content-length", b"9999")]), STREAM * 99, open=True)
+    world = OneShotHarness(turn, http=BEGUN if more else long, script=[(1.0, lose)])
     assert world.fails().reason == "the answer broke off: reset"

@@ -9,9 +9,8 @@ from svc_proto.engine.message import Request, empty_response
 from svc_proto.engine.router import Router
 from svc_proto.service_clients import mcp_http_transport
 from svc_proto.service_clients.mcp_client import McpClient
-from svc_proto.service_clients.mcp_http_transport import MAX_NOTES, McpHttpTransport
-from tests.agent.harness import AgentHarness
-from tests.service_clients.mcp_http_harness import PORT, SHOP, Server, answer, call, late, run, said, stream
+from svc_proto.service_clients.mcp_http_transport import MAX_NOTES
+from tests.service_clients.mcp_http_harness import Server, answer, call, late, run, said, stream
 
 
 def test_endless_stream_ends_with_the_answer() -> None:
@@ -118,22 +117,17 @@ def test_listening_begins_again_after_a_break() -> None:
 
 
 def test_temporarily_unavailable_server() -> None:
-    world = AgentHarness()
     server = Server(get=lambda request: stream(b": hi\n\n"))  # a stream that ends at once
-    process = world.serve(server, PORT)
 
-    def plan(parts: object, engine: Engine) -> Flow[None]:
-        client = McpClient(engine, lambda client: McpHttpTransport(engine, SHOP, client))
+    def talk(client: McpClient, engine: Engine) -> Flow[None]:
         yield from client.open(10.0)
         yield from sleep(engine, 0.5)
-        process.stop(0.0)
+        server.process.stop(0.0)
         yield from sleep(engine, 4.0)
         client._carrier.send(b"{}", None)  # a notification without a recipient
         yield from sleep(engine, 4.0)
-        client.close()
-        yield from sleep(engine, 3.0)
 
-    world.run(plan)
+    run(server, talk)
     assert server.methods.count("GET") == 1
 
 

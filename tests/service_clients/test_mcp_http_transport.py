@@ -8,10 +8,9 @@ from svc_proto.engine.message import Request, Response, empty_response, json_res
 from svc_proto.engine.router import Router
 from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.service_clients.mcp_client import McpClient, McpError
-from svc_proto.service_clients.mcp_http_transport import GONE, MAX_REDIRECTS, McpHttpTransport
-from tests.agent.harness import AgentHarness
+from svc_proto.service_clients.mcp_http_transport import GONE, MAX_REDIRECTS
 from tests.mcp.stdio_harness import ToyMcpServer
-from tests.service_clients.mcp_http_harness import PORT, SHOP, Server, call, late, moved, run, said, stream
+from tests.service_clients.mcp_http_harness import SHOP, Server, call, late, moved, run, said, stream
 from tests.support.servers.scripted_service import row
 
 
@@ -220,23 +219,15 @@ def test_refused_credential_and_vanished_server_end_the_connection() -> None:
     silent.ping = late(silent, PONG)
     assert run(silent, call) == ("it refuses the request (status 400)", [])
 
-    world, ended = AgentHarness(), list[str]()
-    process = world.serve(Server(), PORT)
+    server = Server()
 
-    def plan(parts: object, engine: Engine) -> Flow[str]:
-        client = McpClient(
-            engine, lambda client: McpHttpTransport(engine, SHOP, client), on_over=lambda why: ended.append(str(why))
-        )
+    def talk(client: McpClient, engine: Engine) -> Flow[Any]:
         yield from client.open(10.0)
-        process.stop(0.0)
+        server.process.stop(0.0)
         yield from sleep(engine, 1.0)
-        try:
-            yield from client.request("tools/call", {"name": "echo"}, within=10.0)
-        except McpError as failed:
-            return str(failed)
-        return ""
+        return (yield from client.request("tools/call", {"name": "echo"}, within=10.0))
 
-    told = world.run(plan)
+    told, ended = run(server, talk)
     assert told.startswith("it cannot be reached: ")
     assert ended == [told]
     assert run(None, call)[0].startswith("it cannot be reached: ")

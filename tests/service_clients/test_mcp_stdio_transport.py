@@ -11,10 +11,10 @@ from svc_proto.service_clients import mcp_stdio_transport
 from svc_proto.service_clients.mcp_client import McpClient, McpError
 from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport, StdioParameters
 from tests.agent.harness import AgentHarness
+from tests.service_clients.mcp_http_harness import Talk, converse
 from tests.support.servers.mcp_program import McpProgram, install
 
 SHOP = StdioParameters(argv=("/bin/shop", "--all"), env=(("TOKEN", "tok-12"), ("N", "token")), cwd="/srv")
-Talk = Callable[[McpClient, Engine], Flow[Any]]
 
 
 def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list[McpProgram]]:
@@ -24,18 +24,8 @@ def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list
     if kind is not None:
         started = install(world.agent_host, kind)
         world.disk.folder("/srv")
-    ended: list[str] = []
-
-    def plan(parts: object, engine: Engine) -> Flow[object]:
-        client = McpClient(
-            engine, lambda client: McpStdioTransport(engine, SHOP, client), on_over=lambda why: ended.append(str(why))
-        )
-        try:
-            return (yield from talk(client, engine))
-        except McpError as failed:
-            return str(failed)
-
-    return world.run(plan), ended, started
+    result, ended = converse(world, lambda engine, client: McpStdioTransport(engine, SHOP, client), talk)
+    return result, ended, started
 
 
 def call(client: McpClient, engine: Engine) -> Flow[Any]:
@@ -151,13 +141,7 @@ def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> None:
             self.say_bytes(b"x" * 100_001)
 
-    def wait(client: McpClient, engine: Engine) -> Flow[Any]:
-        try:
-            return (yield from call(client, engine))
-        finally:
-            engine.spawn(sleep(engine, 1.0))
-
-    result, ended, _ = run(Shop, wait)
+    result, ended, _ = run(Shop, call)
     assert (result, ended) == ("it said more than 100000 bytes in one line", [result])
 
 
