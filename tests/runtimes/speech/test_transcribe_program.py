@@ -44,15 +44,6 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @needs_decoder
-@pytest.mark.parametrize("suffix", [".mp3", ".m4a", ".webm", ".ogg", ".flac", ".aac"])
-def test_usual_formats_are_decoded(suffix: str) -> None:
-    pcm = decode_audio(container(suffix, WAV))
-    assert abs(len(pcm) / 2 / RATE - 1.0) < 0.15  # encoders pad
-    loudest = max(array("h", pcm))
-    assert 7_000 < loudest < 20_000
-
-
-@needs_decoder
 def test_audio_before_damage_is_decoded() -> None:
     file = container(".flac", WAV)
     assert len(decode_audio(file[: len(file) // 2] + bytes(500))) > 10_000
@@ -134,10 +125,6 @@ def test_wav_files_with_wrong_sizes_are_decoded_to_their_end(data: bytes, sample
     assert decode_audio(data) == TONE[: 2 * samples]
 
 
-def encoded(suffix: str, rate: int = RATE, prefix: bytes = b"") -> bytes:
-    return prefix + container(suffix, WAV, rate)
-
-
 TAG = b"ID3\3\0\0\0\0\0\x0a" + bytes(10)
 
 
@@ -145,6 +132,7 @@ TAG = b"ID3\3\0\0\0\0\0\x0a" + bytes(10)
 @pytest.mark.parametrize(
     ("suffix", "rate", "prefix"),
     [
+        *((suffix, RATE, b"") for suffix in (".mp3", ".m4a", ".webm", ".ogg", ".flac", ".aac")),
         (".mp3", 8_000, b""),  # MPEG 2.5
         (".mp3", 22_050, b""),  # MPEG 2
         (".mp3", 44_100, bytes(400)),
@@ -155,8 +143,10 @@ TAG = b"ID3\3\0\0\0\0\0\x0a" + bytes(10)
         (".caf", RATE, bytes(400)),
     ],
 )
-def test_other_formats_and_prefixes_are_decoded(suffix: str, rate: int, prefix: bytes) -> None:
-    assert abs(len(decode_audio(encoded(suffix, rate, prefix))) / 2 / RATE - 1.0) < 0.2
+def test_formats_rates_and_prefixes_are_decoded(suffix: str, rate: int, prefix: bytes) -> None:
+    pcm = decode_audio(prefix + container(suffix, WAV, rate))
+    assert abs(len(pcm) / 2 / RATE - 1.0) < 0.15  # encoders pad
+    assert 7_000 < max(array("h", pcm)) < 20_000
 
 
 @needs_engines
