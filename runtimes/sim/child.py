@@ -113,7 +113,7 @@ class SimChildEnd(Inbox):
     @property
     def through(self) -> bool:
         """Report whether the core has read everything, or closed the channel."""
-        return self.gone or self.eof_taken or (self.child.held_open and self._held == 0)
+        return self.gone or self.eof_taken
 
     def launch(self, data: bytes) -> None:
         """Deliver output of the child to the core after a delay; drop it if this end is closed."""
@@ -122,7 +122,7 @@ class SimChildEnd(Inbox):
             self.child.later(lambda: self._arrive(data))
 
     def end(self) -> None:
-        """End the output: the child has exited, and no background process has the output open."""
+        """End the output: the child has exited."""
         self.eof = True
         self._notify_owner()
 
@@ -167,7 +167,6 @@ class SimChild:
         self.signals: list[SignalName] = []  # all received signals
         self.output = SimChildEnd(self)
         self.errors = SimChildEnd(self) if command.stderr is not None else None
-        self.held_open = False  # a background process keeps the output open after the exit
         self.script: ScriptedProgram = ScriptedProgram(self)
         self._exit_known = False
         self._terminal = command.terminal is not None
@@ -221,13 +220,12 @@ class SimChild:
         """Call back after some seconds if the child still runs then."""
         self.world.after(seconds, lambda: callback() if self.alive else None)
 
-    def exit(self, status: int, *, held_open: bool = False) -> None:
-        """Exit, once. With `held_open` a background process keeps its output open."""
+    def exit(self, status: int) -> None:
+        """Exit, once."""
         if not self.alive:
             return
         self.alive = False
         self.status = status
-        self.held_open = held_open
         self.host.children.remove(self)
         self.later(self._exited)
 
@@ -334,10 +332,9 @@ class SimChild:
     def _exited(self) -> None:
         self._exit_known = True
         self._flush()
-        if not self.held_open:
-            for end in (self.errors, self.output):
-                if end is not None and not end.gone:
-                    end.end()
+        for end in (self.errors, self.output):
+            if end is not None and not end.gone:
+                end.end()
         self.check_finished()
 
     def _break(self) -> None:
