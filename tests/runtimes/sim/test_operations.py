@@ -1,24 +1,19 @@
 """Tests of simulated files, uploads, state folder, store and work: answers, faults, cancelling, and later state."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 
-from runtimes.failures import HostError
 from runtimes.sim.contract import ContractError
 from runtimes.sim.faults import Faults
 from runtimes.sim.raw_peer import RawPeer
 from runtimes.sim.simulation import Simulation
 from svc_proto.commands import (
     Abort,
-    AppendFile,
     Cancel,
     CloseWrite,
-    Command,
     Compute,
     CreateBlob,
-    DeleteBlob,
     DiscardBlob,
     EnsureSecret,
     Exit,
@@ -26,7 +21,6 @@ from svc_proto.commands import (
     OpenedFile,
     OpenFile,
     Query,
-    ReadConfig,
     ReadFile,
     ReleaseFile,
     Send,
@@ -36,8 +30,8 @@ from svc_proto.commands import (
     WriteConfig,
     WriteFile,
 )
-from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
-from svc_proto.store_requests import LoadSessions, SaveSession
+from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, FailureKind, OperationId, Sent
+from svc_proto.store_requests import SaveSession
 from tests.runtimes.sim.toy_cores import ToyCore, ToyNetwork
 
 CH = ChannelId(2)
@@ -79,47 +73,6 @@ def test_reading_a_file_by_its_real_path(bench: ToyNetwork) -> None:
     assert bench.process.operations.open_handles == 0
     with pytest.raises(ContractError, match="no such handle"):
         bench.order(ReadFile(op(99), file.handle, 0, 1))
-
-
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        *((path, FailureKind.NOT_FOUND) for path in ("/nowhere", "/file/below")),
-        *((path, FailureKind.INVALID) for path in ("relative", "/nul\0", "/loop")),
-        *((path, FailureKind.DENIED) for path in ("/secret", "/link-to-secret")),
-    ],
-)
-def test_files_that_do_not_open(bench: ToyNetwork, path: str, kind: FailureKind) -> None:
-    disk = bench.relay.disk
-    disk.put("/file", b"")
-    disk.symlink("/loop", "/loop")
-    disk.put("/secret", b"")
-    disk.denied.add("/secret")
-    disk.symlink("/link-to-secret", "/../secret")
-    assert bench.run_operation(lambda op: OpenFile(op, path)).kind is kind
-
-
-@pytest.mark.parametrize("path", ["/tmp", "/pipe"])
-def test_special_files_open_but_cannot_be_read(bench: ToyNetwork, path: str) -> None:
-    bench.relay.disk.special("/pipe")
-    file = opened(bench, path)
-    assert not file.regular
-    assert bench.run_operation(lambda op: ReadFile(op, file.handle, 0, 1)).kind is FailureKind.INVALID
-    bench.world.connect(bench.phone, "relay", 80)
-    assert bench.run_operation(lambda op: SendFile(op, CH, file.handle, 0, 1)).kind is FailureKind.INVALID
-
-
-def test_the_disk_as_a_test_sees_it(bench: ToyNetwork) -> None:
-    disk = bench.relay.disk
-    disk.put("/a/b", b"1")
-    disk.symlink("/a/c", "/a/b")
-    assert disk.paths("/a") == ["/a/b", "/a/c"]
-    assert disk.get("/a/c") == b"1"
-    assert disk.exists("/a/c")
-    assert not disk.exists("/a/d")
-    disk.remove("/a/d")
-    with pytest.raises(HostError):
-        disk.create("/a/b")
 
 
 def test_io_errors_and_slow_operations() -> None:
@@ -187,28 +140,6 @@ def test_sending_a_file_is_given_up(ahead: int, sent: int) -> None:
 # --- uploads -------------------------------------------------------------------------------------------------------
 
 
-def test_an_upload(bench: ToyNetwork) -> None:
-    handle = bench.run_operation(lambda op: CreateBlob(op, ".png"))
-    bench.order(WriteBlob(op(901), handle, b"abc"), WriteBlob(op(902), handle, b"de"), FinishBlob(op(903), handle))
-    bench.world.run_idle()
-    assert (bench.toy.answer(901), bench.toy.answer(902)) == (("done", 3), ("done", 5))
-    (path,) = bench.relay.disk.paths(bench.relay.spool)
-    assert bench.toy.answer(903) == ("done", path)
-    assert path.endswith(".png")
-    assert bench.relay.disk.get(path) == b"abcde"
-    assert bench.relay.disk.regular(path).mode == 0o600
-
-
-def test_a_discarded_upload_leaves_nothing(bench: ToyNetwork) -> None:
-    handle = bench.run_operation(lambda op: CreateBlob(op))
-    bench.order(WriteBlob(op(901), handle, b"abc"), FinishBlob(op(902), handle), DiscardBlob(handle))
-    bench.world.run_idle()
-    assert bench.relay.disk.paths(bench.relay.spool) == []
-    assert bench.toy.answer(902) == Failure(FailureKind.INVALID, "no such handle")
-    with pytest.raises(ContractError, match="no such handle"):
-        bench.order(DiscardBlob(handle))
-
-
 def test_discarding_crosses_with_the_end_of_an_upload() -> None:
     gone = Failure(FailureKind.INVALID, "no such handle")
     outcomes = set()
@@ -230,21 +161,6 @@ def test_discarding_crosses_with_the_end_of_an_upload() -> None:
     assert outcomes == {True, False}
 
 
-def test_deleting_a_finished_upload(bench: ToyNetwork) -> None:
-    handle = bench.run_operation(lambda op: CreateBlob(op))
-    path = bench.run_operation(lambda op: FinishBlob(op, handle))
-    disk, spool = bench.relay.disk, bench.relay.spool
-    disk.put("/tmp/other", b"")
-    disk.put(f"{spool}/below/file", b"")
-    disk.symlink(f"{spool}/link", "/tmp/other")
-    disk.symlink("/tmp/spool", spool)
-    for outside in ("/tmp/other", f"{spool}/../other", f"{spool}/below/file", f"{spool}/link", "other", "/none/x"):
-        bench.order(DeleteBlob(outside))
-    assert len(disk.paths("/tmp")) == 5
-    bench.order(DeleteBlob(path.replace(spool, "/tmp/spool")), DeleteBlob(path))
-    assert not disk.exists(path)
-
-
 def test_unfinished_uploads_go_with_an_exit_but_stay_after_a_kill() -> None:
     left = []
     for killed in (False, True):
@@ -258,80 +174,26 @@ def test_unfinished_uploads_go_with_an_exit_but_stay_after_a_kill() -> None:
     assert left == [0, 1]
 
 
-def test_a_full_disk(bench: ToyNetwork) -> None:
-    handle = bench.run_operation(lambda op: CreateBlob(op))
-    bench.relay.disk.put("/old", b"12345")
-    bench.relay.disk.fill()
-    assert bench.run_operation(lambda op: WriteBlob(op, handle, b"1")).kind is FailureKind.NO_SPACE
-    assert bench.run_operation(lambda op: WriteConfig(op, "n", "1")).kind is FailureKind.NO_SPACE
-    bench.relay.disk.capacity = 6
-    assert bench.run_operation(lambda op: WriteBlob(op, handle, b"1")) == 1
-
-
 # --- the state folder ----------------------------------------------------------------------------------------------
 
 
-def test_configuration_files(bench: ToyNetwork) -> None:
-    assert bench.run_operation(lambda op: ReadConfig(op, "c.yaml")).kind is FailureKind.NOT_FOUND
-    assert bench.run_operation(lambda op: WriteConfig(op, "c.yaml", "ä: 1")) is None
-    assert bench.run_operation(lambda op: ReadConfig(op, "c.yaml")) == "ä: 1"
-    assert bench.relay.disk.get("/home/user/.svc/c.yaml") == "ä: 1".encode()
-    bench.relay.disk.put("/home/user/.svc/latin", b"\xe4")
-    assert bench.run_operation(lambda op: ReadConfig(op, "latin")).kind is FailureKind.INVALID
-    for name in ("", ".", "..", "a//b", "a/../b", "a\0"):
-        assert bench.run_operation(partial(ReadConfig, name=name)).kind is FailureKind.INVALID
-
-
-def test_files_of_the_state_folder(bench: ToyNetwork) -> None:
+def test_files_of_the_state_folder_and_of_extra_folders(bench: ToyNetwork) -> None:
     disk = bench.relay.disk
+    bench.relay.rooms = ("/etc/svc",)
+    assert bench.run_operation(lambda op: WriteConfig(op, "/etc/svc/sub/config.yaml", "a: 1")) is None
+    assert disk.get("/etc/svc/sub/config.yaml") == b"a: 1"
     assert bench.run_operation(lambda op: WriteFile(op, "audio/a.mp3", b"\xff")) == "/home/user/.svc/audio/a.mp3"
     bench.world.run_for(100.0)
     assert bench.run_operation(lambda op: WriteFile(op, "audio/b.mp3", b"1")).endswith("/audio/b.mp3")
     disk.put("/home/user/.svc/audio/below/c.mp3", b"")
     assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() - 50.0)) == 1
-    assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0)) == 1
+    assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "c")) == 0
+    assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "b")) == 1
     assert disk.paths("/home/user/.svc/audio") == ["/home/user/.svc/audio/below/c.mp3"]
-    assert bench.run_operation(lambda op: SweepFolder(op, "none", 0.0)) == 0
-    assert bench.run_operation(lambda op: SweepFolder(op, "../x", 0.0)).kind is FailureKind.INVALID
-    assert bench.run_operation(lambda op: WriteFile(op, "/etc/x", b"")).kind is FailureKind.INVALID
-    disk.put("/home/user/.svc/audio/d.mp3", b"")
-    assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "e")) == 0
-    assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "d")) == 1
-
-
-def test_extra_state_folders(bench: ToyNetwork) -> None:
-    disk = bench.relay.disk
-    bench.relay.rooms = ("/srv/voice", "/etc/svc")
-    assert bench.run_operation(lambda op: WriteConfig(op, "/etc/svc/sub/config.yaml", "a: 1")) is None
-    assert bench.run_operation(lambda op: ReadConfig(op, "/etc/svc/sub/config.yaml")) == "a: 1"
-    assert disk.get("/etc/svc/sub/config.yaml") == b"a: 1"
-    assert bench.run_operation(lambda op: WriteFile(op, "/srv/voice/x", b"")) == "/srv/voice/x"
-    assert bench.run_operation(lambda op: SweepFolder(op, "/srv/voice", disk.wall() + 1.0)) == 1
-
-    def problem(name: str) -> FailureKind:
-        failure: Failure = bench.run_operation(lambda op: WriteFile(op, name, b""))
-        return failure.kind
-
-    outside = ("/etc/passwd", "/etc/svcs/x", "/etc/svc/../passwd", "/etc/svc/", "/srv")
-    assert {problem(name) for name in outside} == {FailureKind.INVALID}
-
-
-def test_files_that_grow(bench: ToyNetwork) -> None:
-    disk = bench.relay.disk
-    assert bench.run_operation(lambda op: AppendFile(op, "runs/a.jsonl", b"{}\n")) == 3
-    assert bench.run_operation(lambda op: AppendFile(op, "runs/a.jsonl", b"[]\n", b"<>")) == 6
-    assert disk.get("/home/user/.svc/runs/a.jsonl") == b"<>\n[]\n"
-    disk.fill()
-    assert bench.run_operation(lambda op: AppendFile(op, "runs/a.jsonl", b"1")).kind is FailureKind.NO_SPACE
-    assert disk.get("/home/user/.svc/runs/a.jsonl") == b"<>\n[]\n"
-    assert bench.run_operation(lambda op: AppendFile(op, "../x", b"")).kind is FailureKind.INVALID
-
-
-def test_a_secret_is_made_once(bench: ToyNetwork) -> None:
-    assert bench.run_operation(lambda op: EnsureSecret(op, "key", b"1" * 32)) == b"1" * 32
-    assert bench.run_operation(lambda op: EnsureSecret(op, "key", b"2" * 32)) == b"1" * 32
-    bench.relay.disk.put("/home/user/.svc/key", b"short")
-    assert bench.run_operation(lambda op: EnsureSecret(op, "key", b"3" * 32)) == b"3" * 32
+    for name in ("", ".", "..", "a//b", "a/../b", "a\0", "/etc/passwd", "/etc/svcs/x", "/etc/svc/../x", "/etc/svc/"):
+        assert bench.run_operation(partial(WriteFile, name=name, data=b"")).kind is FailureKind.INVALID
+    for fresh in (b"1" * 32, b"2" * 32):
+        assert bench.run_operation(partial(EnsureSecret, name="key", default=fresh)) == b"1" * 32
 
 
 # --- the store -----------------------------------------------------------------------------------------------------
@@ -360,31 +222,10 @@ def test_requests_pending_at_a_kill_may_be_stored() -> None:
     assert {written for _, written in kept} == {True, False}
 
 
-def test_a_store_may_refuse_some_requests(bench: ToyNetwork) -> None:
-    bench.relay.store.refused = (SaveSession,)
-    failure = bench.run_operation(lambda op: Query(op, SaveSession("a", {})))
-    assert failure.kind is FailureKind.INTERNAL
-    assert bench.run_operation(lambda op: Query(op, LoadSessions())) == ()
-    bench.relay.store.refused = ()
-    bench.run_operation(lambda op: Query(op, SaveSession("a", {})))
-    assert bench.relay.store.sessions == {"a": {}}
-
-
 # --- work ----------------------------------------------------------------------------------------------------------
 
 
 def test_work_by_name(bench: ToyNetwork) -> None:
-    assert bench.run_operation(lambda op: Compute(op, "yaml.load", ("a: [1, 2]",))) == {"a": [1, 2]}
-    assert bench.run_operation(lambda op: Compute(op, "yaml.load", ("a: [",))).kind is FailureKind.INVALID
-    assert [row["address"] for row in bench.run_operation(lambda op: Compute(op, "network_addresses"))] == ["10.0.0.1"]
-    bench.relay.disk.put("/p/b/x", b"")
-    bench.relay.disk.folder("/p/a/deeper")
-    assert bench.run_operation(lambda op: Compute(op, "list_folders", ("/p",))) == ("a", "b")
-    assert bench.run_operation(lambda op: Compute(op, "list_folders", ("/nowhere",))) == ()
-    bench.relay.disk.symlink("/link", "/p/a")
-    bench.relay.disk.symlink("/loop", "/loop")
-    led = bench.run_operation(lambda op: Compute(op, "real_paths", ("/link/new/x", "/p/b", "/loop/x", "/nowhere")))
-    assert led == ("/p/a/new/x", "/p/b", "/loop/x", "/nowhere")
     assert bench.run_operation(lambda op: Compute(op, "speak")).kind is FailureKind.UNSUPPORTED
     bench.relay.compute["speak"] = lambda text: text.upper()
     bench.relay.compute_time["speak"] = 10.0
@@ -425,19 +266,8 @@ def test_a_cancelled_change_may_be_made_nevertheless() -> None:
 
 
 def test_a_killed_process_gets_no_answer() -> None:
-    orders: list[Callable[[], Command]] = [lambda: CreateBlob(op(901)), lambda: Compute(op(902), "network_addresses")]
     bench = ToyNetwork(Simulation())
-    bench.order(*[order() for order in orders])
+    bench.order(CreateBlob(op(901)), Compute(op(902), "network_addresses"))
     bench.process.kill()
     bench.world.run_idle()
     assert bench.toy.of(Done) == []
-
-
-def test_files_and_connections_of_a_killed_process() -> None:
-    bench, wire, file = unread()
-    bench.order(SendFile(op(901), CH, file.handle, 0, 100_000))
-    assert bench.toy.of(Accepted)
-    bench.process.kill()
-    bench.world.run_idle()
-    assert wire.closed
-    assert bench.process.operations.open_handles == 0
