@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CoreFactory", "SimHost", "SimPort"]
 
-COMPUTE_TIME = 0.005  # s of blocking work, unless a test sets another time
 TICK = 1e-6  # s, more than any rounding error
 FIRST_EPHEMERAL = 49152  # RFC 6335 section 6
 
@@ -83,7 +82,6 @@ class SimHost:
             "s3.sign": lambda *request: sign_s3_request_at(*request, wall=self.wall()),
             "voice.engines": dict,  # none, until a test installs some
         }
-        self.compute_time: dict[str, float] = {}  # s, by name; the others take `COMPUTE_TIME`
         self.programs: dict[str, ProgramFactory] = {}  # programs for `Spawn`, by absolute path
         self.children: list[SimChild] = []  # running children, oldest first
         self._pids = 1000
@@ -144,10 +142,6 @@ class SimHost:
         """Return a port for an outgoing connection; each call returns the next one."""
         self._ports = self._ports + 1 if self._ports < 65535 else FIRST_EPHEMERAL
         return self._ports
-
-    def work_time(self, name: str) -> float:
-        """Return the virtual seconds that named work takes, before random variation by half."""
-        return self.compute_time.get(name, COMPUTE_TIME)
 
     def work(self, name: str, args: tuple[Any, ...]) -> object:
         """Perform named work. Raises `HostError` if no work has that name."""

@@ -30,6 +30,7 @@ __all__ = ["SimOperations"]
 
 FILE_TIME = 0.0002  # s for one file operation
 SPAWN_TIME = 0.01  # s until a child runs
+WORK_TIME = 0.005  # s of named work
 SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")  # of an upload, as in `runtimes.files.file_service`
 MIN_SECRET = 16  # bytes, `EnsureSecret`
 
@@ -339,8 +340,7 @@ class SimOperations:
         )
 
     def _compute(self, command: commands.Compute) -> None:
-        seconds = self._host.work_time(command.name)
-        self._begin(command, lambda: self._host.work(command.name, command.args), seconds=seconds, fault=0.0)
+        self._begin(command, lambda: self._host.work(command.name, command.args), seconds=WORK_TIME, fault=0.0)
 
     # --- children ------------------------------------------------------------------------------------------------
 

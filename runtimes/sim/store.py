@@ -24,9 +24,9 @@ STORE_TIME = 0.002  # s for one request: a commit on a disk
 class SimStore:
     """Store whose `sessions` are the durable records by token hash; tests may change them.
 
-    `changes` has the revision of the latest change of each session, lowest first; a change by a test has none. A test
-    may answer requests itself (`serve`). Requests for chats go to a store in memory. Requests of the types in `refused`
-    fail without effect. A request takes about `seconds`.
+    `changes` has the revision of the latest change of each session, lowest first; a change by a test has none. Requests
+    for chats go to a store in memory. Requests of the types in `refused` fail without effect. A request takes about
+    `seconds`.
     """
 
     def __init__(self) -> None:
@@ -47,10 +47,6 @@ class SimStore:
             store_requests.DeleteSession: self._delete,
             store_requests.CheckStore: lambda request: None,
         }
-
-    def serve(self, request: type[StoreRequest[Any]], answer: Callable[[Any], object]) -> None:
-        """Let a function answer a type of request; it may raise `HostError`."""
-        self._answers[request] = answer
 
     def apply(self, request: StoreRequest[Any]) -> object:
         """Perform one request and return its answer. Raise `HostError` for a refused request."""
