@@ -39,17 +39,10 @@ def test_with_a_pin_only_the_pin_counts(certificate: tuple[Path, Path]) -> None:
     assert tls.context("h", 443).verify_mode is ssl.CERT_REQUIRED
 
 
-def test_the_key_of_a_refused_server_is_not_stored(certificate: tuple[Path, Path]) -> None:
-    tls = PinnedTrust()
-    tls.expect("h", 443, OTHER)
-    assert not tls.accepts("h", 443, leaf(certificate))
-    assert tls.seen("h", 443) is None
-
-
-def test_no_certificate_is_no_pin() -> None:
+def test_neither_no_certificate_nor_a_refused_one_is_stored(certificate: tuple[Path, Path]) -> None:
     tls = PinnedTrust()
     assert tls.accepts("h", 443, None)
-    assert tls.seen("h", 443) is None
     tls.expect("h", 443, OTHER)
-    assert not tls.accepts("h", 443, None)
-    assert not tls.accepts("h", 443, b"nonsense")
+    for refused in (None, b"nonsense", leaf(certificate)):
+        assert not tls.accepts("h", 443, refused)
+    assert tls.seen("h", 443) is None

@@ -242,15 +242,10 @@ def test_text_that_is_no_sentence(text: str) -> None:
     assert PARSER.parse(text) is None
 
 
-def test_nearest_sentences_resemble_the_text() -> None:
-    language, nearest = PARSER.nearest("screenshott machen")
-    assert (language, nearest[0]) == ("de", "mach einen Screenshot")
-    assert len(nearest) == 3
-
-
 @pytest.mark.parametrize(
     ("text", "example"),
     [
+        ("screenshott machen", "mach einen Screenshot"),
         ("how do I get to the museum", "navigate to the station"),
         ("wie komme ich zum Museum", "navigiere zum Bahnhof"),
         ("comment aller au musée", "guide-moi jusqu'à la gare"),
@@ -262,7 +257,8 @@ def test_nearest_sentences_resemble_the_text() -> None:
 )
 def test_nearest_example_has_the_intent_and_the_app(text: str, example: str) -> None:
     assert PARSER.parse(text) is None
-    assert PARSER.nearest(text)[1][0] == example
+    nearest = PARSER.nearest(text)[1]
+    assert (nearest[0], len(nearest)) == (example, 3)
 
 
 def test_kinds_of_apps_and_their_words() -> None:

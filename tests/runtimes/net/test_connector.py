@@ -96,6 +96,8 @@ def test_an_unknown_name_is_unreachable(runtime: str) -> None:
     def resolver(host: str, port: int) -> list[tuple[Any, ...]]:
         raise socket.gaierror(socket.EAI_NONAME, "no")
 
+    with running(runtime, services=Services(resolver=lambda host, port: [])) as live:
+        assert isinstance(live.run_operation(Connect(OP, CH, "none.example", 1)), Failed)
     with running(runtime, services=Services(resolver=resolver)) as live:
         assert refusal(live, Connect(OP, CH, "nowhere.example", 80)) is FailureKind.UNREACHABLE
         assert refusal(live, Connect(OperationId(3), ChannelId(5), "127.0.0.1", 99_999_999)) is FailureKind.INVALID
@@ -120,11 +122,6 @@ def test_the_next_address_overtakes_a_silent_one(runtime: str) -> None:
         found = [entry("127.0.0.1", deaf), entry("127.0.0.1", port)]
         with running(runtime, services=Services(resolver=lambda host, port: found)) as live:
             assert live.done(Connect(OP, CH, "two.example", 1)) == Connected(Address("127.0.0.1", port))
-
-
-def test_no_address_at_all(runtime: str) -> None:
-    with running(runtime, services=Services(resolver=lambda host, port: [])) as live:
-        assert isinstance(live.run_operation(Connect(OP, CH, "none.example", 1)), Failed)
 
 
 def test_cancel_while_connecting(runtime: str) -> None:

@@ -24,14 +24,6 @@ class Kernel:
         return n
 
 
-def test_bytes_written_at_once_do_not_wait() -> None:
-    kernel = Kernel(100)
-    assert kernel.outbox.send(b"abc")
-    assert not kernel.outbox
-    assert kernel.outbox.flush()
-    assert kernel.taken == b"abc"
-
-
 def test_the_rest_is_written_in_order() -> None:
     kernel = Kernel(2)
     assert kernel.outbox.send(b"abc")

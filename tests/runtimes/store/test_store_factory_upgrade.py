@@ -66,14 +66,6 @@ def test_a_row_that_does_not_fit_is_shown_without_members_and_stays(tmp_path: Pa
     assert same == [(0,), (1,)]
 
 
-def test_upgrade_of_files_that_are_no_database(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"no database" * 100)
-    with pytest.raises(StoreError, match=r"cannot open the store .*not a database"):
-        upgrade(tmp_path / "x")
-    with pytest.raises(StoreError, match="cannot open the store"):
-        upgrade("nonsense://x")
-
-
 def _dump(path: Path) -> list[object]:
     with closing(sqlite3.connect(path)) as connection:
         return [
