@@ -164,6 +164,11 @@ class ServerChannel(HttpChannel):
 
     def parse_end(self) -> None:
         """Handle the end of input; an incomplete HTTP/2 preface is parsed as HTTP/1.1."""
+        if self.phase is _IDLE and self.conn.idle and not self._pumping:  # the usual case: between two requests
+            self.eof = True
+            self.conn.receive_eof()
+            self.close_gracefully()
+            return
         if self._first:
             self.conn.receive_data(self._first)
             self._first = b""
