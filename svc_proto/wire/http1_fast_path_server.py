@@ -34,6 +34,7 @@ over (section 9.6).
 
 import re
 from functools import lru_cache
+from typing import TypeAlias
 
 import attrs
 
@@ -56,7 +57,7 @@ from svc_proto.wire.http1_responses import REASONS
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.websocket import WebSocket
 
-__all__ = ["FIELDS", "SLOW_PATH_FIELDS", "MAX_DIGITS", "SIMPLE_REQUEST", "FastPathServerConnection"]
+__all__ = ["FIELDS", "SLOW_PATH_FIELDS", "MAX_DIGITS", "MAX_SHARED", "SIMPLE_REQUEST", "FastPathServerConnection"]
 
 _LINE = rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.([01])\r\n"
 _BLOCK = rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
@@ -76,7 +77,14 @@ MAX_BLOCK = 2048  # bytes of fields in a cached head
 MAX_BLOCKS = 256  # cached heads of a process
 MAX_CACHED_BLOCK = 16_384  # bytes of a request that are kept while its response is sent in chunks
 MAX_AGAIN, MAX_FIELDS_AGAIN = 1024, 16  # bytes and fields of a request's head that are kept for the next one
+# fields without a credential: the fields of a request that has no others are kept for other connections, too
+SHARED_FIELDS = frozenset({b"accept", b"accept-encoding", b"connection", b"host", b"user-agent"})
+MAX_SHARED = 64  # requests of a process whose fields are kept
 PENDING, HEAD_RETURNED, BODY_RETURNED, RETURNED = range(4)  # how many events of a message were returned
+
+# bytes of the fields of a request, the fields, the length of its body, whether the connection closes after it
+KnownFields: TypeAlias = tuple[bytes, Headers, int, bool]
+_shared: dict[bytes, KnownFields] = {}  # by their bytes
 
 
 class FastPathServerConnection(ServerConnection):
@@ -112,7 +120,7 @@ class FastPathServerConnection(ServerConnection):
         self._stream = StreamId(0)  # of the last request
         self._raw = b""  # the message in progress, if the fast path handles it
         # the fields of the last request, which clients mostly repeat
-        self._known: tuple[bytes, Headers, int, bool] | None = None
+        self._known: KnownFields | None = None
         self._closes = False  # the message in progress is the last one of the connection
         self._over = False  # the last one was answered
         self._eof = False  # the peer's bytes ended between two requests
@@ -135,6 +143,8 @@ class FastPathServerConnection(ServerConnection):
         if line is None:
             return None
         at, known = line.end(), self._known
+        if known is None:
+            known = self._known = _of_another(data[at : at + MAX_AGAIN], self._limits)
         if known is None or not data.startswith(known[0], at):
             known = self._read(data, at)
             if known is None:
@@ -318,10 +328,10 @@ class FastPathServerConnection(ServerConnection):
             return False
         return True
 
-    def _read(self, data: bytes, at: int) -> tuple[bytes, Headers, int, bool] | None:
-        """Parse the fields at `at`; return their bytes, the fields, the length of the body, whether to close after it.
+    def _read(self, data: bytes, at: int) -> KnownFields | None:
+        """Parse the fields at `at`; return None if they are not plain.
 
-        Return None if they are not plain. Small ones are cached for the next request.
+        Small ones are kept for the next request, and without a credential for those of other connections.
         """
         found = _block.match(data, at, self._limits.max_head)
         if found is None:
@@ -337,6 +347,10 @@ class FastPathServerConnection(ServerConnection):
         known = found[0], Headers(by_name.items()), length, closes
         if len(found[0]) <= MAX_AGAIN and len(fields) <= MAX_FIELDS_AGAIN:
             self._known = known
+            if by_name.keys() <= SHARED_FIELDS:
+                if len(_shared) >= MAX_SHARED:
+                    _shared.clear()
+                _shared[found[0]] = known
         return known
 
     # --- the reference implementation ---
@@ -380,6 +394,12 @@ class FastPathServerConnection(ServerConnection):
         self._raw = self._body = b""
         self._sent_head = None
         del self._head
+
+
+def _of_another(block: bytes, limits: Limits) -> KnownFields | None:
+    """Return the fields of a block that another connection has parsed, if they are within the limits of this one."""
+    known = _shared.get(block)
+    return known if known is not None and len(known[1]) <= limits.max_fields else None
 
 
 def _length(fields: dict[bytes, bytes]) -> int | None:

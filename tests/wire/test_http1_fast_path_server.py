@@ -22,7 +22,7 @@ from svc_proto.wire.events import (
     StreamId,
     TextMessage,
 )
-from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
+from svc_proto.wire.http1_fast_path_server import MAX_SHARED, FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.connection_pair import ONE, THREE, TWO, seeded
 from tests.wire.http1_server import CHUNKED, EXPECTING, GET, GET_HEAD, LENGTH_2, POST, TEXT_HI, UPGRADE
@@ -97,6 +97,18 @@ def test_repeated_fields_are_parsed_once() -> None:
     again = said(connection, b"/", fields, b"hello")
     assert again == first
     assert again is not first
+
+
+def test_fields_without_a_credential_are_parsed_once_for_all_connections() -> None:
+    fields = b"Host: shared\r\nUser-Agent: curl/8.5.0\r\n"
+    first = said(plain_server(), b"/a", fields)
+    assert said(plain_server(), b"/b", fields) is first
+    assert said(plain_server(evolve(DEFAULT_LIMITS, max_fields=1)), b"/", fields) is None
+    with_token = fields + b"Authorization: Bearer secret\r\n"
+    assert said(plain_server(), b"/", with_token) is not said(plain_server(), b"/", with_token)
+    for n in range(MAX_SHARED):
+        assert said(plain_server(), b"/", b"Host: h%d\r\n" % n) == ((b"host", b"h%d" % n),)
+    assert said(plain_server(), b"/", fields) is not first
 
 
 @pytest.mark.parametrize(
