@@ -46,6 +46,7 @@ class ScriptCore:
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         if fact is None:
+            assert self.deadline is None or now.mono >= self.deadline
             self.deadline = None
             self.ticks.put(now.mono)
             return []

@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from runtimes.host.metrics_text import metrics_text
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
-from svc_proto.basics.metrics import EngineMetrics, Histogram, counter, gauge
+from svc_proto.basics.metrics import EngineMetrics, Histogram, counter
 from svc_proto.cli.health_checks import run_health_checks
 from svc_proto.cli.health_facts import HostFacts
 from svc_proto.dashboard.config import DashboardConfig
@@ -66,28 +66,18 @@ def expressions() -> Iterator[tuple[str, str]]:
 EXPRESSIONS = [pytest.param(expr, id=f"{number} {of}") for number, (of, expr) in enumerate(expressions())]
 
 
-def test_metrics_round_trip_through_the_library_parser() -> None:
+def test_the_buckets_of_a_histogram_add_up() -> None:
     counts = EngineMetrics()
     counts.answers["GET /item/{name}"][200] += 3
     counts.waits["GET /item/{name}"].observe(0.02)
-    odd = 'a"b\\c\nd'
-    text = metrics_text(
-        [*counts.metric_families(), gauge("svc_x", "Of x.", {odd: 2.5}, "name"), counter("svc_y", "Of y.", 7)]
-    ).decode()
+    text = metrics_text(counts.metric_families()).decode()
     found = {family.name: family for family in text_string_to_metric_families(text)}
-    (answered,) = found["svc_http_requests"].samples
-    assert (answered.value, answered.labels["route"], answered.labels["status"]) == (3, "/item/{name}", "200")
     times = {
         sample.labels.get("le", sample.name[-5:]): sample.value
         for sample in found["svc_http_request_duration_seconds"].samples
     }
-    assert (times["0.001"], times["0.01"], times["0.025"], times["+Inf"], times["count"], times["s_sum"]) == (
-        *(2, 2, 3, 3, 3),
-        0.02,
-    )
-    assert found["svc_x"].samples[0].labels == {"name": odd}
-    assert (found["svc_y"].type, found["svc_y"].samples[0].value) == ("counter", 7)
-    assert text.endswith("# EOF\n")
+    edges = ("0.001", "0.01", "0.025", "+Inf", "count", "s_sum")
+    assert [times[edge] for edge in edges] == [2, 2, 3, 3, 3, 0.02]
 
 
 def test_empty_families_are_listed() -> None:
