@@ -65,26 +65,18 @@ def test_a_second_server_gets_the_holder_of_the_home(tmp_path: Path) -> None:
     taken(tmp_path).release()
 
 
-def test_files_of_a_crashed_server_are_ignored(tmp_path: Path) -> None:
-    left = taken(tmp_path)
-    text = (tmp_path / "run" / "relay.json").read_text()
-    left.release()
-    (tmp_path / "run" / "relay.json").write_text(text)
-    assert json.loads(text)["pid"] == os.getpid()
-    assert not is_held(tmp_path, "relay")
-    assert find_running_server(tmp_path, "relay") is None
-    taken(tmp_path).release()
-
-
-def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
+def test_the_lock_ends_with_its_process_and_the_file_is_ignored(tmp_path: Path) -> None:
     program = (
         "import sys, os, pathlib; from runtimes.service_home.server_registry import lock_home; "
-        "c = lock_home(pathlib.Path(sys.argv[1]), 'relay', version='1'); os.kill(os.getpid(), 9)"
+        "lock_home(pathlib.Path(sys.argv[1]), 'relay', version='1').publish({'host': '::', 'port': 1, 'inside': 'x'}); "
+        "os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
     assert done.returncode == -9
-    assert (tmp_path / "run" / "relay.json").stat().st_size > 0
+    assert json.loads((tmp_path / "run" / "relay.json").read_text())["port"] == 1
     assert not is_held(tmp_path, "relay")
+    assert find_running_server(tmp_path, "relay") is None
+    taken(tmp_path).release()
 
 
 def test_a_reader_does_not_block_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

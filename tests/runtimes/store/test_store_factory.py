@@ -19,6 +19,7 @@ from runtimes.store.memory_store import MemoryStore
 from runtimes.store.sql_store import SqlStore, upgrade
 from runtimes.store.store_factory import open_store, store_files
 from runtimes.store.store_service import Store, StoreError, outcome_of
+from svc_proto.api.chat.store_requests import DeleteChat, GetChat
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import (
@@ -138,13 +139,18 @@ def test_sessions_and_chats_are_in_one_store(store: Store) -> None:
     assert store.execute(LoadSessions("b")) == ({"n": 2, "token_hash": "b"},)
 
 
-def test_values_outside_of_json_are_refused(store: Store) -> None:
-    wrong = SaveSession("b", {"x": object()})
+def test_a_failing_request_does_not_stop_others(store: Store) -> None:
+    wrong = SaveSession("b", {"x": object()})  # outside of JSON
     first, error, sessions = store.execute_all([SaveSession("a", {}), wrong, LoadSessions()])
     assert (first, type(error), sessions) == (None, TypeError, ({"token_hash": "a"},))
+    requests: list[StoreRequest[Any]] = [SaveSession("a", {"n": 1}), wrong, SaveSession("c", {"n": 3})]
+    requests += [StoreRequest(), GetChat(id="none"), DeleteChat(id="none")]
+    first, error, third, unknown, absent, deleted = store.execute_all(requests)
+    assert (first, type(error), third, absent, deleted) == (None, TypeError, None, None, False)
+    assert "the store has no StoreRequest" in str(unknown)
     with pytest.raises(TypeError):
         store.execute(wrong)
-    assert store.execute(LoadSessions()) == ({"token_hash": "a"},)
+    assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"}, {"n": 3, "token_hash": "c"})
 
 
 def test_check_store(store: Store) -> None:

@@ -10,7 +10,6 @@ from svc_proto.api.chat.records import Usage
 from svc_proto.api.chat.store_requests import (
     AddMessages,
     BeginTurn,
-    CreateChat,
     DeleteChat,
     ForkChat,
     GetChat,

@@ -45,19 +45,6 @@ def test_requests_together_are_one_transaction(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("where", ["file", "memory"])
-def test_a_failing_request_does_not_stop_others(where: str, tmp_path: Path) -> None:
-    store = open_store("memory:" if where == "memory" else tmp_path / "s.db")
-    requests: list[StoreRequest[Any]] = [SaveSession("a", {"n": 1}), SaveSession("b", {"n": object()})]
-    requests += [SaveSession("c", {"n": 3}), StoreRequest(), GetChat(id="none"), DeleteChat(id="none")]
-    first, wrong, third, unknown, chat_there, deleted = store.execute_all(requests)
-    assert (first, third, chat_there, deleted) == (None, None, None, False)
-    assert isinstance(wrong, TypeError)
-    assert "the store has no StoreRequest" in str(unknown)
-    assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a"}, {"n": 3, "token_hash": "c"})
-    store.close()
-
-
 def test_a_failed_chat_request_does_not_stop_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the selection of the search at the first chat request fails, only the chat requests fail."""
 
