@@ -53,6 +53,7 @@ class ScriptedRenderer:
         self._bell = Condition(engine)
         self._next: list[AudioChunk | ProviderError | Exception | None] = []
         self.request: SpeechRequest | None = None
+        self.sink: AudioSink  # of the request
         self.taken = 0  # the flow has ended, for any reason
         self.stopped = False
 
@@ -62,7 +63,7 @@ class ScriptedRenderer:
         self._bell.notify_all()
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        self.request = request
+        self.request, self.sink = request, sink
         try:
             while True:
                 while not self._next:

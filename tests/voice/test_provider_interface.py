@@ -1,13 +1,7 @@
 import pytest
 from attrs.exceptions import FrozenInstanceError
 
-from svc_proto.voice.provider_interface import AudioDelta, ProviderError, ProviderInfo, SpeechFile, SpeechRequest
-
-
-def test_an_error_may_name_a_variable() -> None:
-    assert ProviderError("no sound").variable is None
-    missing = ProviderError("XAI_API_KEY not set", variable="XAI_API_KEY")
-    assert (str(missing), missing.variable) == ("XAI_API_KEY not set", "XAI_API_KEY")
+from svc_proto.voice.provider_interface import AudioDelta, ProviderInfo, SpeechFile, SpeechRequest
 
 
 def test_values_cannot_be_changed_and_sound_does_not_show() -> None:

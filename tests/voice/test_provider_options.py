@@ -31,12 +31,6 @@ def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
     assert all(value is not None for value in whole.values())
 
 
-def test_tool_use_member_of_the_agent() -> None:
-    info = PROVIDERS["openai_realtime"]
-    assert provider_object(info, native=True)["supports_tool_use"] is True
-    assert provider_object(info, native=False)["supports_tool_use"] is False
-
-
 def test_discovered_voices() -> None:
     info = PROVIDERS["elevenlabs_tts"]
     found = DiscoveryResult(source="elevenlabs_api", voices=(ProviderVoice("a", "Ann"), ProviderVoice("b", "Bob")))

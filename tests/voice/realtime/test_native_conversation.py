@@ -1,8 +1,7 @@
 import pytest
 
-from svc_proto.voice.realtime.actions import CloseClient
 from svc_proto.voice.realtime.voice_runs import MAX_CALLS
-from tests.voice.realtime.dialogue import STATES, ConversationDialogue, dialogues, play, talk_of
+from tests.voice.realtime.dialogue import ConversationDialogue, dialogues, play, talk_of
 
 GOLDEN = """
 the golden turn
@@ -258,14 +257,3 @@ def test_remembered_call_ids_are_limited() -> None:
     assert talk.do(first) == []
     talk.do("call unknown status x")
     assert talk.do(first) != []
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_lost_provider_ends_the_session(state: str) -> None:
-    talk = ConversationDialogue()
-    talk.do(state)
-    assert talk.state == state
-    *_, closes = talk.do("provider_lost gone")
-    assert isinstance(closes, CloseClient)
-    assert closes.code == (1000 if state == "idle" else 1011)
-    talk.do("is over")
