@@ -2,8 +2,9 @@ import pytest
 
 from svc_proto.mcp.http_sessions import IDLE, MAX_PER_PRINCIPAL, MAX_SESSIONS, MAX_STORED_BYTES
 from svc_proto.mcp.pending_request import STATELESS_VERSION
-from tests.mcp.http_harness import HANDSHAKE, McpHttpHarness, message, status, stream_messages
+from tests.mcp.http_harness import HANDSHAKE, McpHttpHarness, McpHttpSession, message, status, stream_messages
 from tests.mcp.stdio_harness import ELICITS
+from tests.support.http_harness import HttpCall
 
 PING = message("ping")
 
@@ -29,17 +30,24 @@ def test_session_of_another_bearer_is_not_found(web: McpHttpHarness) -> None:
     assert session.post(PING).status == 200
 
 
+def pay(session: McpHttpSession, number: int, word: str) -> HttpCall:
+    """Call a tool that needs an approval, accept its elicitation, and return the call."""
+    (asked,) = stream_messages(call := session.tool("pay", number, word=word))
+    assert asked["method"] == "elicitation/create"
+    assert session.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}).status == 202
+    return call
+
+
 def test_stored_answers_are_limited(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_STORED_BYTES > 4096
     monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_STORED_BYTES", 4096)
     session = web.open(ELICITS)
     word = "x" * 1024
     for number in range(1, 19):
-        (asked,) = stream_messages(call := session.tool("pay", number, word=word))
-        session.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}})
-        assert call.answer is not None
+        call = pay(session, number, word)
+        assert (stream_messages(call)[-1]["result"]["isError"], call.answer is not None) == (False, True)
     assert session.listen("1-1").result.status == 400
-    assert session.listen("18-1").result.status == 200
+    assert stream_messages(session.listen("18-1"))[0]["id"] == 18
     assert web.server.sessions.kept > 1024
     session.end()
     assert web.server.sessions.kept == 0
@@ -49,17 +57,13 @@ def test_stored_answers_are_limited(web: McpHttpHarness, monkeypatch: pytest.Mon
 def test_answer_of_exactly_the_limit_is_stored(
     web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    def told(number: int) -> None:
-        (asked,) = stream_messages(session.tool("pay", number, word="x" * 1024))
-        session.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}})
-
-    session = web.open(ELICITS)
-    told(1)
+    session, word = web.open(ELICITS), "x" * 1024
+    pay(session, 1, word)
     one = web.server.sessions.kept
     monkeypatch.setattr(f"svc_proto.mcp.http_sessions.{limit}", 2 * one if limit == "MAX_STORED_BYTES" else 2)
-    told(2)
+    pay(session, 2, word)
     assert web.server.sessions.kept == 2 * one
-    told(3)
+    pay(session, 3, word)
     assert web.server.sessions.kept == 2 * one
 
 
