@@ -10,7 +10,6 @@ from attrs import evolve
 
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.interface import MemoryChanged, ModelEndpoint
-from svc_proto.agent.mcp_server import MCP_SERVER_TABLE, McpServerState, McpServerTrigger
 from svc_proto.agent.mcp_servers import McpServers
 from svc_proto.agent.tools.mcp_tools import MAX_TOOLS
 from svc_proto.agent.tools.tool import ToolResult
@@ -75,18 +74,6 @@ def slow(seconds: float) -> type[McpProgram]:
 
 def echo(request: Any) -> Any:
     return plain(last_result(request))
-
-
-def test_server_state_table() -> None:
-    assert {(state.name, trigger.name): to.name for (state, trigger), to in MCP_SERVER_TABLE.items()} == {
-        ("DOWN", "START"): "STARTING",
-        ("STARTING", "UP"): "READY",
-        ("STARTING", "FAIL"): "WAITING",
-        ("READY", "FAIL"): "WAITING",
-        ("WAITING", "START"): "STARTING",
-        **{(state.name, "STOP"): "STOPPED" for state in McpServerState},
-    }
-    assert len(McpServerTrigger) == 4
 
 
 def test_a_turn_with_a_tool() -> None:

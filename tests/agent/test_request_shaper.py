@@ -8,7 +8,7 @@ from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
 from svc_proto.agent.request_shaper import NO_TOOLS, RequestShaper
 from svc_proto.schema.model_profile import ModelProfile
 from tests.agent.harness import ROUTE, AgentHarness
-from tests.support.servers.model_server import ModelAnswer, calls, plain, refusal
+from tests.support.servers.model_server import calls, plain, refusal
 
 TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
 IMAGE = {"type": "image_url", "image_url": {"url": "data:,x"}}
@@ -274,41 +274,13 @@ def test_profile_outlives_the_turn() -> None:
     assert [event.text for event in world.host.events if isinstance(event, TurnNotice)] == [f"{NO_TOOLS}\n"]
 
 
-def strict(limit: int, text: str) -> Any:
-    """Return a scripted model that refuses requests of more than `limit` tokens, of four characters each."""
-
-    def answer(asked: dict[str, Any]) -> ModelAnswer:
-        size = len(str(asked["messages"])) // 4 + len(str(asked.get("tools", ""))) // 4
-        return refusal(400, text.format(size=size, limit=limit)) if size > limit else plain("Noted.")
-
-    return answer
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "request ({size} tokens) exceeds the available context size ({limit} tokens), try increasing it",
-        "This model's maximum context length is {limit} tokens. However, your messages resulted in {size} tokens.",
-        "prompt is too long: {size} tokens > {limit} maximum",
-        "Please reduce the length of the messages.",
-        "上下文长度超出限制",
-    ],
-)
-@pytest.mark.parametrize("limit", [2_000, 4_000])
-def test_chat_outgrows_its_context(text: str, limit: int) -> None:
-    world = AgentHarness(model=[strict(limit, text)] * 12)
-    assert world.answer("Well?", history=LONG) == TurnOutcome()
-    assert world.host.text == "Noted."
-    assert "left out the oldest messages" in world.host.reasoning
-    assert len(world.model.seen) <= 8
-
-
 def test_configured_context_is_respected_at_once() -> None:
-    world = AgentHarness(model=[strict(4_096, "too long")])
+    world = AgentHarness(model=[plain("Noted.")])
     route = ModelEndpoint(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)
     assert world.answer("Well?", history=LONG, model=route) == TurnOutcome()
-    assert len(world.model.seen) == 1
-    assert world.model.seen[0]["max_tokens"] <= 1_024
+    (asked,) = world.model.seen
+    assert asked["max_tokens"] <= 1_024
+    assert len(str(asked["messages"]) + str(asked.get("tools", ""))) < 4 * 4_096  # four characters are a token
 
 
 def test_context_that_nothing_fits_is_an_error_in_words() -> None:

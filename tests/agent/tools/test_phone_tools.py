@@ -85,14 +85,6 @@ def test_reading_tools(world: AgentHarness) -> None:
     assert call(world, "phone_return_to_app").startswith("brought the chat app to the front; changed: true; app: ")
 
 
-def test_a_screenshot(world: AgentHarness) -> None:
-    text = call(world, "phone_screenshot")
-    assert text.splitlines()[-1].startswith("MEDIA:svc-relay://")
-    world.host.events.clear()
-    world.command("/screenshot")
-    assert world.host.text.splitlines()[-1].startswith("MEDIA:svc-relay://")
-
-
 def test_a_screenshot_is_shown_to_the_model(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     text = call(world, "phone_screenshot")
     (stored,) = world.host.pictures
