@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from svc_proto.agent import approval_memory
 from svc_proto.agent.agent_factory import AgentParts
@@ -15,7 +16,7 @@ from svc_proto.agent.approval_memory import (
 )
 from svc_proto.agent.interface import ApprovalRequested, ToolCall
 from svc_proto.agent.toolbox import DENIED
-from svc_proto.agent.tools.tool import Arguments, Tool, schema
+from svc_proto.agent.tools.tool import Tool, schema
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
@@ -23,17 +24,15 @@ from svc_proto.engine.sync import gather
 from svc_proto.schema.effects.command_effects import Effect
 from svc_proto.schema.effects.effect_kinds import EffectKind
 from tests.agent.harness import HOME, AgentHarness
+from tests.support.playbook import make_flow
 
 PATH = f"{HOME}/{FILE}"
 
 
-def nothing(arguments: Arguments) -> Flow[str]:
-    yield from ()
-    return ""
-
-
-CALL = Tool(name="phone_call", description="", parameters=schema(), run=nothing, needs_approval="Costs money.")
-INTENT = Tool(name="phone_send_intent", description="", parameters=schema(), run=nothing)
+CALL = Tool(
+    name="phone_call", description="", parameters=schema(), run=lambda _: make_flow(""), needs_approval="Costs money."
+)
+INTENT = evolve(CALL, name="phone_send_intent", needs_approval=None)
 A_CALL = ToolCall(id="c", name="phone_call", args={"whatever": "the model wrote"})
 
 

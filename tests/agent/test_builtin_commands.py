@@ -4,20 +4,14 @@ import pytest
 
 from svc_proto.agent.builtin_commands import HELP, Plan, parse_command, parse_message
 from svc_proto.agent.tools.tool import Tool, schema
-from svc_proto.engine.flow import Flow
+from tests.support.playbook import make_flow
 
 WORD = {"type": "string"}
 
 
-def nothing(arguments: object) -> Flow[str]:
-    yield from ()
-    return ""
-
-
 def tool(name: str, *required: str, **properties: Any) -> Tool:
-    return Tool(
-        name=name, description=f"Does {name}. And more.", parameters=schema(required, **properties), run=nothing
-    )
+    parameters = schema(required, **properties)
+    return Tool(name=name, description=f"Does {name}. And more.", parameters=parameters, run=lambda _: make_flow(""))
 
 
 TOOLS = {

@@ -16,6 +16,7 @@ from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse
 from tests.agent.harness import AgentHarness
+from tests.support.playbook import make_flow
 
 BOUNDS = {"left": 0, "top": 0, "right": 100, "bottom": 100}
 
@@ -40,25 +41,20 @@ class Link:
     engine: Engine = field(init=False)  # set by `play`
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        yield from ()
         self.sent.append(path)
-        return PhoneResponse(self.screen_status, self.body) if path == "/screen" else self.answer
+        return make_flow(PhoneResponse(self.screen_status, self.body) if path == "/screen" else self.answer)
 
     def media(self, token: str) -> Flow[bytes]:
-        yield from ()
-        return token.encode()
+        return make_flow(token.encode())
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        yield from ()
-        return arguments
+        return make_flow(arguments)
 
     def activity(self) -> Flow[list[JsonObject]]:
-        yield from ()
-        return []
+        return make_flow([])
 
     def phone_status(self, arguments: Mapping[str, object]) -> Flow[JsonObject]:
-        yield from ()
-        return JsonObject(safety=dict(self.safety), device={"application_id": "org.client"})
+        return make_flow(JsonObject(safety=dict(self.safety), device={"application_id": "org.client"}))
 
 
 @define
@@ -76,8 +72,7 @@ class Consent:
         raise ToolError("denied")
 
     def ask(self, question: str) -> Flow[str | None]:
-        yield from ()
-        return None
+        return make_flow(None)
 
 
 def play(

@@ -13,8 +13,8 @@ from svc_proto.agent.phone_consent import StatusSource
 from svc_proto.agent.sentence_actions import SentenceActions
 from svc_proto.agent.sentences import Sentence, SentenceIntent
 from svc_proto.agent.tools.phone_touches import NOTHING
-from svc_proto.engine.flow import Flow
 from tests.agent.harness import AgentHarness
+from tests.support.playbook import make_flow, run_flow
 
 ALARM = "android.intent.extra.alarm."
 WORDS = {
@@ -86,14 +86,9 @@ def run_sentence(
 ) -> str:
     """Return the answer to a sentence whose tool calls return the results of `call`."""
 
-    def run(name: str, arguments: Mapping[str, object]) -> Flow[str]:
-        yield from ()
-        return call(name, arguments)
-
     actions = SentenceActions(cast("StatusSource", phone), ScriptedParser())
-    with pytest.raises(StopIteration) as stop:
-        next(actions.run(Sentence(intent, "xx", slots), run, lambda name, result: result))
-    return cast("str", stop.value.value)
+    run = lambda name, arguments: make_flow(call(name, arguments))  # noqa: E731 - one of many arguments
+    return run_flow(actions.run(Sentence(intent, "xx", slots), run, lambda name, result: result))
 
 
 def calls(world: AgentHarness) -> list[tuple[str, Mapping[str, object]]]:

@@ -4,7 +4,6 @@ from typing import Any, cast
 import pytest
 from attrs import evolve
 
-from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.system_prompt import NO_PHONE
 from svc_proto.agent.tool_selection import (
     GROUPS,
@@ -19,21 +18,16 @@ from svc_proto.agent.tool_selection import (
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from svc_proto.agent.tools.tool import Tool
 from svc_proto.basics import strict_json
-from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
 from tests.agent.harness import ROUTE, AgentHarness
+from tests.support.playbook import make_flow, run_flow
 from tests.support.servers.model_server import ModelAnswer, calls, plain
 
 FEW = ("screen", "screenshot", "tap", "tap_text", "type", "scroll", "press_key", "open_app")
 
 
 def all_tools() -> dict[str, tuple[Tool, ...]]:
-    def plan(parts: AgentParts, engine: Engine) -> Flow[dict[str, tuple[Tool, ...]]]:
-        yield from ()
-        toolsets = parts.toolbox._toolsets
-        return {toolset.name: toolset.tools for toolset in toolsets if toolset.offered}
-
-    return AgentHarness().run(plan)
+    toolsets = AgentHarness().run(lambda parts, engine: make_flow(parts.toolbox._toolsets))
+    return {toolset.name: toolset.tools for toolset in toolsets if toolset.offered}
 
 
 def names(rows: list[Mapping[str, object]]) -> list[str]:
@@ -47,14 +41,8 @@ def function(rows: list[Mapping[str, object]], name: str) -> dict[str, Any]:
 
 def described(wanted: str, tools: list[Tool], *hidden: str) -> list[str]:
     """Return the lines of a description by `more_tools`, without the arguments `hidden`."""
-
-    def unneeded() -> Flow[tuple[str, ...]]:
-        yield from ()
-        return hidden
-
-    with pytest.raises(StopIteration) as ended:
-        next(more_tools(lambda: tools, unneeded).tools[0].run({"tool": wanted}))
-    return cast("str", ended.value.value).splitlines()
+    (more,) = more_tools(lambda: tools, lambda: make_flow(hidden)).tools
+    return cast("str", run_flow(more.run({"tool": wanted}))).splitlines()
 
 
 def test_large_context_gets_the_common_tools() -> None:

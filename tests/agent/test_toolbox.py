@@ -19,9 +19,9 @@ from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.schema.api_types import ToolsetJson
 from svc_proto.service_clients.authority import Authority
 from tests.agent.harness import AgentHarness
+from tests.support.playbook import make_flow
 
 TURN = Turn(session_id="s", run_id="r", prompt="x")
 
@@ -101,7 +101,7 @@ def test_tool_with_a_bug_fails_its_call_only() -> None:
 
 
 def test_the_toolsets() -> None:
-    rows = AgentHarness().run(lambda parts, engine: _rows(parts))
+    rows = AgentHarness().run(lambda parts, engine: make_flow(parts.toolbox.toolsets()))
     assert [row["name"] for row in rows] == ["phone", "memory", "skills", "user"]
     for row in rows:
         assert set(row) == {"name", "label", "description", "enabled", "configured", "tools", "descriptions"}
@@ -111,7 +111,7 @@ def test_the_toolsets() -> None:
 
 
 def test_every_tool_is_described_in_words_and_types() -> None:
-    tools = AgentHarness().run(lambda parts, engine: _tools(parts))
+    tools = AgentHarness().run(lambda parts, engine: make_flow([*parts.toolbox.tools.values()]))
     assert {type(tool.sequential) for tool in tools} == {bool}
     for tool in tools:
         assert tool.description.endswith(".")
@@ -121,16 +121,6 @@ def test_every_tool_is_described_in_words_and_types() -> None:
             assert set(member) <= {"type", "description", "enum", "minimum", "maximum", "items"}
             assert member["type"] in ("string", "integer", "boolean", "object", "array")
             assert len(member.get("description", "not needed")) > 8
-
-
-def _tools(parts: AgentParts) -> Flow[list[Tool]]:
-    yield from ()
-    return list(parts.toolbox.tools.values())
-
-
-def _rows(parts: AgentParts) -> Flow[list[ToolsetJson]]:
-    yield from ()
-    return parts.toolbox.toolsets()
 
 
 @pytest.mark.parametrize(
@@ -161,11 +151,9 @@ def test_a_tool_needs_what_its_toolset_needs() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         world.host.engine = engine
 
-        def work(arguments: Arguments) -> Flow[str]:
-            yield from ()
-            return "done"
-
-        tool = Tool(name="look", description="", parameters=schema(), run=work, needs_approval="ask")
+        tool = Tool(
+            name="look", description="", parameters=schema(), run=lambda _: make_flow("done"), needs_approval="ask"
+        )
         box = box_of(engine, tool, name="phone", needs="bridge")
         turn = evolve(TURN, authority=authority)
         for power, visible, text in (("", False, "error: The device of this chat may not"), ("bridge", True, "done")):

@@ -14,7 +14,7 @@ from svc_proto.facts import Accepted, Closed, OperationId, ReadClosed, Received,
 from svc_proto.mcp.pending_request import STATELESS_VERSION
 from svc_proto.mcp.server_features import Content, DirectTool, Prompt, ServerFeatures, ServerTool
 from svc_proto.mcp.subscriptions import Resource
-from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, wire_bytes
+from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, make_flow, wire_bytes
 
 ELICITS: Mapping[str, object] = {"elicitation": {}}
 WORD: Mapping[str, object] = {"type": "string"}
@@ -113,8 +113,7 @@ class ToyMcpServer:
             return ServerTool(tool=made, title=name.title(), reads_only=False, destructive=False, run=run)
 
         def there(arguments: Arguments) -> Flow[Arguments | None]:
-            yield from ()
-            return {**arguments, "there": True} if self.asks_there else None
+            return make_flow({**arguments, "there": True} if self.asks_there else None)
 
         return ServerFeatures(
             name="shop",
@@ -151,14 +150,12 @@ class ToyMcpServer:
         )
 
     def _echo(self, arguments: Arguments) -> Flow[Sequence[Content]]:
-        yield from ()
         self.on_begin()
         self.done.append(dict(arguments))
-        return [{"type": "text", "text": str(arguments.get("word"))}]
+        return make_flow([{"type": "text", "text": str(arguments.get("word"))}])
 
     def _weigh(self, arguments: Arguments) -> Flow[str]:
-        yield from ()
-        return json.dumps({"grams": 7, "of": arguments.get("word")}, separators=(",", ":"))
+        return make_flow(json.dumps({"grams": 7, "of": arguments.get("word")}, separators=(",", ":")))
 
     def _ring(self, arguments: Arguments, tell: Callable[[Any], bool]) -> object:
         word = arguments.get("word")
@@ -195,8 +192,7 @@ class ToyMcpServer:
         raise ZeroDivisionError
 
     def _sign(self) -> Flow[str | bytes]:
-        yield from ()
-        return "open"
+        return make_flow("open")
 
     def turn_sign(self) -> None:
         for tell in self.watching:
@@ -207,8 +203,7 @@ class ToyMcpServer:
         return lambda: self.watching.remove(tell)
 
     def _photo(self) -> Flow[str | bytes]:
-        yield from ()
-        return b"\x89PNG"
+        return make_flow(b"\x89PNG")
 
     def _shut(self) -> Flow[str | bytes]:
         yield from ()

@@ -17,6 +17,7 @@ from svc_proto.mcp.server_features import DirectTool, ServerFeatures
 from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
 from tests.agent.harness import AgentHarness
 from tests.mcp.stdio_harness import McpStdioHarness
+from tests.support.playbook import make_flow, run_flow
 
 
 def with_offer(world: AgentHarness, plan: Callable[[ServerFeatures], Flow[Any]]) -> Any:
@@ -112,26 +113,18 @@ class FakeLink:
         self.given: Mapping[str, object] = {}  # arguments of the last call
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        yield from ()
         self.given = arguments
-        return self.answer
+        return make_flow(self.answer)
 
     def media(self, token: str) -> Flow[bytes]:
-        yield from ()
         self.asked.append(token)
-        return self.data
-
-
-def run(flow: Flow[Any]) -> Any:
-    with pytest.raises(StopIteration) as ended:
-        next(flow)
-    return ended.value.value
+        return make_flow(self.data)
 
 
 @pytest.mark.parametrize("marker", ["MEDIA:hermes-relay://t0", "MEDIA:svc-relay://t0"])
 def test_screenshot_is_fetched_by_its_token(marker: str) -> None:
     link = FakeLink({"media": marker}, b"GIF89a")
-    (block,) = run(call(phone_features(cast("RelayPhoneControl", link)), "phone_screenshot"))
+    (block,) = run_flow(call(phone_features(cast("RelayPhoneControl", link)), "phone_screenshot"))
     assert (block["mimeType"], link.asked) == ("image/gif", ["t0"])
 
 
@@ -151,9 +144,9 @@ def test_screen_has_bounds_on_request_only() -> None:
     node = {"nodeId": "w0:1", "text": "Hi", "bounds": bounds, "className": "android.widget.TextView"}
     link = FakeLink({"packageName": "a.b", "rootBounds": bounds, "nodes": [node]}, b"")
     offer = phone_features(cast("RelayPhoneControl", link))
-    assert run(call(offer, "phone_screen")) == 'screen 100 a.b 9x9\n1 "Hi"'
-    assert run(call(offer, "phone_screen", {"include_bounds": True})) == 'screen 101 a.b 9x9\n1 "Hi" [0,0,9,9]'
-    assert json.loads(run(read(offer, "phone://screen")))["nodes"] == [node]
+    assert run_flow(call(offer, "phone_screen")) == 'screen 100 a.b 9x9\n1 "Hi"'
+    assert run_flow(call(offer, "phone_screen", {"include_bounds": True})) == 'screen 101 a.b 9x9\n1 "Hi" [0,0,9,9]'
+    assert json.loads(run_flow(read(offer, "phone://screen")))["nodes"] == [node]
     assert link.given == {"include_bounds": True}  # without bounds phones in use find no nodes at all (wire bridge 3.4)
 
 

@@ -37,6 +37,7 @@ REMOTE = Address("203.0.113.7", 50_000)
 
 Check: TypeAlias = "Command | Callable[[Command], bool]"
 Order = TypeVar("Order", bound=Operation[Any])
+T = TypeVar("T")
 
 
 def accepted(ch: int = CH, peer: Address = PEER, *, tls: bool = False, alpn: str | None = None) -> Accepted:
@@ -86,6 +87,21 @@ class FlowService(IdleService):
 
     def _whole(self) -> Flow[Any]:
         return (yield from self.flow(self.engine))
+
+
+def make_flow(value: T) -> Flow[T]:
+    """Return a flow that returns `value` without waiting."""
+    yield from ()
+    return value
+
+
+def run_flow(flow: Flow[T]) -> T:
+    """Return the result of a flow that does not wait."""
+    try:
+        next(flow)
+    except StopIteration as ended:
+        return cast("T", ended.value)
+    raise AssertionError("the flow waits")
 
 
 @define

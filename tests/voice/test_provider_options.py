@@ -12,6 +12,7 @@ from svc_proto.voice.provider_options import (
 from svc_proto.voice.provider_registry import PROVIDERS
 from svc_proto.voice.providers.discovery import DiscoveryResult, ProviderVoice
 from svc_proto.voice.settings import OutputSettings
+from tests.support.playbook import make_flow
 from tests.voice.harness import VoiceHarness
 from tests.voice.table_rows import rows
 
@@ -61,9 +62,8 @@ def answer_discovery(rig: VoiceHarness) -> list[str]:
     asked: list[str] = []
 
     def discover(provider: str) -> Flow[DiscoveryResult]:
-        yield from ()
         asked.append(provider)
-        return DiscoveryResult(source="elevenlabs_api", voices=(ProviderVoice("a", "Ann"),))
+        return make_flow(DiscoveryResult(source="elevenlabs_api", voices=(ProviderVoice("a", "Ann"),)))
 
     rig.voice.providers.discover = discover  # type: ignore[assignment,method-assign]  # a vendor that answers
     return asked

@@ -17,6 +17,7 @@ from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
 from tests.agent.harness import AgentHarness
 from tests.agent.tools.phone_world import unfenced
+from tests.support.playbook import make_flow
 from tests.support.servers.model_server import calls, plain
 
 SMS = {"to": "+15550100", "body": "Hello"}
@@ -33,10 +34,6 @@ def call(world: AgentHarness, tool: str, /, **arguments: Any) -> str:
     world.answer("Go")
     (finished,) = world.host.finished
     return unfenced(finished.output)
-
-
-def no_gates(self: RelayPhoneControl, arguments: Arguments) -> Flow[None]:
-    yield from ()
 
 
 def test_every_route_has_a_tool() -> None:
@@ -194,12 +191,7 @@ def test_phone_without_reported_gates_needs_approval(
     status: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Leave the approval to a phone only if it is connected to a local relay and reports its gates."""
-
-    def told(self: RelayPhoneControl, query: str = "") -> Flow[dict[str, object]]:
-        yield from ()
-        return status
-
-    monkeypatch.setattr(RelayPhoneControl, "_status", told)
+    monkeypatch.setattr(RelayPhoneControl, "_status", lambda self, query="": make_flow(status))
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[Arguments | None, Arguments | None]]:
         here, there = (RelayPhoneControl(engine, f"http://{host}:8767", "") for host in ("127.0.0.1", "relay.example"))
@@ -212,7 +204,7 @@ def test_phone_without_reported_gates_needs_approval(
 
 
 def test_text_message_needs_approval(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", no_gates)
+    monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", lambda self, arguments: make_flow(None))
     assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)
     (asked,) = world.host.asked
     assert asked.pattern == 'phone_send_sms {"body":"Hello","to":"+15550100"}'

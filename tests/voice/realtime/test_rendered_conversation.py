@@ -19,6 +19,7 @@ from svc_proto.voice.realtime.run_events import ApiRunStarted
 from tests.loops.realtime_agent import KEY, SOUND, RealtimeAgentSetup, of, types
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, create, log_of
+from tests.support.playbook import make_flow
 from tests.support.servers.api_server import ScriptedApi, hello
 
 
@@ -111,12 +112,8 @@ def test_failing_engines(world: SimulatedEnvironment, engines: Engines, problem:
 
 
 def test_failing_disk(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> Flow[Failure]:
-        yield from ()
-        return Failure(FailureKind.NO_SPACE)
-
     _, client = local(world, Engines(), ScriptedApi())
-    monkeypatch.setattr(agent_mode, "spool_file", full)
+    monkeypatch.setattr(agent_mode, "spool_file", lambda *_: make_flow(Failure(FailureKind.NO_SPACE)))
     speak(client)
     assert "could not be stored" in client.until("voice.error")[-1]["message"]
 
