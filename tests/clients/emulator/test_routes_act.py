@@ -145,17 +145,7 @@ def test_drag() -> None:
     assert [gesture.kind for gesture in driver.backend.gestures] == ["drag"] * 3
 
 
-def test_swipe_between_points_moves_the_list() -> None:
-    driver = opened(MAIL)
-    assert driver.post("/swipe", **STROKE) == {**STROKE, "duration_ms": 400}
-    assert "Lunch on Friday?" not in driver.texts()
-
-    driver.post("/swipe", **{**STROKE, "start_y": 300, "end_y": 2300})
-    assert "Lunch on Friday?" in driver.texts()
-    assert driver.post("/swipe", **{**STROKE, "end_y": -50})["end_y"] == -50  # not checked, as on other phones
-
-
-def test_swipe_in_a_direction() -> None:
+def test_swipe_in_a_direction_or_between_points() -> None:
     driver = opened(MAIL)
     up = {"start_x": 540, "start_y": 1560, "end_x": 540, "end_y": 840, "duration_ms": 400}
     assert driver.post("/swipe", direction="UP") == up
@@ -164,6 +154,9 @@ def test_swipe_in_a_direction() -> None:
     assert driver.post("/swipe", direction="left", distance="short", duration_ms=100) == left
     assert driver.post("/swipe", direction="down", distance="long")["end_y"] == 1740
     assert driver.post("/swipe", direction="right", **STROKE) == {**STROKE, "duration_ms": 400}
+    driver.post("/swipe", **{**STROKE, "start_y": 300, "end_y": 2300})
+    assert "Lunch on Friday?" in driver.texts()
+    assert driver.post("/swipe", **{**STROKE, "end_y": -50})["end_y"] == -50  # not checked, as on other phones
 
 
 def test_swipe_refused() -> None:
@@ -213,12 +206,14 @@ def test_a_long_system_list_scrolls_too() -> None:
 def test_type() -> None:
     driver = opened(BROWSER)
     assert driver.post("/type", text="a\U0001f600") == {"length": 3}
+    assert driver.post("/type", text="", clear=True) == {"length": 0}
+    assert driver.nodes()[1]["text"] is None
     assert driver.post("/type", text=12, clearFirst=False) == {"length": 2}
     assert "12" in driver.texts()
+    driver.refused("/type", text="")
     driver.post("/tap_text", text="Go")
     assert "12" in driver.texts()
     driver.refused("/type", text="no field here")
-    driver.refused("/type", text="")
     driver.refused("/type")
     driver.device.permissions.accessibility = False
     driver.refused("/type", text="x")
@@ -301,14 +296,6 @@ def test_a_command_for_another_screen_is_refused() -> None:
     assert refused["error_code"] == "screen_changed"
 
 
-def test_a_field_is_emptied_on_request() -> None:
-    driver = opened(BROWSER)
-    driver.post("/type", text="svc")
-    driver.refused("/type", text="")
-    assert driver.post("/type", text="", clear=True) == {"length": 0}
-    assert driver.nodes()[1]["text"] is None
-
-
 def test_quick_settings_are_the_settings() -> None:
     driver = EmulatorDriver()
     driver.post("/press_key", key="quick_settings")
@@ -325,6 +312,7 @@ def test_notifications_open_their_app() -> None:
     driver = EmulatorDriver()
     driver.post("/press_key", key="notifications")
     assert "No notifications" in driver.texts()
+    assert driver.get("/screen")["packageName"] == "com.android.systemui"
     driver.device.notify(Notice(MESSAGES, "Ada", "See you"), driver.now)
     driver.post("/press_key", key="home")
     driver.post("/swipe", start_x=500, start_y=10, end_x=500, end_y=900)

@@ -60,13 +60,6 @@ def test_screen_without_bounds_has_the_same_nodes() -> None:
     assert driver.get("/screen", include_bounds="FALSE")["nodes"] == with_bounds
 
 
-def test_screen_of_several_windows() -> None:
-    driver = EmulatorDriver()
-    driver.post("/press_key", key="notifications")
-    assert driver.get("/screen")["packageName"] == "com.android.systemui"
-    assert {str(node["nodeId"])[:3] for node in driver.nodes()} == {"w0:", "w1:"}
-
-
 def test_a_crowded_screen_is_truncated() -> None:
     rows = tuple(label(f"row {n}" + "x" * 3000) for n in range(600))
     screens = {"all": Screen(title="All", rows=rows, row_height=3)}

@@ -4,7 +4,6 @@ from typing import Any
 
 from clients.phone.emulator.actions import GoBack, SelectEntry
 from clients.phone.emulator.events import EventBuffer, EventKind
-from clients.phone.emulator.layout import App, Screen, label
 from clients.phone.emulator.png import draw
 from clients.phone.emulator.view_tree import (
     Bounds,
@@ -75,11 +74,6 @@ def test_a_touch_reaches_the_innermost_node_that_reacts() -> None:
     assert hit_test(window, 1, 1, hold=True) is outer
     assert hit_test(window, 1, 1, scrollable=True) is None
     assert hit_test(window, 11, 1) is None
-
-
-def test_the_first_screen_of_an_app_is_its_home() -> None:
-    app = App(package="p", label="P", screens={"b": Screen(title="B", rows=(label("x"),)), "a": Screen(title="A")})
-    assert app.home == "b"
 
 
 def decode(data: bytes) -> tuple[int, int, list[bytes]]:
