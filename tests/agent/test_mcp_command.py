@@ -14,6 +14,7 @@ def said(world: AgentHarness, *lines: str, found: dict[str, object] | None = Non
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         parts.use_servers(found or {})
+        assert (parts.servers is None) is (found is None)  # nothing is loaded without servers
         for place, line in enumerate(lines):
             world.host.events.clear()
             route = ROUTE if place % 2 else None

@@ -149,16 +149,6 @@ def test_toolsets_of_the_api_and_the_operators_choice() -> None:
     assert ToolPolicy(only=("mcp",)).includes("mcp-a")
 
 
-def test_no_servers_load_nothing() -> None:
-    def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
-        parts.use_servers({})
-        parts.stop()
-        yield from ()
-        return parts.servers, parts.toolbox.dynamic_tools
-
-    assert AgentHarness().run(plan) == (None, None)
-
-
 def test_expired_session_is_reopened_and_the_call_repeated() -> None:
     class Forgetful(Server):
         calls = 0

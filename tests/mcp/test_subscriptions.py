@@ -89,8 +89,6 @@ def test_returning_client_finds_each_change_once(web: McpHttpHarness) -> None:
     assert listening.answer is None  # still open
 
 
-# --- stateless ------------------------------------------------------------------------------------------------------
-
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 

@@ -40,9 +40,6 @@ def cards(rig: PhoneHarness) -> list[tuple[object, ...]]:
     return [(each["number"], each["state"], each["message"], each["tap"]) for each in found]
 
 
-# --- one attachment -----------------------------------------------------------------------------------------------
-
-
 def test_a_token_is_fetched() -> None:
     rig = with_keyboard()
     (order,) = show(rig)
@@ -105,9 +102,6 @@ def test_relay_that_is_unreachable_or_too_slow() -> None:
     assert order.host == "127.0.0.1"
 
 
-# --- sizes --------------------------------------------------------------------------------------------------------
-
-
 def test_too_large_attachment() -> None:
     rig = with_keyboard(preferences=SMALL)
     (order,) = show(rig)
@@ -140,9 +134,6 @@ def test_large_attachments_and_the_cap_of_the_cache() -> None:
         answer(rig, order, body=bytes(26 * MIB))
     attachments = rig.phone.attachments
     assert [attachments.body(number) is not None for number in (1, 2)] == [False, True]
-
-
-# --- network and settings -----------------------------------------------------------------------------------------
 
 
 def test_attachment_waits_for_the_first_welcome() -> None:

@@ -10,8 +10,6 @@ from tests.phone.harness import PhoneHarness
 from tests.phone.safety.scripted_backend import OK
 from tests.support.playbook import SendMatcher
 
-# --- immediate answers --------------------------------------------------------------------------------------------
-
 
 def test_a_reply(rig: PhoneHarness) -> None:
     rig.backend.answers["/tap"] = CommandReply(400, {"error": "x is missing"})
@@ -72,9 +70,6 @@ def test_non_json_result(rig: PhoneHarness, value: object) -> None:
     rig.command("/screen")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
     assert rig.new_notifications() == [Notify("performed", {"method": "POST", "path": "/screen", "status": 500})]
-
-
-# --- delayed answers ----------------------------------------------------------------------------------------------
 
 
 def test_delayed_replies_hold_up_nothing_and_are_limited(rig: PhoneHarness) -> None:

@@ -61,9 +61,6 @@ def test_a_line(line: str, word: UserInput | None) -> None:
     assert parse_user_input(line) == word
 
 
-# --- the channel --------------------------------------------------------------------------------------------------
-
-
 def test_one_keyboard_sends_lines_in_pieces() -> None:
     rig = with_keyboard()
     rig.book >> Accepted(ChannelId(4), KEYBOARD, KEYBOARD) << [Abort(ChannelId(4))]

@@ -40,9 +40,6 @@ def routes_told(rig: PhoneHarness) -> list[str]:
     return [str(tell.fields["role"]) for tell in rig.new_notifications() if tell.event == "route"]
 
 
-# --- selection ----------------------------------------------------------------------------------------------------
-
-
 def test_phone_backs_off_when_no_candidate_answers() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     rig.book.fail(probe)
@@ -54,9 +51,6 @@ def test_phone_backs_off_when_no_candidate_answers() -> None:
     assert rig.book.logs[-1].fields == {"problem": "no route answers", "detail": problems}
     assert 1.0 <= rig.pause() <= 1.25
     assert rig.next_connect().host == "lan.example"
-
-
-# --- reconnecting -------------------------------------------------------------------------------------------------
 
 
 def test_selection_is_announced_and_cached_for_a_minute() -> None:
@@ -96,9 +90,6 @@ def test_unusable_candidate_and_refusing_relay_are_probed_again() -> None:
     rig.vanish()
     probe = rig.next_connect()
     assert connects(answer(rig, probe))
-
-
-# --- another network ----------------------------------------------------------------------------------------------
 
 
 def online_on_the_lan() -> PhoneHarness:

@@ -25,9 +25,6 @@ def performed(rig: PhoneHarness) -> list[str]:
     return [command.request_id for command in rig.backend.asked]
 
 
-# --- confirmations ------------------------------------------------------------------------------------------------
-
-
 def test_confirmation_request() -> None:
     rig = with_keyboard()
     rig.command("/tap_text", body=SEND)
@@ -69,12 +66,6 @@ def test_gates_outlive_the_connection_and_end_with_the_process() -> None:
     assert not rig.phone.gate.is_armed
     assert not rig.backend.consents.screen_capture
     assert rig.phone.gate.confirmations() == []
-
-
-# --- at most once -------------------------------------------------------------------------------------------------
-
-
-# --- the other gates ----------------------------------------------------------------------------------------------
 
 
 def test_master_is_off_by_default() -> None:
@@ -122,9 +113,6 @@ def test_idle_while_the_relay_is_away() -> None:
     while rig.phone.gate.is_armed:
         rig.book.fail(rig.next_connect(), FailureKind.UNREACHABLE).drain_commands()
     assert not rig.is_in(PhoneState.ONLINE)
-
-
-# --- the log and the view -----------------------------------------------------------------------------------------
 
 
 def test_program_receives_notifications() -> None:

@@ -95,9 +95,6 @@ def test_switches() -> None:
     assert rig.backend.asked == []
 
 
-# --- the end of the keyboard --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("end", [ReadClosed(KEYS), Closed(KEYS, "hang-up"), Received(KEYS, b"y" * 4097)])
 def test_no_keyboard_denies_confirmations(end: ReadClosed | Closed | Received) -> None:
     rig = with_keyboard()
@@ -117,9 +114,6 @@ def test_trusted_action_needs_no_keyboard() -> None:
     rig.book >> ReadClosed(KEYS) << [Abort(KEYS)]
     rig.command("/tap_text", "r2", body={"text": "Send"})
     assert rig.responses() == [("r2", 200, {"ok": True, "confirmed": True})]
-
-
-# --- attachments and the network ----------------------------------------------------------------------------------
 
 
 def test_attachments_and_the_network() -> None:

@@ -42,9 +42,6 @@ def test_the_fingerprint_changes_with_the_keys_alone() -> None:
     assert first != refreshed({"GROK_API_KEY": "a"}, None).fingerprint()
 
 
-# --- credentials of a vendor ---
-
-
 @pytest.mark.parametrize("endpoint", PROVIDER_ENDPOINTS, ids=lambda endpoint: f"{endpoint.name} {endpoint.url}")
 def test_key_is_found_under_all_its_names(endpoint: ProviderEndpoint) -> None:
     for place in range(len(endpoint.keys)):

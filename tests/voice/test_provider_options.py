@@ -90,8 +90,6 @@ def test_changed_key_repeats_the_discovery(rig: VoiceHarness) -> None:
         assert len(asked) == count
 
 
-# --- checks of a choice ---
-
 CHECKS = """
 {} -> {}
 {model: x} -> {model_known: warning}

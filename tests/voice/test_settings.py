@@ -65,8 +65,6 @@ def test_usable_values_of_a_file() -> None:
     assert usable_values(OUTPUT, found) == {"enabled": False, "sample_rate": 16_000}
 
 
-# --- choices of a session ---
-
 CHOICES = """
 {} -> [xai_tts, xai-tts, eve, 24000, en]
 {provider: null, voice: " ", sample_rate: null} -> [xai_tts, xai-tts, eve, 24000, en]

@@ -131,8 +131,6 @@ def test_realtime() -> None:
     )
 
 
-# --- changes ---
-
 CHANGES = """
 {provider: xai, voice: sal} -> {codec: wav} -> {codec: wav}
 {provider: xai, voice: sal} -> {provider: absent} -> {provider: absent}

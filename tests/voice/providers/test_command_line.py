@@ -45,9 +45,6 @@ def listen(studio: ProviderHarness, own: CommandTemplate) -> str:
         assert studio.host.disk.paths(studio.host.spool) == [path], "files are left"
 
 
-# --- settings of a section ---
-
-
 NONE = """
 {}
 {providers: []}
@@ -81,9 +78,6 @@ def test_command_with_an_open_quote_cannot_be_run() -> None:
 def test_placeholders_are_filled(row: dict[str, object], words: str, filled: list[str]) -> None:
     """Check that each value stays within its word, since no shell parses the command."""
     assert line(words, **row).filled() == (PROGRAM, *filled)
-
-
-# --- speech ---
 
 
 @pytest.mark.parametrize(("kind", "type_"), command_line.TYPES.items())
@@ -163,9 +157,6 @@ def test_failing_disk(step: type[object], monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(files, "run_operation", ask)
     told = problem(lambda: speak(ProviderHarness(), line("{input_path} {output_path}")))
     assert str(told) == "no file could be made for mine: no_space"
-
-
-# --- transcription ---
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,6 @@ def test_cancelled_listener_disconnects() -> None:
     assert peer.channels[0].gone
 
 
-# --- errors ---------------------------------------------------------------------------------------------------------
-
 MOVED = "OpenAI answered 302: redirects are not followed, since the key would go along"
 FAULTS: list[tuple[Reply, str]] = [
     (Refusal(302, b"", location="http://evil.example/"), MOVED),
