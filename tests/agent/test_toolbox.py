@@ -3,18 +3,10 @@ from typing import Any, cast
 import pytest
 from attrs import evolve
 
+from svc_proto.agent import toolbox
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.approval_memory import ApprovalMemory
 from svc_proto.agent.interface import ApprovalRequested, ToolCall, Turn
-from svc_proto.agent.toolbox import (
-    MAX_OUTPUT,
-    MAX_PREVIEW,
-    ONE_CALL,
-    RequestedToolCall,
-    Toolbox,
-    call_preview,
-    preview_of,
-)
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
@@ -26,14 +18,16 @@ from tests.support.playbook import make_flow
 TURN = Turn(session_id="s", run_id="r", prompt="x")
 
 
-def box_of(engine: Engine, *tools: Tool, **members: Any) -> Toolbox:
+def box_of(engine: Engine, *tools: Tool, **members: Any) -> toolbox.Toolbox:
     """Return a toolbox with one toolset of these tools."""
     toolset = Toolset(**{"name": "t", "label": "T", "description": "", "tools": tools, **members})
-    return Toolbox(engine, (toolset,), ApprovalMemory(engine))
+    return toolbox.Toolbox(engine, (toolset,), ApprovalMemory(engine))
 
 
-def requested(*names: str) -> tuple[RequestedToolCall, ...]:
-    return tuple(RequestedToolCall(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(names))
+def requested(*names: str) -> tuple[toolbox.RequestedToolCall, ...]:
+    return tuple(
+        toolbox.RequestedToolCall(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(names)
+    )
 
 
 def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "fine", turn: Turn = TURN) -> list[str]:
@@ -65,8 +59,8 @@ def test_result_is_cut_and_has_the_markers_of_the_client() -> None:
     (spelled,) = run(AgentHarness(), {"a": False}, "a", text=text, turn=evolve(TURN, brand=HERMES))
     assert spelled == "Taken.\nMEDIA:hermes-relay://t0k\nMEDIA:/a/b.png"
     world = AgentHarness()
-    (result,) = run(world, {"a": False}, "a", text="x" * (MAX_OUTPUT + 1))
-    assert len(result) == MAX_OUTPUT
+    (result,) = run(world, {"a": False}, "a", text="x" * (toolbox.MAX_OUTPUT + 1))
+    assert len(result) == toolbox.MAX_OUTPUT
 
 
 def test_calls_run_side_by_side_or_in_order() -> None:
@@ -128,19 +122,19 @@ def test_every_tool_is_described_in_words_and_types() -> None:
     [
         ("one\ntwo", "one"),
         ("", ""),
-        ("x" * MAX_PREVIEW, "x" * MAX_PREVIEW),
-        ("x" * (MAX_PREVIEW + 1), "x" * (MAX_PREVIEW - 1) + "…"),
+        ("x" * toolbox.MAX_PREVIEW, "x" * toolbox.MAX_PREVIEW),
+        ("x" * (toolbox.MAX_PREVIEW + 1), "x" * (toolbox.MAX_PREVIEW - 1) + "…"),
         ('{"a": 1, "token": "t"}', '{"a":1,"token":"[redacted]"}'),
         ("{cut", "{cut"),
     ],
 )
 def test_previews_of_results(output: str, preview: str) -> None:
-    assert preview_of(output) == preview
+    assert toolbox.preview_of(output) == preview
 
 
 def test_previews_of_calls() -> None:
-    assert call_preview({}) is None
-    assert call_preview({"password": "x", "a": 1}) == '{"password":"[redacted]","a":1}'
+    assert toolbox.call_preview({}) is None
+    assert toolbox.call_preview({"password": "x", "a": 1}) == '{"password":"[redacted]","a":1}'
 
 
 def test_a_tool_needs_what_its_toolset_needs() -> None:
@@ -164,4 +158,4 @@ def test_a_tool_needs_what_its_toolset_needs() -> None:
     world.host.choices = ["once"]
     world.run(plan)
     (asked,) = (event for event in world.host.events if isinstance(event, ApprovalRequested))
-    assert asked.choices == ONE_CALL
+    assert asked.choices == toolbox.ONE_CALL

@@ -23,17 +23,7 @@ from svc_proto.voice.provider_interface import (
 from svc_proto.voice.provider_keys import ProviderCredentials
 from svc_proto.voice.providers import realtime_dialects
 from svc_proto.voice.providers.realtime_dialects import SUMMARIZE, OpenAiDialect, RealtimeDialect, XaiDialect
-from svc_proto.voice.realtime.actions import (
-    AnswerCall,
-    AppendInput,
-    CancelResponse,
-    ClearInput,
-    CommitInput,
-    ReadAloud,
-    Respond,
-    SendUserText,
-    Summarize,
-)
+from svc_proto.voice.realtime import actions
 
 KEY = "sk-abcdefghijklmnop"
 TOOL = {"type": "function", "name": "svc_run_task", "parameters": {"type": "object"}}
@@ -63,20 +53,23 @@ def test_url_and_headers() -> None:
 @BOTH
 def test_encoding_of_messages(make: Any) -> None:
     dialect: RealtimeDialect = make()
-    assert dialect.encode(AppendInput(b"\1\0\2\0")) == {"type": "input_audio_buffer.append", "audio": "AQACAA=="}
-    assert dialect.encode(AppendInput(b"\1")) is None  # half a sample
-    assert dialect.encode(CommitInput()) == {"type": "input_audio_buffer.commit"}
-    assert dialect.encode(AppendInput(b"\1\0")) == {"type": "input_audio_buffer.append", "audio": "AQA="}
-    assert dialect.encode(ClearInput()) == {"type": "input_audio_buffer.clear"}
+    assert dialect.encode(actions.AppendInput(b"\1\0\2\0")) == {
+        "type": "input_audio_buffer.append",
+        "audio": "AQACAA==",
+    }
+    assert dialect.encode(actions.AppendInput(b"\1")) is None  # half a sample
+    assert dialect.encode(actions.CommitInput()) == {"type": "input_audio_buffer.commit"}
+    assert dialect.encode(actions.AppendInput(b"\1\0")) == {"type": "input_audio_buffer.append", "audio": "AQA="}
+    assert dialect.encode(actions.ClearInput()) == {"type": "input_audio_buffer.clear"}
     content = [{"type": "input_text", "text": "Hi"}]
     item = {"type": "message", "role": "user", "content": content}
-    assert dialect.encode(SendUserText("Hi")) == {"type": "conversation.item.create", "item": item}
+    assert dialect.encode(actions.SendUserText("Hi")) == {"type": "conversation.item.create", "item": item}
     output = {"type": "function_call_output", "call_id": "c", "output": '{"ok":true}'}
-    assert dialect.encode(AnswerCall("c", {"ok": True})) == {"type": "conversation.item.create", "item": output}
-    assert dialect.encode(Respond()) == {"type": "response.create", "response": {}}
+    assert dialect.encode(actions.AnswerCall("c", {"ok": True})) == {"type": "conversation.item.create", "item": output}
+    assert dialect.encode(actions.Respond()) == {"type": "response.create", "response": {}}
     response = {"instructions": f"{SUMMARIZE}It is 5."}
-    assert dialect.encode(Summarize("It is 5.")) == {"type": "response.create", "response": response}
-    assert dialect.encode(CancelResponse()) == {"type": "response.cancel"}
+    assert dialect.encode(actions.Summarize("It is 5.")) == {"type": "response.create", "response": response}
+    assert dialect.encode(actions.CancelResponse()) == {"type": "response.cancel"}
 
 
 OPENAI = """
@@ -112,7 +105,7 @@ def test_the_setup(make: Any, session: str, rate: int) -> None:
 
 def test_openai_uses_one_sample_rate() -> None:
     dialect = openai(RealtimeOptions(model="m", voice="v", sample_rate=48_000))
-    append: Any = dialect.encode(AppendInput(bytes(9_602)))
+    append: Any = dialect.encode(actions.AppendInput(bytes(9_602)))
     assert len(b64decode(str(append["audio"]))) == 4_800
     (heard,) = dialect.parse({"type": "response.output_audio.delta", **sound("r", bytes(2_402))})
     assert isinstance(heard, AudioDelta)
@@ -120,12 +113,12 @@ def test_openai_uses_one_sample_rate() -> None:
 
 
 def test_a_text_is_read_aloud() -> None:
-    create: Any = openai().encode(ReadAloud("It is 5."))
+    create: Any = openai().encode(actions.ReadAloud("It is 5."))
     told = create["response"]
     assert (create["type"], told["tool_choice"]) == ("response.create", "none")
     assert told["instructions"].endswith("\n\nIt is 5.")
     item = {"type": "force_message", "role": "assistant", "content": [{"type": "output_text", "text": "It is 5."}]}
-    assert xai().encode(ReadAloud("It is 5.")) == {"type": "conversation.item.create", "item": item}
+    assert xai().encode(actions.ReadAloud("It is 5.")) == {"type": "conversation.item.create", "item": item}
 
 
 def test_xai_transcripts_are_cumulative() -> None:

@@ -1,25 +1,17 @@
 import pytest
 
 from svc_proto.voice.provider_interface import AudioDelta, SpokenTextDelta
+from svc_proto.voice.realtime import answer_playback
 from svc_proto.voice.realtime.actions import ConversationAction, Emit, ReadAloud
-from svc_proto.voice.realtime.answer_playback import (
-    MAX_HELD,
-    MAX_TEXT,
-    AnswerPlayback,
-    PlaybackState,
-    Said,
-    SpokenAnswer,
-    matches_answer,
-)
 from tests.voice.realtime.dialogue import names
 
 TEXT = "The disk is 62 percent used, and 40 gigabytes are free."
 
 
-def judging() -> AnswerPlayback:
+def judging() -> answer_playback.AnswerPlayback:
     """Return a playback that has requested the provider's speech for the answer."""
-    playback = AnswerPlayback("svc", lambda: "1")
-    playback.start(SpokenAnswer(call_id="k1", run_id="n1", text=f"# {TEXT}", spoken=TEXT))
+    playback = answer_playback.AnswerPlayback("svc", lambda: "1")
+    playback.start(answer_playback.SpokenAnswer(call_id="k1", run_id="n1", text=f"# {TEXT}", spoken=TEXT))
     assert playback.provider_request() == ReadAloud(TEXT)
     return playback
 
@@ -41,22 +33,22 @@ def judging() -> AnswerPlayback:
     ],
 )
 def test_speech_that_matches_the_answer(said: str, answer: str, so: bool) -> None:
-    assert matches_answer(said, answer) is so
+    assert answer_playback.matches_answer(said, answer) is so
 
 
 @pytest.mark.parametrize(
     ("held", "state"),
     [
-        (SpokenTextDelta("r2", "62 percent of the disk.".ljust(39)), PlaybackState.JUDGING),
-        (SpokenTextDelta("r2", "62 percent of the disk.".ljust(40)), PlaybackState.SPEAKING),
-        (SpokenTextDelta("r2", " " * MAX_TEXT), PlaybackState.JUDGING),
-        (SpokenTextDelta("r2", " " * (MAX_TEXT + 1)), PlaybackState.REJECTED),
-        (AudioDelta("r2", bytes(MAX_HELD)), PlaybackState.JUDGING),
-        (AudioDelta("r2", bytes(MAX_HELD + 1)), PlaybackState.REJECTED),
+        (SpokenTextDelta("r2", "62 percent of the disk.".ljust(39)), answer_playback.PlaybackState.JUDGING),
+        (SpokenTextDelta("r2", "62 percent of the disk.".ljust(40)), answer_playback.PlaybackState.SPEAKING),
+        (SpokenTextDelta("r2", " " * answer_playback.MAX_TEXT), answer_playback.PlaybackState.JUDGING),
+        (SpokenTextDelta("r2", " " * (answer_playback.MAX_TEXT + 1)), answer_playback.PlaybackState.REJECTED),
+        (AudioDelta("r2", bytes(answer_playback.MAX_HELD)), answer_playback.PlaybackState.JUDGING),
+        (AudioDelta("r2", bytes(answer_playback.MAX_HELD + 1)), answer_playback.PlaybackState.REJECTED),
     ],
     ids=str,
 )
-def test_amount_of_speech_that_is_judged(held: Said, state: PlaybackState) -> None:
+def test_amount_of_speech_that_is_judged(held: answer_playback.Said, state: answer_playback.PlaybackState) -> None:
     playback = judging()
     playback.on_speech(held)
     assert playback.state is state
@@ -65,14 +57,14 @@ def test_amount_of_speech_that_is_judged(held: Said, state: PlaybackState) -> No
 def test_pieces_of_speech_are_judged_together() -> None:
     playback, told = judging(), list[ConversationAction]()
     for piece in ("My disk ", "has 62 ", "percent of it, by the way."):
-        assert (playback.state, playback.response_id, told) == (PlaybackState.JUDGING, None, [])
+        assert (playback.state, playback.response_id, told) == (answer_playback.PlaybackState.JUDGING, None, [])
         told += playback.on_speech(SpokenTextDelta("r2", piece))
-    assert (playback.state, playback.response_id) == (PlaybackState.SPEAKING, "r2")
+    assert (playback.state, playback.response_id) == (answer_playback.PlaybackState.SPEAKING, "r2")
     assert names(told + playback.audio_done("r2")) == ["response.started", *["response.delta"] * 3, "output_audio.done"]
     done = {"response_id": "r2", "delivery": "forced_summary", "cancelled": True}
     assert playback.give_up(cancelled=True) == [Emit("voice.response.done", done)]
     playback = judging()
-    for size in (MAX_HELD, 1):
-        assert playback.state is PlaybackState.JUDGING
+    for size in (answer_playback.MAX_HELD, 1):
+        assert playback.state is answer_playback.PlaybackState.JUDGING
         playback.on_speech(AudioDelta("r2", bytes(size)))
-    assert playback.state is PlaybackState.REJECTED
+    assert playback.state is answer_playback.PlaybackState.REJECTED

@@ -4,20 +4,8 @@ from typing import Any
 import pytest
 
 from svc_proto.machines.confirmations import Confirmation
+from svc_proto.voice.realtime import function_calls
 from svc_proto.voice.realtime.answer_playback import SpokenAnswer
-from svc_proto.voice.realtime.function_calls import (
-    MAX_SUMMARY,
-    CancelCall,
-    ConfirmCall,
-    RunTaskCall,
-    StatusCall,
-    UnknownCall,
-    completed_output,
-    function_schemas,
-    parse_call,
-    status_output,
-    tool_surface,
-)
 from svc_proto.voice.realtime.run_events import RunEventMapper
 from svc_proto.voice.realtime.voice_run import VoiceRun
 
@@ -31,28 +19,33 @@ def begun() -> VoiceRun:
 
 def test_a_long_answer() -> None:
     spoken = "word " * 400
-    output = completed_output(begun(), SpokenAnswer(call_id="k1", run_id="n1", text="# " + spoken, spoken=spoken))
+    output = function_calls.completed_output(
+        begun(), SpokenAnswer(call_id="k1", run_id="n1", text="# " + spoken, spoken=spoken)
+    )
     assert output["raw_text_omitted"] is True
-    assert len(str(output["summary"])) == MAX_SUMMARY
+    assert len(str(output["summary"])) == function_calls.MAX_SUMMARY
     assert output["profile"] == "work"
 
 
 def test_status() -> None:
-    assert status_output(None)["status"] == "idle"
+    assert function_calls.status_output(None)["status"] == "idle"
     made = begun()
-    assert (status_output(made)["status"], status_output(made)["run_id"]) == ("running", None)
+    assert (function_calls.status_output(made)["status"], function_calls.status_output(made)["run_id"]) == (
+        "running",
+        None,
+    )
     made.story.map_event(Confirmation("q1", "May I?"))
-    asked = status_output(made)
+    asked = function_calls.status_output(made)
     assert (asked["status"], asked["pending_confirmation_id"]) == ("waiting_for_confirmation", "q1")
     made.finish(str)
-    assert status_output(made)["status"] == "completed"
+    assert function_calls.status_output(made)["status"] == "completed"
 
 
 @pytest.mark.parametrize("word", ["svc", "hermes"])
 def test_the_surface(word: str) -> None:
     names = [f"{word}_run_task", f"{word}_get_status", f"{word}_cancel", f"{word}_confirm"]
-    assert tool_surface(word) == names
-    schemas: list[Any] = list(function_schemas(word))
+    assert function_calls.tool_surface(word) == names
+    schemas: list[Any] = list(function_calls.function_schemas(word))
     assert [schema["name"] for schema in schemas] == names
     assert {schema["type"] for schema in schemas} == {"function"}
     assert [schema["parameters"]["required"] for schema in schemas] == [["text"], [], [], ["confirmation_id", "answer"]]
@@ -64,21 +57,21 @@ def test_the_surface(word: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "call"),
     [
-        ("svc_run_task", '{"text": " df "}', RunTaskCall(call_id="k", text="df")),
+        ("svc_run_task", '{"text": " df "}', function_calls.RunTaskCall(call_id="k", text="df")),
         (
             "hermes_run_task",
             '{"text": "df", "profile": "work", "session_id": "c2", "mode": "background"}',
-            RunTaskCall(call_id="k", text="df", profile="work", session_id="c2", background=True),
+            function_calls.RunTaskCall(call_id="k", text="df", profile="work", session_id="c2", background=True),
         ),
-        ("svc_run_task", json.dumps({"text": "x" * 6000}), RunTaskCall(call_id="k", text="x" * 5000)),
-        ("svc_get_status", "", StatusCall("k")),
-        ("svc_cancel", '{"run_id": "n1"}', CancelCall("k")),
-        ("svc_confirm", '{"confirmation_id": "q", "answer": "allow"}', ConfirmCall("k", "q", "allow")),
-        ("svc_confirm", '{"answer": 7}', ConfirmCall("k", "", "")),
+        ("svc_run_task", json.dumps({"text": "x" * 6000}), function_calls.RunTaskCall(call_id="k", text="x" * 5000)),
+        ("svc_get_status", "", function_calls.StatusCall("k")),
+        ("svc_cancel", '{"run_id": "n1"}', function_calls.CancelCall("k")),
+        ("svc_confirm", '{"confirmation_id": "q", "answer": "allow"}', function_calls.ConfirmCall("k", "q", "allow")),
+        ("svc_confirm", '{"answer": 7}', function_calls.ConfirmCall("k", "", "")),
     ],
 )
 def test_calls(name: str, arguments: str, call: object) -> None:
-    assert parse_call("k", name, arguments, "svc") == call
+    assert function_calls.parse_call("k", name, arguments, "svc") == call
 
 
 @pytest.mark.parametrize(
@@ -94,8 +87,8 @@ def test_calls(name: str, arguments: str, call: object) -> None:
     ],
 )
 def test_invalid_calls(name: str, arguments: str, error: str) -> None:
-    call = parse_call("k", name, arguments, "svc")
-    assert isinstance(call, UnknownCall)
+    call = function_calls.parse_call("k", name, arguments, "svc")
+    assert isinstance(call, function_calls.UnknownCall)
     assert call.output["ok"] is False
     assert error in str(call.output["error"])
     assert ("allowed_tools" in call.output) is ("no function" in error)
