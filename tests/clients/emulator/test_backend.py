@@ -11,7 +11,7 @@ from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, PhoneBackend
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
-from tests.clients.emulator.driver import EmulatorDriver, check, opened
+from tests.clients.emulator.driver import EmulatorDriver, check
 
 NOW = Moment(1.0, 1_795_310_560.0)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=12)
@@ -54,8 +54,7 @@ def test_the_emulator_is_a_phone_backend() -> None:
         assert found == CommandReply(200, {"media": f"MEDIA:{brand.name}-relay://tok"})
 
 
-def test_an_unknown_path_is_404_and_another_method_405() -> None:
-    driver = EmulatorDriver()
+def test_an_unknown_path_is_404_and_another_method_405(driver: EmulatorDriver) -> None:
     driver.refused("/nothing", 404)
     driver.refused("/ping\ud800", 404)
     assert driver.refused("/screen", 405)["error"] == "method: /screen takes GET"
@@ -130,8 +129,7 @@ def test_the_status_of_a_store_build_and_without_accessibility() -> None:
     assert backend.foreground == "unknown"
 
 
-def test_read_a_mail_and_answer_it() -> None:
-    driver = EmulatorDriver()
+def test_read_a_mail_and_answer_it(driver: EmulatorDriver) -> None:
     assert driver.post("/tap_text", text="Mail")["via"] == "parent click (1 levels up)"
     assert driver.get("/current_app") == {"package": MAIL}
     driver.post("/tap_text", text="lunch on")
@@ -157,10 +155,9 @@ def test_read_a_mail_and_answer_it() -> None:
     assert driver.texts()[0] == "Inbox"
 
 
-def test_a_disabled_node_does_nothing() -> None:
-    driver = opened(MAIL)
-    driver.post("/tap_text", text="Compose")
-    before = driver.nodes()
-    (send,) = [seen.node for seen in traverse(driver.device.windows()) if seen.node.text == "Send"]
-    driver.device.click(send, MAIL, driver.now)
-    assert driver.nodes() == before
+def test_a_disabled_node_does_nothing(mail: EmulatorDriver) -> None:
+    mail.post("/tap_text", text="Compose")
+    before = mail.nodes()
+    (send,) = [seen.node for seen in traverse(mail.device.windows()) if seen.node.text == "Send"]
+    mail.device.click(send, MAIL, mail.now)
+    assert mail.nodes() == before

@@ -14,21 +14,19 @@ STROKE: dict[str, object] = {"start_x": 500, "start_y": 1800, "end_x": 500, "end
 # --- touch ---------------------------------------------------------------------------------------------------
 
 
-def test_tap_a_node_or_a_point() -> None:
-    driver = opened(MAIL)
-    node_id = driver.node_id(contentDescription="Compose")
-    result = driver.post("/tap", nodeId=node_id, x=1, y=1)
+def test_tap_a_node_or_a_point(mail: EmulatorDriver) -> None:
+    node_id = mail.node_id(contentDescription="Compose")
+    result = mail.post("/tap", nodeId=node_id, x=1, y=1)
     assert result == {"x": 540, "y": 2160, "duration_ms": 100}
-    assert driver.texts()[1] == "New message"
-    assert driver.post("/tap", x=70, y="160", duration_ms=50) == {"x": 70, "y": 160, "duration_ms": 50}  # Navigate up
-    assert driver.texts()[0] == "Inbox"
-    assert driver.backend.gestures[-1] == Gesture("tap", ((70, 160),), 50, int(driver.now.wall * 1000) - 1000)
-    driver.post("/tap", x=5000, y=5000)
-    assert driver.texts()[0] == "Inbox"
+    assert mail.texts()[1] == "New message"
+    assert mail.post("/tap", x=70, y="160", duration_ms=50) == {"x": 70, "y": 160, "duration_ms": 50}  # Navigate up
+    assert mail.texts()[0] == "Inbox"
+    assert mail.backend.gestures[-1] == Gesture("tap", ((70, 160),), 50, int(mail.now.wall * 1000) - 1000)
+    mail.post("/tap", x=5000, y=5000)
+    assert mail.texts()[0] == "Inbox"
 
 
-def test_tap_refused() -> None:
-    driver = EmulatorDriver()
+def test_tap_refused(driver: EmulatorDriver) -> None:
     driver.refused("/tap")
     driver.refused("/tap", x=1)
     driver.refused("/tap", x=1.0, y=2)
@@ -43,8 +41,7 @@ def test_tap_refused() -> None:
     assert not driver.backend.gestures
 
 
-def test_the_lock_screen_is_in_the_way_until_woken() -> None:
-    driver = EmulatorDriver()
+def test_the_lock_screen_is_in_the_way_until_woken(driver: EmulatorDriver) -> None:
     driver.post("/press_key", key="lock_screen")
     assert driver.texts() == ["Locked"]
     assert driver.backend.status(driver.now)["screen_on"] is False
@@ -75,15 +72,14 @@ def test_the_lock_screen_is_in_the_way_until_woken() -> None:
     assert driver.device.wake(driver.now) is True
 
 
-def test_tap_text_clicks_the_node_itself_or_an_ancestor() -> None:
-    driver = opened(MAIL)
-    result = driver.post("/tap_text", text="compose")
+def test_tap_text_clicks_the_node_itself_or_an_ancestor(mail: EmulatorDriver) -> None:
+    result = mail.post("/tap_text", text="compose")
     found = {"ok": True, "via": "direct click", "message": "Clicked 'compose'", "depth": 0, "needle": "compose"}
     assert result == found
-    assert driver.get("/current_app") == {"package": MAIL}
-    assert "To" in driver.texts()
-    driver.post("/press_key", key="back")
-    result = driver.post("/tap_text", text="Lunch on")  # a part of the text
+    assert mail.get("/current_app") == {"package": MAIL}
+    assert "To" in mail.texts()
+    mail.post("/press_key", key="back")
+    result = mail.post("/tap_text", text="Lunch on")  # a part of the text
     assert (result["via"], result["depth"]) == ("parent click (1 levels up)", 1)
 
 
@@ -102,65 +98,59 @@ def test_tap_text_prefers_the_whole_text_to_a_part() -> None:
     driver.refused("/tap_text", text=" ")
 
 
-def test_tap_text_falls_back_to_the_coordinates() -> None:
-    driver = opened(MAIL)
+def test_tap_text_falls_back_to_the_coordinates(mail: EmulatorDriver) -> None:
     told = {"ok": True, "via": "coordinate fallback", "message": "Tapped at (560, 160)", "x": 560, "y": 160}
-    assert driver.post("/tap_text", text="inb") == {**told, "needle": "inb"}
-    driver.post("/tap_text", text="compose")
-    assert driver.post("/tap_text", text="Send")["via"] == "coordinate fallback"  # disabled: nothing is filled in
-    assert not driver.backend.outbox
+    assert mail.post("/tap_text", text="inb") == {**told, "needle": "inb"}
+    mail.post("/tap_text", text="compose")
+    assert mail.post("/tap_text", text="Send")["via"] == "coordinate fallback"  # disabled: nothing is filled in
+    assert not mail.backend.outbox
 
 
-def test_long_press() -> None:
-    driver = opened(MAIL)
-    node_id = driver.node_id(longClickable=True)
-    assert driver.post("/long_press", node_id=node_id) == {"node_id": node_id, "mode": "action_long_click"}
-    assert driver.node_id(selected=True) == node_id
-    result = driver.post("/long_press", x=540, y="300", duration="800")
+def test_long_press(mail: EmulatorDriver) -> None:
+    node_id = mail.node_id(longClickable=True)
+    assert mail.post("/long_press", node_id=node_id) == {"node_id": node_id, "mode": "action_long_click"}
+    assert mail.node_id(selected=True) == node_id
+    result = mail.post("/long_press", x=540, y="300", duration="800")
     assert result == {"x": 540, "y": 300, "duration_ms": 800, "mode": "gesture"}
-    assert not any(node["selected"] for node in driver.nodes())
-    assert driver.post("/long_press", x=1, y=1, duration_ms=100)["duration_ms"] == 100
-    assert driver.post("/long_press", nodeId=node_id, duration="x")["node_id"] == node_id
+    assert not any(node["selected"] for node in mail.nodes())
+    assert mail.post("/long_press", x=1, y=1, duration_ms=100)["duration_ms"] == 100
+    assert mail.post("/long_press", nodeId=node_id, duration="x")["node_id"] == node_id
 
 
-def test_long_press_refused() -> None:
-    driver = opened(MAIL)
-    driver.refused("/long_press")
-    driver.refused("/long_press", x=1)
-    driver.refused("/long_press", x=-1, y=1)
-    driver.refused("/long_press", x=1, y=1, node_id="w0:0")
-    driver.refused("/long_press", node_id="w0:999")
-    driver.refused("/long_press", node_id="w0:0")  # a title
+def test_long_press_refused(mail: EmulatorDriver) -> None:
+    mail.refused("/long_press")
+    mail.refused("/long_press", x=1)
+    mail.refused("/long_press", x=-1, y=1)
+    mail.refused("/long_press", x=1, y=1, node_id="w0:0")
+    mail.refused("/long_press", node_id="w0:999")
+    mail.refused("/long_press", node_id="w0:0")  # a title
     for duration in (99, 3001):
-        driver.refused("/long_press", x=1, y=1, duration=duration)
+        mail.refused("/long_press", x=1, y=1, duration=duration)
 
 
-def test_drag() -> None:
-    driver = opened(MAIL)
-    assert driver.post("/drag", **STROKE) == {**STROKE, "duration_ms": 500}
-    assert driver.post("/drag", **STROKE, duration_ms=1)["duration_ms"] == 100
-    assert driver.post("/drag", **STROKE, duration_ms=9999)["duration_ms"] == 3000
-    driver.refused("/drag", start_x=1, start_y=1, end_x=1)
-    driver.refused("/drag", **{**STROKE, "end_y": -1})
-    assert [gesture.kind for gesture in driver.backend.gestures] == ["drag"] * 3
+def test_drag(mail: EmulatorDriver) -> None:
+    assert mail.post("/drag", **STROKE) == {**STROKE, "duration_ms": 500}
+    assert mail.post("/drag", **STROKE, duration_ms=1)["duration_ms"] == 100
+    assert mail.post("/drag", **STROKE, duration_ms=9999)["duration_ms"] == 3000
+    mail.refused("/drag", start_x=1, start_y=1, end_x=1)
+    mail.refused("/drag", **{**STROKE, "end_y": -1})
+    assert [gesture.kind for gesture in mail.backend.gestures] == ["drag"] * 3
 
 
-def test_swipe_in_a_direction_or_between_points() -> None:
-    driver = opened(MAIL)
+def test_swipe_in_a_direction_or_between_points(mail: EmulatorDriver) -> None:
     up = {"start_x": 540, "start_y": 1560, "end_x": 540, "end_y": 840, "duration_ms": 400}
-    assert driver.post("/swipe", direction="UP") == up
-    assert "Lunch on Friday?" not in driver.texts()
+    assert mail.post("/swipe", direction="UP") == up
+    assert "Lunch on Friday?" not in mail.texts()
     left = {"start_x": 621, "start_y": 1200, "end_x": 459, "end_y": 1200, "duration_ms": 100}
-    assert driver.post("/swipe", direction="left", distance="short", duration_ms=100) == left
-    assert driver.post("/swipe", direction="down", distance="long")["end_y"] == 1740
-    assert driver.post("/swipe", direction="right", **STROKE) == {**STROKE, "duration_ms": 400}
-    driver.post("/swipe", **{**STROKE, "start_y": 300, "end_y": 2300})
-    assert "Lunch on Friday?" in driver.texts()
-    assert driver.post("/swipe", **{**STROKE, "end_y": -50})["end_y"] == -50  # not checked, as on other phones
+    assert mail.post("/swipe", direction="left", distance="short", duration_ms=100) == left
+    assert mail.post("/swipe", direction="down", distance="long")["end_y"] == 1740
+    assert mail.post("/swipe", direction="right", **STROKE) == {**STROKE, "duration_ms": 400}
+    mail.post("/swipe", **{**STROKE, "start_y": 300, "end_y": 2300})
+    assert "Lunch on Friday?" in mail.texts()
+    assert mail.post("/swipe", **{**STROKE, "end_y": -50})["end_y"] == -50  # not checked, as on other phones
 
 
-def test_swipe_refused() -> None:
-    driver = EmulatorDriver()
+def test_swipe_refused(driver: EmulatorDriver) -> None:
     before = driver.nodes()
     driver.post("/swipe", **STROKE)  # nothing scrolls there
     assert driver.nodes() == before
@@ -170,22 +160,21 @@ def test_swipe_refused() -> None:
     driver.refused("/swipe", direction="up", distance="far")
 
 
-def test_scroll() -> None:
-    driver = opened(MAIL)
+def test_scroll(mail: EmulatorDriver) -> None:
     down = {"start_x": 540, "start_y": 1800, "end_x": 540, "end_y": 600, "duration_ms": 400}
-    assert driver.post("/scroll", direction="Down") == down
-    assert "Lunch on Friday?" not in driver.texts()
-    list_id = driver.node_id(scrollable=True)
-    result = driver.post("/scroll", direction="up", nodeId=list_id)
+    assert mail.post("/scroll", direction="Down") == down
+    assert "Lunch on Friday?" not in mail.texts()
+    list_id = mail.node_id(scrollable=True)
+    result = mail.post("/scroll", direction="up", nodeId=list_id)
     assert (result["start_y"], result["end_y"]) == (700, 1620)
-    driver.post("/scroll", direction="up")
-    driver.post("/scroll", direction="up")  # already there
-    assert "Lunch on Friday?" in driver.texts()
-    driver.post("/scroll", direction="left")
-    driver.refused("/scroll")
-    driver.refused("/scroll", 404, direction="up", nodeId="w0:999")
-    driver.device.permissions.accessibility = False
-    driver.refused("/scroll", 500, direction="up")
+    mail.post("/scroll", direction="up")
+    mail.post("/scroll", direction="up")  # already there
+    assert "Lunch on Friday?" in mail.texts()
+    mail.post("/scroll", direction="left")
+    mail.refused("/scroll")
+    mail.refused("/scroll", 404, direction="up", nodeId="w0:999")
+    mail.device.permissions.accessibility = False
+    mail.refused("/scroll", 500, direction="up")
 
 
 def test_a_long_system_list_scrolls_too() -> None:
@@ -272,8 +261,7 @@ def test_enter_moves_on_or_shows_the_next_screen() -> None:
     assert not driver.device.outbox
 
 
-def test_a_recent_app_is_removed_by_a_stroke_to_the_side() -> None:
-    driver = EmulatorDriver()
+def test_a_recent_app_is_removed_by_a_stroke_to_the_side(driver: EmulatorDriver) -> None:
     driver.post("/press_key", key="recents")
     assert driver.texts()[:2] == ["Recent apps", "No items"]
     driver.post("/open_app", package=SETTINGS)
@@ -288,16 +276,14 @@ def test_a_recent_app_is_removed_by_a_stroke_to_the_side() -> None:
     assert driver.texts()[2] == "Settings"
 
 
-def test_a_command_for_another_screen_is_refused() -> None:
-    driver = opened(MAIL)
-    digest = driver.get("/screen_hash")["hash"]
-    driver.post("/tap", nodeId=driver.node_id(contentDescription="Compose"), if_hash=digest)
-    refused = driver.refused("/tap", x=1, y=1, if_hash=digest)
+def test_a_command_for_another_screen_is_refused(mail: EmulatorDriver) -> None:
+    digest = mail.get("/screen_hash")["hash"]
+    mail.post("/tap", nodeId=mail.node_id(contentDescription="Compose"), if_hash=digest)
+    refused = mail.refused("/tap", x=1, y=1, if_hash=digest)
     assert refused["error_code"] == "screen_changed"
 
 
-def test_quick_settings_are_the_settings() -> None:
-    driver = EmulatorDriver()
+def test_quick_settings_are_the_settings(driver: EmulatorDriver) -> None:
     driver.post("/press_key", key="quick_settings")
     driver.post("/tap", nodeId=driver.node_id(contentDescription="Airplane mode"))
     driver.post("/tap_text", text="Close")
@@ -308,8 +294,7 @@ def test_quick_settings_are_the_settings() -> None:
     assert driver.post("/describe_node", nodeId=airplane)["checked"] is False
 
 
-def test_notifications_open_their_app() -> None:
-    driver = EmulatorDriver()
+def test_notifications_open_their_app(driver: EmulatorDriver) -> None:
     driver.post("/press_key", key="notifications")
     assert "No notifications" in driver.texts()
     assert driver.get("/screen")["packageName"] == "com.android.systemui"
@@ -320,16 +305,14 @@ def test_notifications_open_their_app() -> None:
     assert driver.get("/current_app") == {"package": MESSAGES}
 
 
-def test_wait_is_held_by_the_caller() -> None:
-    driver = EmulatorDriver()
+def test_wait_is_held_by_the_caller(driver: EmulatorDriver) -> None:
     for ms, slept in [(2000, 2000), ("250", 250), (None, 0), (-5, 0), (99_999, 15_000), (1.5, 0)]:
         assert driver.perform("POST", "/wait", {"ms": ms}) == DelayedReply(
             slept / 1000, CommandReply(200, {"slept_ms": slept})
         )
 
 
-def test_clipboard() -> None:
-    driver = EmulatorDriver()
+def test_clipboard(driver: EmulatorDriver) -> None:
     assert driver.get("/clipboard") == {"text": ""}
     assert driver.post("/clipboard", text="code") == {"success": True, "length": 4}
     assert driver.get("/clipboard") == {"text": "code"}
@@ -373,16 +356,14 @@ VIEW = "android.intent.action.VIEW"
         ("tel:+15550100", DIALER, "+15550100"),
     ],
 )
-def test_send_intent_by_its_data(data: str, package: str, text: str) -> None:
-    driver = EmulatorDriver()
+def test_send_intent_by_its_data(driver: EmulatorDriver, data: str, package: str, text: str) -> None:
     told = {"action": VIEW, "package": "", "component": "", "data": data}
     assert driver.post("/send_intent", action=VIEW, data=data) == told
     assert driver.get("/current_app") == {"package": package}
     assert text in driver.texts()
 
 
-def test_send_intent_to_a_target() -> None:
-    driver = EmulatorDriver()
+def test_send_intent_to_a_target(driver: EmulatorDriver) -> None:
     extras = {"s": "a", "n": 1, "b": True, "f": 1.5, "none": None, "list": [1], "object": {}}
     result = driver.post(
         "/send_intent", action="x.Y", component=f"{MAIL}/.Main", category="c", extras=extras, package=MAPS
@@ -402,8 +383,7 @@ def test_send_intent_to_a_target() -> None:
     assert driver.get("/current_app") == {"package": MAPS}
 
 
-def test_send_intent_refused() -> None:
-    driver = EmulatorDriver()
+def test_send_intent_refused(driver: EmulatorDriver) -> None:
     driver.refused("/send_intent")
     driver.refused("/send_intent", action="x.Y")
     driver.refused("/send_intent", action="x.Y", package="com.example.none")
@@ -415,8 +395,7 @@ def test_send_intent_refused() -> None:
     assert not driver.backend.outbox
 
 
-def test_broadcast() -> None:
-    driver = EmulatorDriver()
+def test_broadcast(driver: EmulatorDriver) -> None:
     result = driver.post("/broadcast", action="x.PING", data="d:1", package="p", extras={"a": 1})
     assert result == {"action": "x.PING", "package": "p", "data": "d:1"}
     (item,) = driver.backend.outbox

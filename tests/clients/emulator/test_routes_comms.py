@@ -8,14 +8,12 @@ from svc_proto.phone.outgoing_actions import SMS_SCHEMA
 from tests.clients.emulator.driver import EmulatorDriver, check
 
 
-def test_location_is_the_most_accurate_fix() -> None:
-    driver = EmulatorDriver()
+def test_location_is_the_most_accurate_fix(driver: EmulatorDriver) -> None:
     place = {"latitude": 52.0116, "longitude": 4.3571, "altitude": 3.2, "accuracy": 12.5, "provider": "gps"}
     assert driver.get("/location") == {**place, "timestamp": int(driver.now.wall * 1000), "staleness_ms": 0}
 
 
-def test_an_old_location_has_a_warning() -> None:
-    driver = EmulatorDriver()
+def test_an_old_location_has_a_warning(driver: EmulatorDriver) -> None:
     wall = driver.now.wall - 599.0
     driver.device.fixes = (Fix(latitude=1.0, longitude=2.0, accuracy=5.0, wall=wall),)
     result = driver.get("/location")
@@ -24,8 +22,7 @@ def test_an_old_location_has_a_warning() -> None:
     assert "altitude" not in result
 
 
-def test_location_refused() -> None:
-    driver = EmulatorDriver()
+def test_location_refused(driver: EmulatorDriver) -> None:
     driver.device.fixes = (Fix(latitude=1.0, longitude=2.0, accuracy=0.0),)
     driver.refused("GET /location")
     driver.device.location_on = False
@@ -34,8 +31,7 @@ def test_location_refused() -> None:
     assert "error_code" not in driver.refused("GET /location")
 
 
-def test_search_contacts() -> None:
-    driver = EmulatorDriver()
+def test_search_contacts(driver: EmulatorDriver) -> None:
     assert driver.post("/search_contacts", query="ADA") == {
         "count": 1,
         "query": "ADA",
@@ -64,8 +60,7 @@ def test_search_contacts() -> None:
     assert (refused["required_permission"], refused["permission"]) == (permission, permission)
 
 
-def test_call() -> None:
-    driver = EmulatorDriver()
+def test_call(driver: EmulatorDriver) -> None:
     assert driver.post("/call", number="+1 (555) 0100") == {"number": "+1 (555) 0100", "mode": "auto_dial"}
     assert driver.get("/current_app") == {"package": DIALER}
     assert driver.backend.outbox[-1].kind == "call"
@@ -82,8 +77,7 @@ def test_call() -> None:
     EmulatorDriver([]).refused("/call", number="112")
 
 
-def test_send_sms() -> None:
-    driver = EmulatorDriver()
+def test_send_sms(driver: EmulatorDriver) -> None:
     result = driver.post("/send_sms", to="+15550100", body="hi")
     assert isinstance(result.pop("summary"), str)
     assert result == {"status": "sent", "android_result": "RESULT_OK", "parts": 1, "to": "+15550100", "length": 2}
@@ -92,8 +86,7 @@ def test_send_sms() -> None:
     assert driver.post("/send_sms", to="+15550100", body="x" * 200)["parts"] == 2
 
 
-def test_send_sms_fails_as_phones_do() -> None:
-    driver = EmulatorDriver()
+def test_send_sms_fails_as_phones_do(driver: EmulatorDriver) -> None:
     refused = driver.refused("/send_sms", to="1")
     assert (refused["status"], refused["expected_schema"]) == ("failed", SMS_SCHEMA)
     refused = driver.refused("/send_sms", to="Ada", body="hi")
@@ -128,8 +121,7 @@ def test_sms_parts(text: str, parts: int) -> None:
     assert sms_parts(text) == parts
 
 
-def test_share_media_opens_the_share_sheet() -> None:
-    driver = EmulatorDriver()
+def test_share_media_opens_the_share_sheet(driver: EmulatorDriver) -> None:
     result = driver.post("/share_media", media="tok", file_name="a.PNG", text="Look", title="Share with")
     assert isinstance(result.pop("summary"), str)
     told = {"ok": True, "status": "share_opened", "mode": "user_confirmed_share"}
@@ -144,8 +136,7 @@ def test_share_media_opens_the_share_sheet() -> None:
     assert driver.get("/current_app") == {"package": MAIL}
 
 
-def test_share_text_into_an_app() -> None:
-    driver = EmulatorDriver()
+def test_share_text_into_an_app(driver: EmulatorDriver) -> None:
     result = driver.post("/share_media", text="first", body="second", package=MAIL)
     assert (result["package"], result["attachments"], result["content_types"]) == (MAIL, 0, [])
     assert "first" in driver.texts()
@@ -154,8 +145,7 @@ def test_share_text_into_an_app() -> None:
     assert (refused["status"], refused["reason"]) == ("failed", "activity_not_found")
 
 
-def test_send_mms() -> None:
-    driver = EmulatorDriver()
+def test_send_mms(driver: EmulatorDriver) -> None:
     result = driver.post("/send_mms", to="+15550100", text="Look", attachments=[{"media": "a"}, {"media": "b"}])
     assert isinstance(result.pop("summary"), str)
     told = {"ok": True, "status": "compose_opened", "mode": "user_confirmed_mms_handoff", "package": MESSAGES}

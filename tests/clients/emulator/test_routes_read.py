@@ -9,16 +9,14 @@ STATES = ["hintText", "checkable", "checked", "password"]
 NODE = ["nodeId", "text", "contentDescription", "className", "viewId", "bounds", *STATES, *FLAGS]
 
 
-def test_ping_and_setup() -> None:
-    driver = EmulatorDriver()
+def test_ping_and_setup(driver: EmulatorDriver) -> None:
     assert driver.get("/ping") == {"pong": True, "ts": int(driver.now.wall * 1000)}
     result = driver.post("/setup", anything=[1])
     assert result["ok"] is True
     assert isinstance(result["note"], str)
 
 
-def test_return_to_the_client() -> None:
-    driver = EmulatorDriver()
+def test_return_to_the_client(driver: EmulatorDriver) -> None:
     package = driver.backend.application_id
     assert driver.post("/return_to_svc") == {"ok": True, "package": package}
     assert driver.post("/return_to_hermes") == {"ok": True, "package": package, "note": "already foreground"}
@@ -27,14 +25,13 @@ def test_return_to_the_client() -> None:
     assert driver.get("/current_app") == {"package": package}
 
 
-def test_screen() -> None:
-    driver = opened(MAIL)
-    result = driver.get("/screen")
+def test_screen(mail: EmulatorDriver) -> None:
+    result = mail.get("/screen")
     assert list(result) == ["packageName", "rootBounds", "nodes", "truncated", "nodeCount", "locked"]
     assert result["packageName"] == MAIL
     assert result["rootBounds"] == {"left": 0, "top": 0, "right": 1080, "bottom": 2400}
     assert result["truncated"] is False
-    nodes = driver.nodes()
+    nodes = mail.nodes()
     assert result["nodeCount"] == len(nodes)
     assert all([name for name in node if name != "more"] == NODE for node in nodes)
     assert [node["more"] for node in nodes if "more" in node] == ["below"]
@@ -52,8 +49,7 @@ def test_screen() -> None:
     }
 
 
-def test_screen_without_bounds_has_the_same_nodes() -> None:
-    driver = EmulatorDriver()
+def test_screen_without_bounds_has_the_same_nodes(driver: EmulatorDriver) -> None:
     with_bounds = driver.nodes()
     nodes = driver.get("/screen", include_bounds="false")["nodes"]
     assert nodes == [{key: value for key, value in node.items() if key != "bounds"} for node in with_bounds]
@@ -74,8 +70,7 @@ def test_a_crowded_screen_is_truncated() -> None:
     assert driver.post("/find_nodes", text="row 599")["count"] == 0
 
 
-def test_screen_hash_and_diff() -> None:
-    driver = EmulatorDriver()
+def test_screen_hash_and_diff(driver: EmulatorDriver) -> None:
     result = driver.get("/screen_hash")
     assert list(result) == ["hash", "node_count", "truncated"]
     digest = str(result["hash"])
@@ -88,20 +83,19 @@ def test_screen_hash_and_diff() -> None:
     assert driver.post("/diff_screen", previous_hash=digest)["changed"] is True
 
 
-def test_find_nodes() -> None:
-    driver = opened(MAIL)
-    assert list(driver.post("/find_nodes")) == ["matches", "count"]
-    assert driver.post("/find_nodes")["count"] == 20
-    assert driver.post("/find_nodes", limit=0)["count"] == 1
-    assert driver.post("/find_nodes", text="LUNCH", clickable=False)["count"] == 1
-    assert driver.post("/find_nodes", text="compose", clickable="true")["count"] == 1
-    assert driver.post("/find_nodes", text="no such thing") == {"matches": [], "count": 0}
-    assert driver.post("/find_nodes", class_name="android.widget.ImageButton", text=" ")["count"] == 1
-    assert driver.post("/find_nodes", class_name="ImageButton")["count"] == 0
-    (compose,) = [node for node in driver.nodes() if node["contentDescription"] == "Compose"]
-    assert driver.post("/find_nodes", resource_id=f"{MAIL}:id/compose")["matches"] == [compose]
-    assert driver.post("/find_nodes", view_id="compose")["matches"] == [compose]
-    assert driver.post("/find_nodes", resource_id="com.other:id/compose")["count"] == 0
+def test_find_nodes(mail: EmulatorDriver) -> None:
+    assert list(mail.post("/find_nodes")) == ["matches", "count"]
+    assert mail.post("/find_nodes")["count"] == 20
+    assert mail.post("/find_nodes", limit=0)["count"] == 1
+    assert mail.post("/find_nodes", text="LUNCH", clickable=False)["count"] == 1
+    assert mail.post("/find_nodes", text="compose", clickable="true")["count"] == 1
+    assert mail.post("/find_nodes", text="no such thing") == {"matches": [], "count": 0}
+    assert mail.post("/find_nodes", class_name="android.widget.ImageButton", text=" ")["count"] == 1
+    assert mail.post("/find_nodes", class_name="ImageButton")["count"] == 0
+    (compose,) = [node for node in mail.nodes() if node["contentDescription"] == "Compose"]
+    assert mail.post("/find_nodes", resource_id=f"{MAIL}:id/compose")["matches"] == [compose]
+    assert mail.post("/find_nodes", view_id="compose")["matches"] == [compose]
+    assert mail.post("/find_nodes", resource_id="com.other:id/compose")["count"] == 0
 
 
 def test_describe_node() -> None:
@@ -127,8 +121,7 @@ def test_describe_node() -> None:
     driver.refused("/describe_node", 404, nodeId="w9:9")
 
 
-def test_no_readable_window_is_500() -> None:
-    driver = EmulatorDriver()
+def test_no_readable_window_is_500(driver: EmulatorDriver) -> None:
     driver.device.permissions.accessibility = False
     for path in ("/screen", "/screen_hash"):
         driver.refused(f"GET {path}", 500)
@@ -137,8 +130,7 @@ def test_no_readable_window_is_500() -> None:
     driver.refused("/describe_node", 500, nodeId="w0:0")
 
 
-def test_screenshot() -> None:
-    driver = EmulatorDriver()
+def test_screenshot(driver: EmulatorDriver) -> None:
     outcome = driver.perform("GET", "/screenshot")
     assert isinstance(outcome, UploadReply)
     assert (outcome.file_name, outcome.content_type) == ("screenshot-1795310561000.png", "image/png")
@@ -151,8 +143,7 @@ def test_screenshot() -> None:
     driver.refused("GET /screenshot", 500)
 
 
-def test_apps() -> None:
-    driver = EmulatorDriver()
+def test_apps(driver: EmulatorDriver) -> None:
     result = driver.get("/get_apps")
     assert result == driver.get("/apps")
     apps = result["apps"]
@@ -161,8 +152,7 @@ def test_apps() -> None:
     assert {"package": MAIL, "label": "Mail"} in apps
 
 
-def test_events() -> None:
-    driver = EmulatorDriver()
+def test_events(driver: EmulatorDriver) -> None:
     assert driver.get("/events") == {"entries": [], "count": 0, "streaming": False}
     for bad in (None, "yes", 1, "True"):
         driver.refused("/events/stream", enabled=bad)

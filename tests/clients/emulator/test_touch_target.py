@@ -29,9 +29,8 @@ def test_a_part_of_a_text_gives_the_whole_text() -> None:
     assert pressed(driver, "/tap_text", text="Send") == ()  # there is no screen
 
 
-def test_an_entry_gives_all_its_texts() -> None:
-    driver = opened(MAIL)
-    assert pressed(driver, "/tap_text", text="lunch on") == ("Ada", "Lunch on Friday?")
+def test_an_entry_gives_all_its_texts(mail: EmulatorDriver) -> None:
+    assert pressed(mail, "/tap_text", text="lunch on") == ("Ada", "Lunch on Friday?")
 
 
 def test_the_node_under_a_point() -> None:
@@ -58,16 +57,15 @@ def test_a_node_that_something_covers() -> None:
     assert pressed(driver, "/tap", nodeId=first["nodeId"]) == ("Checking", "Power off")
 
 
-def test_a_long_press() -> None:
-    driver = opened(MAIL)
-    entry = next(node for node in driver.nodes() if node["longClickable"])
+def test_a_long_press(mail: EmulatorDriver) -> None:
+    entry = next(node for node in mail.nodes() if node["longClickable"])
     bounds = entry["bounds"]
     assert isinstance(bounds, dict)
     x, y = bounds["left"] + 5, bounds["top"] + 5
-    assert pressed(driver, "/long_press", node_id=entry["nodeId"]) == ("Ada", "Lunch on Friday?")
-    assert pressed(driver, "/long_press", x=x, y=y) == ("Ada", "Lunch on Friday?")
-    assert pressed(driver, "/long_press", node_id="w9:9") == ()
-    assert pressed(driver, "/long_press", y=y) == ()
+    assert pressed(mail, "/long_press", node_id=entry["nodeId"]) == ("Ada", "Lunch on Friday?")
+    assert pressed(mail, "/long_press", x=x, y=y) == ("Ada", "Lunch on Friday?")
+    assert pressed(mail, "/long_press", node_id="w9:9") == ()
+    assert pressed(mail, "/long_press", y=y) == ()
 
 
 @pytest.mark.parametrize(
@@ -78,16 +76,14 @@ def test_commands_that_press_nothing(path: str, body: dict[str, object]) -> None
     assert EmulatorDriver().backend.texts_pressed(PhoneCommand("POST", path, body)) == ()
 
 
-def test_a_text_without_a_clickable_ancestor() -> None:
-    driver = opened(MAIL)
-    driver.post("/tap_text", text="Ada")
+def test_a_text_without_a_clickable_ancestor(mail: EmulatorDriver) -> None:
+    mail.post("/tap_text", text="Ada")
     body = "Shall we meet at noon at the harbour? Tell me by tomorrow."
-    assert pressed(driver, "/tap_text", text="Shall we meet") == (body,)
-    assert driver.post("/tap_text", text="Shall we meet")["via"] == "coordinate fallback"
+    assert pressed(mail, "/tap_text", text="Shall we meet") == (body,)
+    assert mail.post("/tap_text", text="Shall we meet")["via"] == "coordinate fallback"
 
 
-def test_a_part_of_a_destructive_text_is_recognized() -> None:
-    driver = EmulatorDriver()
+def test_a_part_of_a_destructive_text_is_recognized(driver: EmulatorDriver) -> None:
     backend = driver.backend
     gate = SafetyGate(backend, flavor=backend.build, wake=backend.wake, consents=backend.consents)
     gate.set_master(True, driver.now)
