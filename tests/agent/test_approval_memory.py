@@ -50,9 +50,7 @@ def about(**given: Any) -> ApprovalRequested:
         (["whatever"], 2, ["failed", "failed"]),
     ],
 )
-def test_effect_of_a_choice_in_one_chat(choices: list[str], asked: int, ends: list[str]) -> None:
-    world = AgentHarness()
-
+def test_effect_of_a_choice_in_one_chat(world: AgentHarness, choices: list[str], asked: int, ends: list[str]) -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         for _ in range(2):
             yield from world.turn(parts, "/approve", model=None)
@@ -66,8 +64,7 @@ def test_effect_of_a_choice_in_one_chat(choices: list[str], asked: int, ends: li
         assert shown == {(DENIED[0], DENIED[0])}  # without the advice for the model
 
 
-def test_always_outlives_the_process_session_does_not() -> None:
-    world = AgentHarness()
+def test_always_outlives_the_process_session_does_not(world: AgentHarness) -> None:
     world.host.choices = ["session", "always"]
     for _ in range(3):
         world.command("/approve")
@@ -177,8 +174,7 @@ def test_remembered_approvals_are_limited(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("text", [b"\xff", b"{", b"[]", b'{"always": 5}'])
-def test_unreadable_file_allows_nothing(text: bytes) -> None:
-    world = AgentHarness()
+def test_unreadable_file_allows_nothing(world: AgentHarness, text: bytes) -> None:
     world.disk.put(PATH, text)
     world.command("/approve")
     assert len(world.host.asked) == 1
@@ -186,8 +182,7 @@ def test_unreadable_file_allows_nothing(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("fault", ["disk", "text"])
-def test_unreadable_file_is_not_overwritten(fault: str) -> None:
-    world = AgentHarness()
+def test_unreadable_file_is_not_overwritten(world: AgentHarness, fault: str) -> None:
     there = b'{"always": ["phone_call 1"]}' if fault == "disk" else b'{"always": ["phone_call 1",]}'
     world.disk.put(PATH, there)
     if fault == "disk":
@@ -199,8 +194,7 @@ def test_unreadable_file_is_not_overwritten(fault: str) -> None:
     assert "approval not stored" in [name for name, _ in world.logs]
 
 
-def test_choices_that_cannot_be_stored_or_read_ask_again() -> None:
-    world = AgentHarness()
+def test_choices_that_cannot_be_stored_or_read_ask_again(world: AgentHarness) -> None:
     world.disk.put(PATH, b'{"always": [5, "demo_ask"]}')
     world.command("/approve")
     assert world.host.asked == []

@@ -7,8 +7,7 @@ from svc_proto.basics.errors import ToolError
 from tests.agent.harness import HOME, AgentHarness
 
 
-def test_greeting_explains_how_to_connect_a_model() -> None:
-    world = AgentHarness()
+def test_greeting_explains_how_to_connect_a_model(world: AgentHarness) -> None:
     assert world.command("Hello?", system="a b", history=({"role": "user", "content": "c d e"}, {"content": None})) == (
         TurnOutcome()
     )
@@ -35,8 +34,7 @@ def test_words_are_sent_at_a_fixed_pace_to_readers_that_keep_up() -> None:
     assert world.host.text == "1 2 3"
 
 
-def test_content_parts_and_reasoning() -> None:
-    world = AgentHarness()
+def test_content_parts_and_reasoning(world: AgentHarness) -> None:
     world.command(({"type": "text", "text": "/echo Hi"}, {"type": "image_url", "image_url": {}}))
     assert world.host.text == "Hi"
     world = AgentHarness()
@@ -46,8 +44,7 @@ def test_content_parts_and_reasoning() -> None:
     assert world.host.usage == [(1, 15)]
 
 
-def test_a_tool() -> None:
-    world = AgentHarness()
+def test_a_tool(world: AgentHarness) -> None:
     assert world.command("/memory add Likes tea") == TurnOutcome()
     assert world.host.event_names == [
         "asked", "answered", "started memory", "noted memory", "finished memory", "asked", "text", "answered",
@@ -58,8 +55,7 @@ def test_a_tool() -> None:
     assert row == ("", "", [(world.host.finished[0].call.id, "memory", given)])
 
 
-def test_memory_notes_are_shown() -> None:
-    world = AgentHarness()
+def test_memory_notes_are_shown(world: AgentHarness) -> None:
     world.command("/memory add Likes tea")
     world.host.events.clear()
     world.command("/memory")
@@ -87,8 +83,7 @@ def test_tool_events(line: str, story: list[str]) -> None:
     assert world.host.event_names == ["asked", "answered", *story, "asked", "text", "answered"]
 
 
-def test_tools_need_two_model_calls_and_may_run_at_once() -> None:
-    world = AgentHarness()
+def test_tools_need_two_model_calls_and_may_run_at_once(world: AgentHarness) -> None:
     world.command("/parallel")
     assert world.host.event_names[2:5] == ["started demo_wait", "started demo_wait", "started skills_list"]
     assert world.host.text.count("answered:") == 3
@@ -97,8 +92,7 @@ def test_tools_need_two_model_calls_and_may_run_at_once() -> None:
     assert world.command("/fail", max_calls=2) == world.command("/fail") != TurnOutcome(finish="length")
 
 
-def test_result_is_cut_and_has_no_model_hint_in_the_text() -> None:
-    world = AgentHarness()
+def test_result_is_cut_and_has_no_model_hint_in_the_text(world: AgentHarness) -> None:
     world.disk.put(f"{HOME}/skills/long/SKILL.md", b"x" * 10_000)
     world.command("/skill long")
     assert len(world.host.text) < MAX_SHOWN + 100

@@ -39,8 +39,7 @@ def run_in(world: AgentHarness, plan: Callable[[McpServers, Engine], Flow[Any]])
     return world.run(both)
 
 
-def test_change_restarts_the_changed_server_only() -> None:
-    world = AgentHarness()
+def test_change_restarts_the_changed_server_only(world: AgentHarness) -> None:
     ones, others = [install(world.agent_host, McpProgram, f"/bin/{name}") for name in "ab"]
 
     def plan(servers: McpServers, engine: Engine) -> Flow[None]:

@@ -26,8 +26,7 @@ def world_with(text: str | None) -> AgentHarness:
     return world
 
 
-def test_adding() -> None:
-    world = AgentHarness()
+def test_adding(world: AgentHarness) -> None:
     change = with_memory(world, lambda memory: memory.add("memory", "  Tea\r\nGreen § \n"))
     assert change == MemoryChangeResult(
         status=200,
@@ -108,9 +107,7 @@ def test_the_cap() -> None:
     assert usage_of("user", ()) == f"0% - 0/{MAX_CHARS['user']:,} chars"
 
 
-def test_two_at_once_lose_nothing() -> None:
-    world = AgentHarness()
-
+def test_two_at_once_lose_nothing(world: AgentHarness) -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[MemoryChangeResult]]:
         flows = [parts.memory.add("user", f"entry {number}") for number in range(8)]
         return (yield from gather(engine, flows))
@@ -118,8 +115,7 @@ def test_two_at_once_lose_nothing() -> None:
     assert [dict(change.body)["entry_count"] for change in world.run(plan)] == list(range(1, 9))
 
 
-def test_unreadable_or_unwritable_store() -> None:
-    world = AgentHarness()
+def test_unreadable_or_unwritable_store(world: AgentHarness) -> None:
     world.disk.put(PATH, b"\xff")
     assert isinstance(with_memory(world, lambda memory: memory.entries("memory")), Failure)
     change = with_memory(world, lambda memory: memory.add("memory", "Tea"))

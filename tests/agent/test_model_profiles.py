@@ -59,8 +59,7 @@ def test_profile_belongs_to_address_model_and_configured_context() -> None:
     use(AgentHarness(), plan)
 
 
-def test_lessons_outlive_the_process_for_a_day() -> None:
-    world = AgentHarness()
+def test_lessons_outlive_the_process_for_a_day(world: AgentHarness) -> None:
     use(world, lambda profiles, engine: learn(profiles))
     (row,) = json.loads(world.disk.get(PATH))["profiles"]
     learned_at = row.pop("learned_at")
@@ -137,8 +136,7 @@ def test_unreadable_file(text: bytes | None) -> None:
         assert b'"tools":false' in world.disk.get(PATH)
 
 
-def test_full_disk_is_logged() -> None:
-    world = AgentHarness()
+def test_full_disk_is_logged(world: AgentHarness) -> None:
     world.disk.fill()
     use(world, lambda profiles, engine: learn(profiles))
     assert "model profiles not stored" in [name for name, _ in world.logs]

@@ -41,8 +41,7 @@ def test_operator_gets_a_code_and_qr_that_are_not_stored(line: str, model: objec
     assert world.model.seen == []
 
 
-def test_the_code_has_the_defaults_of_the_host() -> None:
-    world = AgentHarness()
+def test_the_code_has_the_defaults_of_the_host(world: AgentHarness) -> None:
     world.start_relay(pair_scope="chat", pair_ttl=3600)
     world.sim.run_for(1.0)
     world.command("/svc-relay-pair", operator=HERE)
@@ -63,8 +62,7 @@ def test_other_users_get_no_code() -> None:
     assert shown(world) == ""
 
 
-def test_relay_requires_the_local_secret() -> None:
-    world = AgentHarness()
+def test_relay_requires_the_local_secret(world: AgentHarness) -> None:
     world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     world.sim.run_for(1.0)
     world.command("/svc-relay-pair", operator=HERE)
@@ -85,8 +83,7 @@ def test_relay_requires_the_local_secret() -> None:
         (None, "does not answer"),
     ],
 )
-def test_relay_refuses_the_code(answer: Response | None, why: str) -> None:
-    world = AgentHarness()
+def test_relay_refuses_the_code(world: AgentHarness, answer: Response | None, why: str) -> None:
     if answer is not None:
         relay = ScriptedService([row("POST", "/pairing/mint", lambda request: answer)])
         world.serve(relay, 8767)

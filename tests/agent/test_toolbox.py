@@ -63,8 +63,7 @@ def test_result_is_cut_and_has_the_markers_of_the_client() -> None:
     assert len(result) == toolbox.MAX_OUTPUT
 
 
-def test_calls_run_side_by_side_or_in_order() -> None:
-    world = AgentHarness()
+def test_calls_run_side_by_side_or_in_order(world: AgentHarness) -> None:
     assert run(world, {"a": False, "b": False}, "a", "b", "a") == ["fine"] * 3
     assert [finished.seconds for finished in world.host.finished] == pytest.approx([1.0] * 3, abs=0.1)
     assert world.host.at[-1] - world.host.at[0] < 1.1
@@ -75,9 +74,7 @@ def test_calls_run_side_by_side_or_in_order() -> None:
     assert world.host.at[-1] - world.host.at[0] > 3.0
 
 
-def test_tool_with_a_bug_fails_its_call_only() -> None:
-    world = AgentHarness()
-
+def test_tool_with_a_bug_fails_its_call_only(world: AgentHarness) -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
         world.host.engine = engine
 
@@ -137,8 +134,7 @@ def test_previews_of_calls() -> None:
     assert toolbox.call_preview({"password": "x", "a": 1}) == '{"password":"[redacted]","a":1}'
 
 
-def test_a_tool_needs_what_its_toolset_needs() -> None:
-    world = AgentHarness()
+def test_a_tool_needs_what_its_toolset_needs(world: AgentHarness) -> None:
     held: set[str] = set()
     authority = Authority("guest", held.__contains__)
 

@@ -17,8 +17,7 @@ def call(world: AgentHarness, tool: str, /, **arguments: Any) -> tuple[dict[str,
     return json.loads(finished.output.removeprefix("error: ")), finished.error is not None
 
 
-def test_memory() -> None:
-    world = AgentHarness()
+def test_memory(world: AgentHarness) -> None:
     assert call(world, "memory", action="add", content="Tea")[0]["message"] == "Entry added."
     assert call(world, "memory", action="add", target="user", content="Ada")[0]["target"] == "user"
     assert call(world, "memory", action="replace", old_text="Tea", content="Milk")[0]["success"] is True
@@ -30,8 +29,7 @@ def test_memory() -> None:
     assert call(world, "memory", action="add", content="")[1]
 
 
-def test_skills() -> None:
-    world = AgentHarness()
+def test_skills(world: AgentHarness) -> None:
     world.disk.put(f"{HOME}/skills/brew/SKILL.md", b"# Brew")
     world.disk.put(f"{HOME}/skills/phone/tap/SKILL.md", b"# Tap")
     assert call(world, "skills_list")[0]["count"] == 2
