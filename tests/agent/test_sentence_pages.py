@@ -1,4 +1,6 @@
 from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -7,6 +9,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.phone_control import PhoneResponse
 from tests.agent.harness import AgentHarness
 from tests.agent.test_sentence_actions import ScriptedParser, calls, run_sentence, say
+from tests.support.playbook import make_flow
 
 QUICK = ["phone_press_key", "phone_send_intent", "phone_screen", "phone_set_bar"]
 NAMES = {"vol": "media volume", "bri": "brightness"}
@@ -91,22 +94,14 @@ def test_switch_beside_its_label(states: tuple[bool, ...], tap: str, answer: str
     assert said == answer
 
 
-class CannedBar:
-    """Phone whose screen has a label and a bar with the next of `values`; after the last the screen is empty."""
-
-    def __init__(self, *values: str) -> None:
-        self.values = list(values)
-
-    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        yield from ()
-        if not self.values:
-            return PhoneResponse(200, {"nodes": []})
-        bounds = {"top": 90, "bottom": 170}
-        nodes = [
-            {"nodeId": "l1", "className": "android.widget.TextView", "text": "Brightness", "bounds": bounds},
-            {"nodeId": "b1", "className": "android.widget.SeekBar", "bounds": bounds, "value": self.values.pop(0)},
-        ]
-        return PhoneResponse(200, {"nodes": nodes})
+def phone_with_bar(*values: str) -> object:
+    """Return a phone with a label and a bar, which has the next of `values`; after the last its screen is empty."""
+    bounds = {"top": 90, "bottom": 170}
+    named = {"nodeId": "l1", "className": "android.widget.TextView", "text": "Brightness", "bounds": bounds}
+    bar = {"nodeId": "b1", "className": "android.widget.SeekBar", "bounds": bounds}
+    screens: list[dict[str, Any]] = [{"nodes": [named, {**bar, "value": value}]} for value in values]
+    screens += [{"nodes": []}] * 9
+    return SimpleNamespace(call=lambda *_: make_flow(PhoneResponse(200, screens.pop(0))))
 
 
 @pytest.mark.parametrize(
@@ -125,4 +120,4 @@ def test_bar_beside_its_label(values: tuple[str, ...], change: Mapping[str, str]
     def call(name: str, arguments: Mapping[str, object]) -> str:
         return f"error: {name}" if change.get("fails") == name else "{}"
 
-    assert run_sentence(CannedBar(*values), call, SentenceIntent.SET_LEVEL, bar="brightness", **change) == answer
+    assert run_sentence(phone_with_bar(*values), call, SentenceIntent.SET_LEVEL, bar="brightness", **change) == answer

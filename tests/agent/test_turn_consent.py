@@ -10,7 +10,8 @@ GRANTED = Effect(kind=EffectKind.INSTALL, place="store", label="Install", recipi
 SEEN = ScreenTree.parse({"packageName": "store", "nodes": [{"nodeId": "w0:0", "text": "Install"}]})
 
 
-def turn() -> TurnConsent:
+@pytest.fixture
+def consent() -> TurnConsent:
     return TurnConsent.begin(open_book().engine)
 
 
@@ -30,8 +31,7 @@ def screen(*labels: str) -> ScreenTree:
         (Effect(kind=EffectKind.INSTALL, place="installer", label="Go", recipient="b"), False),
     ],
 )
-def test_an_approval_covers_what_completes_it(effect: Effect, expected: bool) -> None:
-    consent = turn()
+def test_an_approval_covers_what_completes_it(consent: TurnConsent, effect: Effect, expected: bool) -> None:
     assert not consent.is_granted(effect, SEEN)
     consent.grant(GRANTED, SEEN)
     assert [consent.is_granted(effect, SEEN) for _ in range(4)] == [*[expected] * 3, False]
@@ -46,14 +46,14 @@ def test_an_approval_covers_what_completes_it(effect: Effect, expected: bool) ->
         (("Cancel", "Install", *"abcdefg"), False),
     ],
 )
-def test_a_dialog_with_a_way_out_may_repeat_the_label(labels: tuple[str, ...], expected: bool) -> None:
-    consent = turn()
+def test_a_dialog_with_a_way_out_may_repeat_the_label(
+    consent: TurnConsent, labels: tuple[str, ...], expected: bool
+) -> None:
     consent.grant(GRANTED, screen("Install", "Close"))
     assert consent.is_granted(GRANTED, screen(*labels)) is expected
 
 
-def test_an_allowed_app_completes_no_other_effect() -> None:
-    consent = turn()
+def test_an_allowed_app_completes_no_other_effect(consent: TurnConsent) -> None:
     consent.grant(Effect(kind=EffectKind.PURCHASE, place="shop", label="Order"), SEEN)
     consent.grant(app := Effect(kind=EffectKind.ELSEWHERE, place="mail"), SEEN)
     confirm = Effect(kind=EffectKind.CONFIRMATION, place="shop", label="Yes")
@@ -62,8 +62,8 @@ def test_an_allowed_app_completes_no_other_effect() -> None:
     assert (consent.is_granted(confirm, SEEN), consent.is_granted(app, SEEN)) == (False, True)
 
 
-def test_a_setting_may_be_changed_back() -> None:
-    consent, setting = turn(), Effect(kind=EffectKind.SETTING, place="settings", label="Wi-Fi")
+def test_a_setting_may_be_changed_back(consent: TurnConsent) -> None:
+    setting = Effect(kind=EffectKind.SETTING, place="settings", label="Wi-Fi")
     consent.grant(setting, SEEN)
     assert consent.is_granted(setting, SEEN)
 
@@ -78,14 +78,12 @@ def test_a_setting_may_be_changed_back() -> None:
         (Effect(kind=EffectKind.DELETION, place="mail", recipient="other"), False),
     ],
 )
-def test_what_a_denial_covers(effect: Effect, expected: bool) -> None:
-    consent = turn()
+def test_what_a_denial_covers(consent: TurnConsent, effect: Effect, expected: bool) -> None:
     consent.deny(Effect(kind=EffectKind.CALL, place="dialer", recipient="5550666"))
     assert consent.is_denied(effect) is expected
 
 
 @pytest.mark.parametrize(("host", "expected"), [("x.y", True), ("z.y", False)])
-def test_a_denied_host_does_not_cover_another(host: str, expected: bool) -> None:
-    consent = turn()
+def test_a_denied_host_does_not_cover_another(consent: TurnConsent, host: str, expected: bool) -> None:
     consent.deny(Effect(kind=EffectKind.DISCLOSURE, recipient="x.y"))
     assert consent.is_denied(Effect(kind=EffectKind.DISCLOSURE, recipient=host)) is expected

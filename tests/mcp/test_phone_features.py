@@ -46,13 +46,8 @@ def test_every_route_is_a_tool_with_annotations() -> None:
     offer = phone_features(RelayPhoneControl(cast("Engine", None), "http://x", "t"))
     by_name = {each.tool.name: each for each in offer.tools}
     assert len(by_name) == len(PHONE_TOOLS)
-    assert [name for name, each in by_name.items() if each.destructive] == [
-        "phone_send_intent",
-        "phone_broadcast",
-        "phone_call",
-        "phone_send_sms",
-        "phone_send_mms",
-    ]
+    destructive = "phone_send_intent phone_broadcast phone_call phone_send_sms phone_send_mms"
+    assert [name for name, each in by_name.items() if each.destructive] == destructive.split()
     changing = {name for name, each in by_name.items() if not each.reads_only}
     assert {"phone_tap", "phone_setup", "phone_events_stream", "phone_open_app"} <= changing
     assert not {"phone_screen", "phone_find_nodes", "phone_search_contacts", "phone_location"} & changing

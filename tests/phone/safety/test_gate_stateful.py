@@ -34,19 +34,7 @@ CASES: list[tuple[str, dict[str, object]]] = [
     ("/share_media", {"text": "x", "package": BANK}),
 ]
 ASKABLE = ("/tap", "/tap_text", "/type", "/call", "/send_sms")
-LOSSES = [
-    "nothing",
-    "accessibility",
-    "master",
-    "foreground",
-    "app",
-    "text",
-    "keyguard",
-    "uncovered",
-    "connection",
-    "forget",
-    "overlay",
-]
+LOSSES = "nothing accessibility master foreground app text keyguard uncovered connection forget overlay"
 ALWAYS_ASK = ("/call", "/send_sms", "/share_media")
 READING = ("/current_app", "/screen", "/screenshot")
 
@@ -167,7 +155,7 @@ class Gates(RuleBasedStateMachine):
         self.master(True)
         self.command(("/screenshot", {}))
 
-    @rule(data=st.data(), seconds=st.sampled_from([0.0, 0.0, 24.0, 25.0]), loses=st.sampled_from(LOSSES))
+    @rule(data=st.data(), seconds=st.sampled_from([0.0, 0.0, 24.0, 25.0]), loses=st.sampled_from(LOSSES.split()))
     def ask_and_decide(self, data: st.DataObject, seconds: float, loses: str) -> None:
         """Send a command that needs a confirmation, let an event happen, and decide a confirmation that still waits."""
         self.everything_is_granted()
