@@ -69,6 +69,16 @@ def test_a_full_queue_is_refused_with_a_code_that_clients_show() -> None:
     assert "buy tea" in str(book.hand.turn.prompt)  # the refused prompt has left its file to the next
 
 
+def test_a_repeated_prompt_is_accepted_once() -> None:
+    book, phone, session = chatted()
+    prompt = {"session_id": session, "text": "one", "message_id": "m1"}
+    assert phone.call("prompt.submit", **prompt) == {"status": "streaming"}
+    for _ in range(2):
+        assert phone.call("prompt.submit", **prompt) == {"status": "streaming", "repeated": True}
+        book.hand.finish()
+    assert book.turns == 1
+
+
 def test_an_interrupt_stops_the_present_turn_only() -> None:
     book, phone, session = chatted()
     assert phone.call("session.interrupt", session_id=session) == {"status": "interrupted"}
