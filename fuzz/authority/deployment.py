@@ -22,7 +22,6 @@ from tests.api.harness import CONFIG, KEY
 from tests.api.scripted_agent import ScriptedAgent, ScriptedTurn
 from tests.relay.harness import RelayHarness
 from tests.support.core_harness import HOME, SPOOL, HarnessNode
-from tests.support.http_harness import Fields
 from tests.support.playbook import PATIENT, PEER
 
 REDIS_PORT = 6379
@@ -94,14 +93,12 @@ class AuthorityDeployment(RelayHarness):
         """Return the scripted turns of the agents of all API servers."""
         return [turn for agent in self.agents for turn in agent.hands]
 
-    def status(
-        self, method: str, path: str, body: object = None, *, token: str = "", host: str = "", headers: Fields = ()
-    ) -> int:
+    def status(self, method: str, path: str, body: object = None, *, token: str = "", host: str = "") -> int:
         """Send a request from the IP address `host`, or from the relay's host if that is empty; return the status.
 
         The status is 0 without a response.
         """
-        call = self.call(method, path, body, token=token or None, peer=self.address(host), headers=headers)
+        call = self.call(method, path, body, token=token or None, peer=self.address(host))
         status = 0 if call.reader.head is None else call.head.status
         call.vanish()
         return status

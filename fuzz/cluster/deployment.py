@@ -103,7 +103,6 @@ class ClusterDeployment:
         nodes: int = 3,
         *,
         sentinels: bool = False,
-        trace: bool = False,
         uploads: S3Bucket | str | None = None,
         far: bool = False,
     ) -> None:
@@ -115,7 +114,7 @@ class ClusterDeployment:
         self.rng = Random(f"cluster {seed}")
         shape = Random(f"cluster network {seed}")
         network = SimNetwork(jitter=shape.choice((1.0, 5.0)), chunking=shape.choice((0.1, 0.9)))
-        self.sim = Simulation(seed, network=network, trace=trace)
+        self.sim = Simulation(seed, network=network)
         self.entropy: Entropy = self.rng.randbytes
         self.redis_host = self.sim.host("redis", REDIS)
         self.redis_services: dict[SimHost, RedisService] = {}

@@ -148,8 +148,8 @@ class Http1Client(_Http1Codec):
 class Http1Server(_Http1Codec):
     """Server side of an HTTP/1.1 connection."""
 
-    def __init__(self, entropy: Entropy = bytes, *, deflate: bool = True) -> None:
-        super().__init__(h11.SERVER, entropy, deflate=deflate)
+    def __init__(self, entropy: Entropy = bytes) -> None:
+        super().__init__(h11.SERVER, entropy, deflate=True)
         self._bodiless = False
 
     def _send(self, event: events.Event) -> None:

@@ -29,7 +29,7 @@ from svc_proto.wire.events import (
 )
 from tests.support.core_harness import CoreHarness, FarEnd
 from tests.support.http1_codec import Http1Client, Http1Server
-from tests.support.http_codec import FIRST, HttpCodec, Response, ResponseReader
+from tests.support.http_codec import FIRST, HttpCodec, Response, ResponseReader, request_events
 from tests.support.playbook import PEER, REMOTE, counting_entropy
 
 __all__ = [
@@ -254,15 +254,11 @@ class HttpHarness(CoreHarness):
         tls: bool = False,
     ) -> HttpCall:
         """Send a request on a new connection. A body of bytes is sent unchanged, any other but None as JSON."""
-        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         fields = [(b"host", self.host_name if host is None else host), *headers]
         if token:
             fields.append((b"authorization", b"Bearer " + token.encode()))
-        if data:
-            fields.append((b"content-length", b"%d" % len(data)))
         call = self.connect_http1(self.caller, peer, tls=tls)
-        head = RequestHead(FIRST, method, path, Headers(fields))
-        call.send_events(head, *([RequestData(FIRST, data)] if data else []), RequestEnd(FIRST))
+        call.send_events(*request_events(FIRST, method, path, fields, body))
         return call
 
     def request(self, method: str, path: str, body: object = None, **options: Any) -> Response:

@@ -139,9 +139,9 @@ class Logs(list[Log]):
 class Playbook:
     """Dialogue of a test with one core. Log records are collected in `logs`."""
 
-    def __init__(self, core: Core, *, start: Moment = START) -> None:
+    def __init__(self, core: Core) -> None:
         self.core = core
-        self.now = start
+        self.now = START
         self.logs = Logs()
         self._commands: list[Command] = []
         self._checked = True

@@ -456,11 +456,9 @@ class WebSocketClient(StreamClient):
 # --- servers ------------------------------------------------------------------------------------------------------
 
 
-def listen(host: SimHost, port: int, on_connection: Callable[[SimEnd], object]) -> Callable[[], None]:
-    """Listen at a port of a host, and call `on_connection` for each connection; return a function that stops it."""
-    network, listener = host.world.network, _Listener(on_connection)
-    network.listen(host, port, listener)
-    return lambda: network.unlisten(host, port, listener)
+def listen(host: SimHost, port: int, on_connection: Callable[[SimEnd], object]) -> None:
+    """Listen at a port of a host, and call `on_connection` for each connection."""
+    host.world.network.listen(host, port, _Listener(on_connection))
 
 
 class _Listener:
@@ -535,23 +533,3 @@ class ServerSideConnection:
                     self.on_request(bytes(self._body))
                 case _:
                     pass
-
-
-class ScriptedHttpServer:
-    """Scripted server at one port; the method `asked` answers all its requests."""
-
-    def __init__(self, host: SimHost, port: int) -> None:
-        self.close = listen(host, port, lambda end: _ScriptedConnection(self, end))
-
-    def asked(self, visit: ServerSideConnection, body: bytes) -> None:
-        """Raise NotImplementedError; subclasses answer a complete request on the connection `visit`."""
-        raise NotImplementedError
-
-
-class _ScriptedConnection(ServerSideConnection):
-    def __init__(self, server: ScriptedHttpServer, end: SimEnd) -> None:
-        super().__init__(end)
-        self._server = server
-
-    def on_request(self, body: bytes) -> None:
-        self._server.asked(self, body)

@@ -69,12 +69,10 @@ def usage(asked: int, answered: int) -> bytes:
 # --- answers ------------------------------------------------------------------------------------------------------
 
 
-def plain(
-    text: str, *, reasoning: str = "", name: str = "reasoning_content", finish: str | None = "stop"
-) -> ModelAnswer:
-    """Return a streamed answer with an event for each word: `reasoning` in the member `name`, then `text`."""
+def plain(text: str, *, reasoning: str = "", finish: str | None = "stop") -> ModelAnswer:
+    """Return a streamed answer with an event for each word: `reasoning`, then `text`."""
     events = [chunk({"role": "assistant", "content": ""})]
-    events += [chunk({name: f"{word} "}) for word in reasoning.split()]
+    events += [chunk({"reasoning_content": f"{word} "}) for word in reasoning.split()]
     words = text.split(" ")
     events += [chunk({"content": word + (" " if place < len(words) - 1 else "")}) for place, word in enumerate(words)]
     return ModelAnswer(events=(*events, chunk(finish=finish), usage(7, len(words)), DONE))
