@@ -36,9 +36,7 @@ Examples:
     "--target", "names", multiple=True, type=click.Choice(list(TARGETS)), help="Fuzz only this target; repeatable."
 )
 @click.option("--plain", is_flag=True, help="Use the plain, repeatable mutations even if Atheris is installed.")
-@click.option(
-    "--seed", type=int, default=None, help="Seed of the plain mutations; by default a random one, which is printed."
-)
+@click.option("--seed", type=int, default=None, help="Seed of the plain mutations; random by default.")
 @click.option("--replay", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run one saved input.")
 @click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Folder for failing inputs.")
 def main(

@@ -196,9 +196,7 @@ class ClusterInvariants:
         if status not in (0, 401):
             self._check_token(token, began, "was let in")
             if held.cut_by is not None and held.cut_by.alive:
-                self._check_timing(
-                    held.cut_at, f"{token[:8]} was let in", began, "was revoked, which is not stored yet"
-                )
+                self._check_timing(held.cut_at, f"{token[:8]} was let in", began, "was revoked, and that is not stored")
         if status not in (0, 401, 403):
             self._check_revoked_grant(token, began, f"{token[:8]} was let in")
 

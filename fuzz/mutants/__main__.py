@@ -32,12 +32,8 @@ Examples:
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--count", type=click.IntRange(min=1), default=120, show_default=True, help="Number of mutants.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the sample.")
-@click.option(
-    "--only", multiple=True, help="Run this mutant; repeatable. For a single one the output of pytest is shown."
-)
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=None, help="Parallel processes; one for each core by default."
-)
+@click.option("--only", multiple=True, help="Run this mutant; repeatable. A single one shows the output of pytest.")
+@click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
 @click.option(
     "--allow", type=click.IntRange(min=0), default=0, show_default=True, help="Number of survivors that is no failure."
 )

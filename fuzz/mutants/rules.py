@@ -116,9 +116,7 @@ def _find_seed(rule: Rule, compiled: str, seeds: Sequence[int], limit: float) ->
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("part", default="")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=None, help="Parallel processes; one for each core by default."
-)
+@click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
 @click.option("--shown", is_flag=True, help="Show the output of pytest.")
 @click.option("--refresh", "again", is_flag=True, help="Find new seeds of worlds and storms, and write them.")
 def main(part: str, jobs: int | None, shown: bool, again: bool) -> None:

@@ -116,18 +116,14 @@ def _script(gateway: bool, seed: int) -> Script:
 @click.option("--seeds", type=click.IntRange(min=1), default=300, show_default=True, help="Number of worlds.")
 @click.option("--first", type=int, default=0, show_default=True, help="The first seed.")
 @click.option("--seed", type=int, default=None, help="Run the world of this seed alone.")
-@click.option(
-    "--script", "path", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run a saved script."
-)
+@click.option("--script", "path", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run this script.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
 @click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Folder for failing scripts.")
 @click.option(
     "--tries", type=click.IntRange(min=0), default=200, show_default=True, help="Attempts to shorten a failing script."
 )
 @click.option("--rows", is_flag=True, help="List the transitions of the state tables that no world made.")
-@click.option(
-    "--reference", is_flag=True, help="Use the reference parsers in place of the fast paths; the digest must be equal."
-)
+@click.option("--reference", is_flag=True, help="Use no fast paths; the digest must be equal.")
 @click.option("--gateway", is_flag=True, help="Shorter worlds, each with phones on the app's standard connection.")
 @click.option("--trace", is_flag=True, help="Print all events of one world.")
 def main(
@@ -203,9 +199,7 @@ def _explain(failures: list[ScenarioFailure], tries: int, folder: Path, *, gatew
     saved = folder / f"simulation-{first.script.seed}.txt"
     saved.write_text(small.script.to_json())
     steps = small.script.steps
-    print(
-        f"\n{len(failures)} failures. The first with {len(steps)} of {len(first.script.steps)} steps, and how it ends:"
-    )
+    print(f"\n{len(failures)} failures. The first with {len(steps)} of {len(first.script.steps)} steps, and its end:")
     print(small.story)
     print("\nIts steps:")
     for number, step in enumerate(steps, start=1):

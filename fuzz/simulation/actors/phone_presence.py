@@ -63,9 +63,7 @@ class PhonePresence:
         self.world.count("calls that failed")
         if not sure:
             if code == ABSENT[0] and command.selector in ("", "Reference") and self._is_reference_there(command):
-                violated(
-                    Invariant.REACHED, f"{command.mark} got {status} {code}, and the reference phone was connected"
-                )
+                violated(Invariant.REACHED, f"{command.mark} got {status} {code}, the reference phone was connected")
             return
         self.world.count("calls that failed at a phone that was there")
         names = [device.name for device in sure]
@@ -77,9 +75,7 @@ class PhonePresence:
                 violated(Invariant.REACHED, f"{what}, and {device.name} is still connected")
             answered = command.answered.get(device.name)
             if code == "phone_timeout" and answered is not None and answered < min(told, command.sent + IN_TIME):
-                violated(
-                    Invariant.REACHED, f"{what}, and {device.name} had answered after {answered - command.sent:.1f} s"
-                )
+                violated(Invariant.REACHED, f"{what}, {device.name} had answered after {answered - command.sent:.1f} s")
         if code == "phone_timeout" and command.selector and not command.reached:
             violated(Invariant.REACHED, f"{what}, and was never sent to {names}")
 

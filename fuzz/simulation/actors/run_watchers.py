@@ -94,9 +94,7 @@ class RunWatchers:
     def _completed(self, turn: TurnModel, output: str) -> None:
         turn.content = output
         if not turn.has_told(output):
-            violated(
-                Invariant.STREAM, f"{turn.text!r}: {''.join(turn.said)!r:.60} was told, and {output!r:.60} in the end"
-            )
+            violated(Invariant.STREAM, f"{turn.text!r}: {''.join(turn.said)!r:.60} was told, {output!r:.60} is the end")
         if turn.text.startswith("plain:") and output.strip() != f"You said {turn.text}":
             violated(Invariant.OWN_BYTES, f"{turn.text!r} was answered {output!r:.100}")
 
@@ -125,6 +123,4 @@ class RunWatchers:
         if view["status"] != ENDS[run.end]:
             violated(Invariant.STREAM, f"{turn.text!r} was told as {run.end}, and is {view['status']}")
         if view.get("output") != turn.content:
-            violated(
-                Invariant.STREAM, f"{turn.text!r} was told as {turn.content!r:.60}, and is {view.get('output')!r:.60}"
-            )
+            violated(Invariant.STREAM, f"{turn.text!r} was told as {turn.content!r:.60}, is {view.get('output')!r:.60}")

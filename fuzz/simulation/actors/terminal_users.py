@@ -126,9 +126,7 @@ class TerminalUsers:
         lines = [line for line in self._lines.values() if line.device is device and line.name == gone.name]
         missing = [line for line in lines if line.typed and not line.shown and gone.begun < line.sent <= gone.left]
         if missing:
-            violated(
-                Invariant.ONE_END, f"{gone.name} of {device.name} is over, and {len(missing)} lines were not shown"
-            )
+            violated(Invariant.ONE_END, f"{gone.name} of {device.name} is over, {len(missing)} lines were not shown")
 
     def _terminal(self, step: TypeInTerminal) -> None:
         if self.crowd.open:

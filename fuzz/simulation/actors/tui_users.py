@@ -146,9 +146,7 @@ class TuiUsers:
             case "tui.rpc.response":
                 mark = seat.asked.pop(payload["id"], None)
                 if mark is None:
-                    violated(
-                        Invariant.ONE_ANSWER, f"{device.name} is answered {payload!r:.100} and did not ask, or twice"
-                    )
+                    violated(Invariant.ONE_ANSWER, f"{device.name} is answered {payload!r:.100} twice, or unasked")
                 if "error" not in payload and payload["result"] != {"mark": mark}:
                     violated(Invariant.OWN_BYTES, f"{device.name} asked {mark} and is answered {payload!r:.100}")
             case "tui.rpc.event":
