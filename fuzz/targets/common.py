@@ -5,21 +5,9 @@ from random import Random
 from typing import TypeAlias, TypeVar
 
 from fuzz.mutation import split_randomly
+from svc_proto import wire
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Connection
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    BinaryMessage,
-    Event,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    TextMessage,
-)
 from tests.wire.connection_pair import drain, merged, send_events
 
 Target: TypeAlias = Callable[[bytes], None]
@@ -43,9 +31,9 @@ class Replies:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._sockets: dict[StreamId, None] = {}
+        self._sockets: dict[wire.StreamId, None] = {}
 
-    def respond(self, event: Event) -> None:
+    def respond(self, event: wire.Event) -> None:
         """Answer a request with 200, accept a WebSocket, or echo a message, as the event requires.
 
         Send nothing if the connection must close.
@@ -54,27 +42,32 @@ class Replies:
         if connection.must_close:
             return
         match event:
-            case RequestHead(websocket=True):
+            case wire.RequestHead(websocket=True):
                 self._sockets[stream] = None
-            case RequestEnd() if stream in self._sockets:
-                connection.send(AcceptWebSocket(stream))
-            case RequestEnd():
-                send_events(connection, ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream))
-            case TextMessage() | BinaryMessage():
+            case wire.RequestEnd() if stream in self._sockets:
+                connection.send(wire.AcceptWebSocket(stream))
+            case wire.RequestEnd():
+                send_events(
+                    connection,
+                    wire.ResponseHead(stream, 200),
+                    wire.ResponseData(stream, b"ok"),
+                    wire.ResponseEnd(stream),
+                )
+            case wire.TextMessage() | wire.BinaryMessage():
                 connection.send(event)
             case _:
                 pass
 
 
-def round_trip_request(events: Sequence[Event], client: Connection, server: Connection) -> None:
+def round_trip_request(events: Sequence[wire.Event], client: Connection, server: Connection) -> None:
     """Send the first request of `events` that opens no WebSocket with our client: our server must receive the same.
 
     Do nothing if there is none, it is incomplete, or the client refuses to send it.
     """
-    requests = [event for event in events if isinstance(event, RequestHead | RequestData | RequestEnd)]
-    head = next((event for event in requests if isinstance(event, RequestHead) and not event.websocket), None)
+    requests = [event for event in events if isinstance(event, wire.RequestHead | wire.RequestData | wire.RequestEnd)]
+    head = next((event for event in requests if isinstance(event, wire.RequestHead) and not event.websocket), None)
     mine = [event for event in requests if head is not None and event.stream == head.stream]
-    if not mine or not isinstance(mine[-1], RequestEnd):
+    if not mine or not isinstance(mine[-1], wire.RequestEnd):
         return
     try:
         send_events(client, *mine)
@@ -84,16 +77,16 @@ def round_trip_request(events: Sequence[Event], client: Connection, server: Conn
     assert _comparable_events(merged(drain(server))) == _comparable_events(mine), "a request does not come back"
 
 
-def _comparable_events(events: Sequence[Event]) -> list[object]:
+def _comparable_events(events: Sequence[wire.Event]) -> list[object]:
     said: list[object] = []
     for event in events:
         match event:
-            case RequestHead():
+            case wire.RequestHead():
                 fields = tuple(pair for pair in event.headers if pair[0] not in FRAMING)
                 said.append((event.method, event.target, fields))
-            case RequestData(data=data):
+            case wire.RequestData(data=data):
                 said.append(data)
-            case RequestEnd(trailers=trailers):
+            case wire.RequestEnd(trailers=trailers):
                 said.append(trailers)
             case _:
                 said.append(event)

@@ -1,19 +1,9 @@
 """Playbook of the toy service with an HTTP/2 client as its peer."""
 
+from svc_proto import wire
 from svc_proto.commands import Command, Level, PauseReading, ResumeReading, Send
 from svc_proto.facts import Received, Sent
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-)
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.toy_service import ToyPlaybook, open_book
@@ -22,7 +12,7 @@ from tests.wire.connection_pair import FIVE, ONE, THREE, drain, merged, seeded
 
 __all__ = ["FIVE", "HOST", "ONE", "THREE", "Http2Playbook", "answers"]
 
-HOST = Headers(((b"host", b"x"),))
+HOST = wire.Headers(((b"host", b"x"),))
 
 
 class Http2Playbook:
@@ -40,20 +30,20 @@ class Http2Playbook:
         self.unsent = 0
         assert self.talk() == []
 
-    def talk(self, *, sent: bool = True) -> list[Event]:
+    def talk(self, *, sent: bool = True) -> list[wire.Event]:
         """Exchange bytes until client and server are idle; return the events that the client received."""
-        heard: list[Event] = self.feed(self.book.drain_commands(), sent=sent)
+        heard: list[wire.Event] = self.feed(self.book.drain_commands(), sent=sent)
         while data := self.client.data_to_send():
             self.book >> Received(CH, data)
             heard += self.feed(self.book.drain_commands(), sent=sent)
         return merged(heard)
 
-    def feed(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
+    def feed(self, commands: list[Command], *, sent: bool = True) -> list[wire.Event]:
         """Pass the bytes of `Send` commands to the client and return its events; store the other commands.
 
         With `sent`, report the bytes as sent to the core, and handle the commands that follow likewise.
         """
-        heard: list[Event] = []
+        heard: list[wire.Event] = []
         while commands:
             for command in commands:
                 if isinstance(command, PauseReading | ResumeReading):
@@ -71,29 +61,29 @@ class Http2Playbook:
                 commands = self.book.drain_commands()
         return heard
 
-    def after(self, seconds: float) -> list[Event]:
+    def after(self, seconds: float) -> list[wire.Event]:
         self.book.after(seconds)
         return merged(self.feed(self.book.drain_commands()))
 
     def send_request(
-        self, stream: StreamId, target: str, body: bytes | None = None, *fields: tuple[bytes, bytes]
+        self, stream: wire.StreamId, target: str, body: bytes | None = None, *fields: tuple[bytes, bytes]
     ) -> None:
         method = "GET" if body is None else "POST"
-        self.client.send(RequestHead(stream, method, target, Headers((*HOST, *fields))))
+        self.client.send(wire.RequestHead(stream, method, target, wire.Headers((*HOST, *fields))))
         if body is not None:
-            self.client.send(RequestData(stream, body))
-        self.client.send(RequestEnd(stream))
+            self.client.send(wire.RequestData(stream, body))
+        self.client.send(wire.RequestEnd(stream))
 
-    def open(self, stream: StreamId) -> list[Event]:
-        self.client.send(RequestHead(stream, "GET", "/ws", HOST, websocket=True))
+    def open(self, stream: wire.StreamId) -> list[wire.Event]:
+        self.client.send(wire.RequestHead(stream, "GET", "/ws", HOST, websocket=True))
         return self.talk()
 
 
-def answers(events: list[Event]) -> dict[int, tuple[int, bytes]]:
+def answers(events: list[wire.Event]) -> dict[int, tuple[int, bytes]]:
     """Return status and body of the complete responses, by stream."""
     found: dict[int, tuple[int, bytes]] = {}
-    for stream in [event.stream for event in events if isinstance(event, ResponseEnd)]:
-        (head,) = [event for event in events if isinstance(event, ResponseHead) and event.stream == stream]
-        pieces = [event.data for event in events if isinstance(event, ResponseData) and event.stream == stream]
+    for stream in [event.stream for event in events if isinstance(event, wire.ResponseEnd)]:
+        (head,) = [event for event in events if isinstance(event, wire.ResponseHead) and event.stream == stream]
+        pieces = [event.data for event in events if isinstance(event, wire.ResponseData) and event.stream == stream]
         found[stream] = (head.status, b"".join(pieces))
     return found

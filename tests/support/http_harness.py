@@ -12,21 +12,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from attrs import define, field, frozen
 
+from svc_proto import wire
 from svc_proto.commands import Connect
 from svc_proto.engine.core import Service
 from svc_proto.facts import Address, Failure, ReadClosed, Received
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    TextMessage,
-)
 from tests.support.core_harness import CoreHarness, FarEnd
 from tests.support.http1_codec import Http1Client, Http1Server
 from tests.support.http_codec import FIRST, HttpCodec, Response, ResponseReader, request_events
@@ -54,7 +43,7 @@ class UpstreamRequest:
 
     method: str
     url: str  # scheme, host, port and target
-    headers: Headers
+    headers: wire.Headers
     body: bytes = b""
 
     @property
@@ -84,7 +73,7 @@ class HttpPeer(FarEnd):
     """HTTP endpoint of a test at the other end of a node's connection; `events` are those received."""
 
     conn: HttpCodec = field(kw_only=True)
-    events: list[Event] = field(factory=list)
+    events: list[wire.Event] = field(factory=list)
     mute: bool = False  # sends nothing by itself, no pong and no close frame
 
     def feed(self, data: bytes) -> None:
@@ -102,10 +91,10 @@ class HttpPeer(FarEnd):
         if reply and not self.mute and not self.gone:
             self.node.post(Received(self.ch, reply))
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: wire.Event) -> None:
         pass
 
-    def send_events(self, *events: Event) -> None:
+    def send_events(self, *events: wire.Event) -> None:
         for event in events:
             self.conn.send(event)
         self.say_bytes(self.conn.data_to_send())
@@ -133,24 +122,24 @@ class HttpUpstream(HttpPeer):
     upgraded: bool = False
     open: bool = False  # the response body goes on
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: wire.Event) -> None:
         match event:
-            case RequestHead(websocket=True) if self.book.socket is not None:
+            case wire.RequestHead(websocket=True) if self.book.socket is not None:
                 self.upgraded = True
-                self.conn.send(AcceptWebSocket(FIRST))
-            case RequestEnd():
-                (head,) = [event for event in self.events if isinstance(event, RequestHead)]
-                body = b"".join(event.data for event in self.events if isinstance(event, RequestData))
+                self.conn.send(wire.AcceptWebSocket(FIRST))
+            case wire.RequestEnd():
+                (head,) = [event for event in self.events if isinstance(event, wire.RequestHead)]
+                body = b"".join(event.data for event in self.events if isinstance(event, wire.RequestData))
                 asked = UpstreamRequest(head.method, self.url + head.target, head.headers, body)
                 self.book.asked.append(asked)
                 self._respond(asked)
-            case TextMessage(text=text) if self.book.socket is not None:
+            case wire.TextMessage(text=text) if self.book.socket is not None:
                 self.book.said.append(json.loads(text))
                 answers = self.book.socket(self.book.said[-1])
                 if answers is None:
                     self.finish("reset")
                 for answer in answers or ():
-                    self.conn.send(TextMessage(FIRST, json.dumps(answer)))
+                    self.conn.send(wire.TextMessage(FIRST, json.dumps(answer)))
             case _:
                 pass
 
@@ -161,7 +150,7 @@ class HttpUpstream(HttpPeer):
         assert self.book.http is not None
         answer = self.book.http(asked)
         if isinstance(answer, tuple):
-            answer = Response(answer[0], Headers(), answer[1])
+            answer = Response(answer[0], wire.Headers(), answer[1])
         match answer:
             case Failure(detail=why):
                 self.finish(why)
@@ -170,7 +159,7 @@ class HttpUpstream(HttpPeer):
                 kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else b"application/json"
                 fields = [] if headers.get(b"content-type") else [(b"content-type", kind)]
                 fields += [] if self.open else [(b"content-length", b"%d" % len(body))]
-                self.conn.send(ResponseHead(FIRST, status, Headers([*fields, *headers])))
+                self.conn.send(wire.ResponseHead(FIRST, status, wire.Headers([*fields, *headers])))
                 self.go_on(body, end=not self.open)
             case NoAnswer():
                 pass
@@ -178,9 +167,9 @@ class HttpUpstream(HttpPeer):
     def go_on(self, body: bytes, *, end: bool) -> None:
         """Queue a further piece of a response body, and with `end` the body's end."""
         if body:
-            self.conn.send(ResponseData(FIRST, body))
+            self.conn.send(wire.ResponseData(FIRST, body))
         if end:
-            self.conn.send(ResponseEnd(FIRST))
+            self.conn.send(wire.ResponseEnd(FIRST))
 
 
 @define(eq=False)
@@ -189,7 +178,7 @@ class HttpCall(HttpPeer):
 
     reader: ResponseReader = field(factory=ResponseReader)
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: wire.Event) -> None:
         self.reader.read(event)
 
     @property
@@ -203,7 +192,7 @@ class HttpCall(HttpPeer):
         return answer
 
     @property
-    def head(self) -> ResponseHead:
+    def head(self) -> wire.ResponseHead:
         assert self.reader.head is not None, "there is no head yet"
         return self.reader.head
 
@@ -275,8 +264,8 @@ class HttpHarness(CoreHarness):
     def raw(self, data: bytes, *, peer: Address = REMOTE) -> HttpCall:
         """Send any bytes on a new connection; the output is parsed as the response to a GET."""
         call = self.connect_http1(self.caller, peer)
-        call.conn.send(RequestHead(FIRST, "GET", "/", Headers([(b"host", self.host_name)])))
-        call.conn.send(RequestEnd(FIRST))
+        call.conn.send(wire.RequestHead(FIRST, "GET", "/", wire.Headers([(b"host", self.host_name)])))
+        call.conn.send(wire.RequestEnd(FIRST))
         call.conn.data_to_send()
         call.say_bytes(data)
         return call

@@ -6,26 +6,16 @@ from typing import Generic, TypeVar
 
 from attrs import frozen
 
+from svc_proto import wire
 from svc_proto.basics.entropy import Entropy
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.connection import Connection, Role
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    StreamId,
-    WebSocketAccepted,
-)
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
 from tests.wire.chunking import Cuts, cut
 
-ONE, TWO, THREE, FIVE = StreamId(1), StreamId(2), StreamId(3), StreamId(5)
-HOST = Headers(((b"host", b"relay.example:8767"),))
+ONE, TWO, THREE, FIVE = wire.StreamId(1), wire.StreamId(2), wire.StreamId(3), wire.StreamId(5)
+HOST = wire.Headers(((b"host", b"relay.example:8767"),))
 WHOLE: Cuts = [1_000_000]
 C = TypeVar("C", Http1Connection, Http2Connection)
 
@@ -36,15 +26,15 @@ def seeded(seed: int = 0) -> Entropy:
     return generator.randbytes
 
 
-def merged(events: list[Event]) -> list[Event]:
+def merged(events: list[wire.Event]) -> list[wire.Event]:
     """Return the events with consecutive body pieces of each stream joined."""
-    out: list[Event] = []
-    last: dict[StreamId, int] = {}
+    out: list[wire.Event] = []
+    last: dict[wire.StreamId, int] = {}
     for event in events:
         at = last.get(event.stream)
         before = None if at is None else out[at]
-        if isinstance(event, RequestData | ResponseData) and at is not None and type(before) is type(event):
-            assert isinstance(before, RequestData | ResponseData)
+        if isinstance(event, wire.RequestData | wire.ResponseData) and at is not None and type(before) is type(event):
+            assert isinstance(before, wire.RequestData | wire.ResponseData)
             out[at] = type(event)(event.stream, before.data + event.data)
             continue
         last[event.stream] = len(out)
@@ -52,18 +42,18 @@ def merged(events: list[Event]) -> list[Event]:
     return out
 
 
-def send_events(connection: Connection, *events: Event) -> None:
+def send_events(connection: Connection, *events: wire.Event) -> None:
     for event in events:
         connection.send(event)
 
 
-def drain(connection: Connection) -> list[Event]:
+def drain(connection: Connection) -> list[wire.Event]:
     return list(iter(connection.next_event, None))
 
 
-def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event]:
+def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[wire.Event]:
     """Pass bytes to a connection in pieces of these sizes; return its events, with body pieces joined."""
-    events: list[Event] = []
+    events: list[wire.Event] = []
     for piece in cut(data, sizes):
         connection.receive_data(piece)
         events += drain(connection)
@@ -80,20 +70,20 @@ def signs(connection: Connection) -> list[str]:
 class ConnectionOutcome:
     """Outcome of input at a connection: its events, and status and text of the error that ended it, if any."""
 
-    heard: tuple[Event, ...]
+    heard: tuple[wire.Event, ...]
     status: int | None = None
     text: str = ""
 
 
-def _nothing(event: Event) -> None:
+def _nothing(event: wire.Event) -> None:
     pass
 
 
 def outcome(
-    connection: Connection, pieces: list[bytes], attend: Callable[[Event], object] = _nothing, *, eof: bool = False
+    connection: Connection, pieces: list[bytes], attend: Callable[[wire.Event], object] = _nothing, *, eof: bool = False
 ) -> ConnectionOutcome:
     """Pass pieces of input to a connection and return the outcome; `attend` is called with each event."""
-    events: list[Event] = []
+    events: list[wire.Event] = []
 
     def listen() -> None:
         while (event := connection.next_event()) is not None:
@@ -122,10 +112,10 @@ class Pair(Generic[C]):
         self.server: C = version(Role.SERVER, entropy=seeded(2), deflate=deflate)
         self.sizes = sizes
 
-    def exchange(self) -> tuple[list[Event], list[Event]]:
+    def exchange(self) -> tuple[list[wire.Event], list[wire.Event]]:
         """Pass the output of each side to the other until both are idle; return the events of client and server."""
-        to_client: list[Event] = []
-        to_server: list[Event] = []
+        to_client: list[wire.Event] = []
+        to_server: list[wire.Event] = []
         while (from_client := self.client.data_to_send()) + (from_server := self.server.data_to_send()):
             to_server += feed(self.server, from_client, self.sizes)
             to_client += feed(self.client, from_server, self.sizes)
@@ -135,10 +125,10 @@ class Pair(Generic[C]):
 def open_pair(version: type[C], *, deflate: bool = True) -> Pair[C]:
     """Return a pair with a WebSocket open on stream 1."""
     pair = Pair(version, deflate=deflate)
-    send_events(pair.client, RequestHead(ONE, "GET", "/ws", HOST, websocket=True), RequestEnd(ONE))
+    send_events(pair.client, wire.RequestHead(ONE, "GET", "/ws", HOST, websocket=True), wire.RequestEnd(ONE))
     _, to_server = pair.exchange()
-    assert [type(event) for event in to_server] == [RequestHead, RequestEnd]
-    pair.server.send(AcceptWebSocket(ONE))
+    assert [type(event) for event in to_server] == [wire.RequestHead, wire.RequestEnd]
+    pair.server.send(wire.AcceptWebSocket(ONE))
     to_client, _ = pair.exchange()
-    assert [type(event) for event in to_client] == [WebSocketAccepted]
+    assert [type(event) for event in to_client] == [wire.WebSocketAccepted]
     return pair
