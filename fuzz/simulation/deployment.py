@@ -8,11 +8,11 @@ from attrs import evolve
 
 from clients.phone.emulator import EmulatedPhone
 from fuzz.simulation.event_tap import EventTap
-from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.local_secret_rules import asks_for_secret, secret_of
 from fuzz.simulation.models.grant_model import OPEN, GrantPolicy, WallClockModel
 from fuzz.simulation.models.media_model import MediaModel
-from fuzz.simulation.models.reference_model import AddressBlockModel, check_grants, violated
+from fuzz.simulation.models.reference_model import AddressBlockModel, check_grants
 from fuzz.simulation.resource_accounting import ResourceAccounting
 from fuzz.simulation.script import Script
 from fuzz.simulation.servers.model_server import MODEL_PORT, SimModelServer

@@ -1,6 +1,7 @@
 """Invariants of every simulation, each with a text that states it."""
 
 from enum import Enum
+from typing import NoReturn
 
 
 class Invariant(Enum):
@@ -54,3 +55,8 @@ class Violation(AssertionError):  # noqa: N818 - the name describes the event
         super().__init__(f"{invariant.name}: {detail}\n  guards: {invariant.value}")
         self.invariant = invariant
         self.detail = detail
+
+
+def violated(invariant: Invariant, detail: str) -> NoReturn:
+    """Raise a `Violation` of an invariant."""
+    raise Violation(invariant, detail)

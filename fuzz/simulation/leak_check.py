@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from attrs import fields
 
 from fuzz.simulation.deployment import Deployment
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.resource_accounting import table_sizes, uploads_kept
 from svc_proto.engine.core import Engine
 from svc_proto.schema.model_profile import ModelProfile

@@ -3,8 +3,7 @@
 from random import Random
 from typing import cast
 
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.script import Script
 from fuzz.steps import DegradeDisk, FillDisk, KillProgram, RefuseSessionRecord, RevokeOnFullDisk, StopProgram
 from runtimes.sim.host import SimHost

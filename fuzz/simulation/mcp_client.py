@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 from attrs import define, field, frozen
 
 from fuzz.simulation.deployment import Deployment
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.invariants import Invariant, violated
 from runtimes.sim.host import SimHost
 from runtimes.sim.process import SimProcess
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
-from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.local_secret_rules import check_ends
-from fuzz.simulation.models.reference_model import violated
 from svc_proto.api.service import Api
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.core import Engine

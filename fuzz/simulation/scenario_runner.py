@@ -26,9 +26,9 @@ from fuzz.simulation.actors.terminal_users import TerminalUsers
 from fuzz.simulation.actors.tui_users import TuiUsers
 from fuzz.simulation.deployment import LIMITS, Deployment
 from fuzz.simulation.faults import FaultInjector
-from fuzz.simulation.invariants import Invariant, Violation
+from fuzz.simulation.invariants import Invariant, Violation, violated
 from fuzz.simulation.leak_check import LeakCheck
-from fuzz.simulation.models.reference_model import SessionModel, violated
+from fuzz.simulation.models.reference_model import SessionModel
 from fuzz.simulation.narration import describe_step, narrate, place_of
 from fuzz.simulation.script import Script
 from fuzz.simulation.script_generator import generate_script

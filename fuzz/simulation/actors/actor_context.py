@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from fuzz.simulation.deployment import LOCAL, REMOTE, Deployment
-from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.models.grant_model import Spans
-from fuzz.simulation.models.reference_model import CodeModel, SessionModel, violated
+from fuzz.simulation.models.reference_model import CodeModel, SessionModel
 from fuzz.simulation.resource_accounting import RECHECK
 from runtimes.sim.process import SimProcess
 from tests.support.sim_http import Pairs, RequestClient, WebSocketClient

@@ -11,8 +11,8 @@ from attrs import define, field
 
 from fuzz.simulation.actors.actor_context import StepHandler, no_further_checks
 from fuzz.simulation.actors.chat_clients import ChatClients, each_event
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import ChatModel, violated
+from fuzz.simulation.invariants import Invariant, violated
+from fuzz.simulation.models.reference_model import ChatModel
 from fuzz.simulation.servers.model_server import TOKENS
 from fuzz.steps import DropAnswer, RequestNoteApproval, Step
 from tests.support.sim_http import RequestClient

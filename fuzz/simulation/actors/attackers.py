@@ -11,8 +11,8 @@ from fuzz.simulation.access_matrix import CLIENT_KINDS, IN, RELAY_ACCESS, exampl
 from fuzz.simulation.actors.actor_context import ActorContext, StepHandler
 from fuzz.simulation.actors.pairing_devices import PairingDevices, SignInAttempt
 from fuzz.simulation.deployment import LOCAL, REMOTE
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import CodeModel, violated
+from fuzz.simulation.invariants import Invariant, violated
+from fuzz.simulation.models.reference_model import CodeModel
 from fuzz.steps import GuessCredentials, GuessFromDevice, SendGarbage, Step, TryRoutes
 from runtimes.sim.host import SimHost
 from tests.support.sim_http import Pairs, RawBytesClient, RequestClient

@@ -9,8 +9,8 @@ from attrs import frozen
 
 from fuzz.simulation.actors.actor_context import StepHandler, no_further_checks
 from fuzz.simulation.deployment import API, API_KEY, Deployment
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import ChatModel, TurnModel, violated
+from fuzz.simulation.invariants import Invariant, violated
+from fuzz.simulation.models.reference_model import ChatModel, TurnModel
 from fuzz.steps import DeleteChat, ReadChatSlowly, SendChatMessage, Step, StopRun
 from svc_proto.api.chat.records import Message
 from svc_proto.api.chat.store_requests import ListMessages

@@ -4,8 +4,7 @@ from attrs import define
 
 from fuzz.simulation.actors.actor_context import StepHandler
 from fuzz.simulation.actors.chat_clients import ChatClients
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.steps import ForkChat, Step
 from tests.support.sim_http import RequestClient
 

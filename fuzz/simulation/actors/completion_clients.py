@@ -7,8 +7,7 @@ from attrs import define, field
 
 from fuzz.simulation.actors.actor_context import StepHandler, Told, no_further_checks
 from fuzz.simulation.actors.chat_clients import BEHAVIORS, ChatClients
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.steps import RepeatCompletion, RequestCompletion, Step
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.support.sim_http import RequestClient

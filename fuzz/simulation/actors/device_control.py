@@ -8,8 +8,8 @@ from urllib.parse import quote
 from fuzz.simulation.actors.actor_context import LATE, ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.actors.phone_presence import PhonePresence
 from fuzz.simulation.deployment import REMOTE
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import COMMAND_TIME, CommandModel, SessionModel, violated
+from fuzz.simulation.invariants import Invariant, violated
+from fuzz.simulation.models.reference_model import COMMAND_TIME, CommandModel, SessionModel
 from fuzz.steps import AnswerForeignCommand, SendCommand, Step
 from svc_proto.phone.service import PhoneState
 from tests.support.sim_http import RequestClient

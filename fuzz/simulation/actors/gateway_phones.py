@@ -9,8 +9,7 @@ from attrs import define, field
 from fuzz.simulation.actors.actor_context import StepHandler
 from fuzz.simulation.actors.chat_clients import ChatClients
 from fuzz.simulation.deployment import API, API_KEY, HOME, LIMITS, LOCAL, UNTIL_DROPPED
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.steps import ChatOnGateway, Step
 from runtimes.sim.connection import SimConnection
 from runtimes.sim.host import SimHost

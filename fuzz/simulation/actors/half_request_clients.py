@@ -4,8 +4,8 @@ import json
 
 from fuzz.simulation.actors.actor_context import SERVED, ActorContext
 from fuzz.simulation.deployment import REMOTE
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import SessionModel, violated
+from fuzz.simulation.invariants import Invariant, violated
+from fuzz.simulation.models.reference_model import SessionModel
 from tests.support.sim_http import RawBytesClient
 
 CALLS = ("/type", "/clipboard/inbox", "/notifications/none", "/tap", "/media/upload")  # routes with a body

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from fuzz.simulation.actors.actor_context import LATE, ActorContext, StepHandler
 from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.deployment import REMOTE
-from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.mcp_client import CUTS, McpClientSession, McpEndpoint, PendingMcpRequest, SimMcpClient
-from fuzz.simulation.models.reference_model import SessionModel, violated
+from fuzz.simulation.models.reference_model import SessionModel
 from fuzz.steps import Step, UseMcp
 from tests.support.sim_http import RequestClient
 

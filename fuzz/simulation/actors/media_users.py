@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from fuzz.simulation.actors.actor_context import BOUNDARY, ActorContext, StepHandler
 from fuzz.simulation.deployment import MAX_MEDIA
-from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.models.media_model import MediaFileModel
-from fuzz.simulation.models.reference_model import SessionModel, violated
+from fuzz.simulation.models.reference_model import SessionModel
 from fuzz.steps import ChangeFile, FetchMedia, ShareFile, Step, UploadMedia
 from tests.support.sim_http import RequestClient
 

@@ -16,9 +16,9 @@ from fuzz.simulation.actors.actor_context import (
     no_further_checks,
 )
 from fuzz.simulation.deployment import REMOTE
-from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.models.grant_model import NOTHING, GrantTerms, RequestedTerms, Spans, fits, paired
-from fuzz.simulation.models.reference_model import SLACK, AuthAttempt, CodeModel, SessionModel, violated
+from fuzz.simulation.models.reference_model import SLACK, AuthAttempt, CodeModel, SessionModel
 from fuzz.steps import DisconnectSocket, PairDevice, ReconnectSession, RegisterCode, Step
 from runtimes.sim.host import SimHost
 from tests.support.sim_http import RequestClient, WebSocketClient

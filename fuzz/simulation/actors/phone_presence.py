@@ -4,8 +4,8 @@ from math import inf
 
 from fuzz.simulation.actors.actor_context import LATE, PHONE, ActorContext, SignedInDevice, SignIn
 from fuzz.simulation.deployment import UNTIL_DROPPED
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import CommandModel, violated
+from fuzz.simulation.invariants import Invariant, violated
+from fuzz.simulation.models.reference_model import CommandModel
 from svc_proto.phone.service import PhoneState
 
 IN_TIME = 25.0  # s from a command to an answer that is certainly before the relay's timeout

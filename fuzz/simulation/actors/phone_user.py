@@ -2,8 +2,7 @@
 
 from fuzz.simulation.actors.actor_context import ActorContext, StepHandler
 from fuzz.simulation.deployment import UNTIL_DROPPED
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.steps import AskPhoneUser, Step
 from runtimes.sim.connection import SimConnection
 from svc_proto.commands import Notify

@@ -7,8 +7,8 @@ from attrs import define, field
 
 from fuzz.simulation.actors.actor_context import StepHandler
 from fuzz.simulation.actors.chat_clients import BEHAVIORS, ChatClients, each_event
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import TurnModel, violated
+from fuzz.simulation.invariants import Invariant, violated
+from fuzz.simulation.models.reference_model import TurnModel
 from fuzz.steps import StartRun, Step
 from tests.support.sim_http import RequestClient
 

@@ -10,9 +10,9 @@ from fuzz.simulation.actors.half_request_clients import HalfRequestClients
 from fuzz.simulation.actors.pairing_devices import PairingDevices
 from fuzz.simulation.actors.session_owners import SessionOwners
 from fuzz.simulation.deployment import UNTIL_DROPPED
-from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.models.grant_model import RequestedTerms, Spans
-from fuzz.simulation.models.reference_model import SessionModel, violated
+from fuzz.simulation.models.reference_model import SessionModel
 
 STORE_FAULT_DURATION = 2.0  # s that the store refuses sessions
 REST_AFTER = 4.0  # s from the end of a session to the rest of a half-sent request

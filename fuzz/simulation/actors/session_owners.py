@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from fuzz.simulation.actors.actor_context import GRANTS, ActorContext, StepHandler
-from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.models.grant_model import GrantTerms, RequestedTerms, fits, patched
-from fuzz.simulation.models.reference_model import SessionModel, check_grants, violated
+from fuzz.simulation.models.reference_model import SessionModel, check_grants
 from fuzz.steps import ExtendSession, ListSessions, RevokeSession, Step
 from tests.support.sim_http import RequestClient
 

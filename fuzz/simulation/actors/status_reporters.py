@@ -11,8 +11,8 @@ from fuzz.simulation.actors.actor_context import LATE, PHONE, ActorContext, Sign
 from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.actors.media_users import MediaUsers
 from fuzz.simulation.actors.phone_presence import IN_TIME
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import COMMAND_TIME, CommandModel, SessionModel, violated
+from fuzz.simulation.invariants import Invariant, violated
+from fuzz.simulation.models.reference_model import COMMAND_TIME, CommandModel, SessionModel
 from fuzz.steps import InspectServer, ListNotifications, PostNotification, ReportStatus, Step
 from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient

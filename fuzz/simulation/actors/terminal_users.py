@@ -8,8 +8,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from fuzz.simulation.actors.actor_context import ActorContext, SignedInDevice, StepHandler
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.steps import Step, TypeInTerminal
 from runtimes.sim.child import ScriptedProgram, SimChild
 

@@ -10,8 +10,7 @@ from attrs import define, field
 
 from fuzz.simulation.actors.actor_context import ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.deployment import GATEWAY
-from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.steps import Step, UseGateway
 from runtimes.sim.child import ScriptedProgram, SimChild
 from svc_proto.commands import SignalName

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import NoReturn
 
 from attrs import define, field
 
-from fuzz.simulation.invariants import Invariant, Violation
+from fuzz.simulation.invariants import Invariant, violated
 from fuzz.simulation.models.grant_model import GrantTerms, RequestedTerms, WallClockModel
 
 __all__ = [
     "AddressBlockModel", "AuthAttempt", "ChatModel", "CodeModel", "CommandModel", "SessionModel", "TurnModel",
-    "WallClockModel", "check_grants", "violated"
+    "WallClockModel", "check_grants"
 ]  # fmt: skip
 
 CODE_LIFETIME = 600.0  # s
@@ -28,11 +27,6 @@ STORE_FAILED = ("session_db_unavailable", "session_not_found", "store_failed", "
 NOTE = "\n\n["  # before the reason for which an answer was stopped
 REPEATING = ("long:", "murmur:")  # beginnings of questions whose answer repeats one text, which ends the turn
 SLACK = 10.0  # s that an answer may be on its way, retransmissions included
-
-
-def violated(invariant: Invariant, detail: str) -> NoReturn:
-    """Raise a `Violation` of an invariant."""
-    raise Violation(invariant, detail)
 
 
 def end_of(expiry: object) -> float:
