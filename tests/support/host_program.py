@@ -7,7 +7,7 @@ import anyio
 
 from runtimes.host.host import Program
 from runtimes.loops.waker import HostHandle
-from runtimes.run import serve
+from runtimes.run import Runtime, serve
 from svc_proto.commands import Exit
 
 __all__ = ["in_asyncio", "in_trio", "in_uvloop"]
@@ -27,18 +27,13 @@ async def _host(programs: Sequence[Program], handle: HostHandle, grace: float) -
     return outcomes
 
 
-def in_asyncio(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` by a program on asyncio in debug mode that calls `serve`."""
-    main = partial(_host, programs, handle, grace)
-    return anyio.run(main, backend="asyncio", backend_options={"debug": True})
+def _runtime(backend: str, **options: bool) -> Runtime:
+    """Return a program on a loop of `backend` with these options that calls `serve`."""
+
+    def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
+        return anyio.run(partial(_host, programs, handle, grace), backend=backend, backend_options=options)
+
+    return run
 
 
-def in_uvloop(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` by a program on uvloop that calls `serve`."""
-    main = partial(_host, programs, handle, grace)
-    return anyio.run(main, backend="asyncio", backend_options={"use_uvloop": True})
-
-
-def in_trio(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` by a program on trio that calls `serve`."""
-    return anyio.run(partial(_host, programs, handle, grace), backend="trio")
+in_asyncio, in_uvloop, in_trio = _runtime("asyncio", debug=True), _runtime("asyncio", use_uvloop=True), _runtime("trio")
