@@ -1,7 +1,9 @@
 """Tokens of what a model receives for work on a phone: tools, screens, matches, and the prompts of ten steps."""
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +15,6 @@ from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from svc_proto.schema.json_object import JsonObject
 from tests.agent.harness import AgentHarness
 from tests.agent.tools.phone_world import StockPhone, screen_body
-from tests.support.model_tokens import count_tokens
 from tests.support.servers.model_server import calls, plain
 
 __all__ = ["match_tokens", "prompt_tokens", "screen_tokens", "shared_part", "steps", "tool_tokens"]
@@ -22,6 +23,20 @@ PLACES = ("harbour", "station", "library", "market", "garden", "bridge", "museum
 ROW = {"clickable": True, "longClickable": True, "viewId": "com.chat:id/row"}
 ICON = {"clickable": True, "contentDescription": "More options"}
 TAB = {"clickable": True, "className": "android.widget.TextView"}
+
+
+@cache
+def _encoding() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the package, for its own tables
+        import bpe_openai
+
+        return bpe_openai.get_encoding("o200k_base")
+
+
+def count_tokens(text: str) -> int:
+    """Return the number of a text's tokens in the encoding o200k_base."""
+    return len(_encoding().encode(text))
 
 
 def chat_screen(place: int) -> dict[str, Any]:
