@@ -8,19 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from svc_proto.wire.events import (
-    BinaryMessage,
-    CloseWebSocket,
-    Event,
-    Ping,
-    Pong,
-    ResponseData,
-    StreamId,
-    StreamReset,
-    TextMessage,
-    WebSocketAccepted,
-    WebSocketClosed,
-)
+from svc_proto.wire import events
 from tests.support.http1_codec import Http1Client
 from tests.support.http2_client import Http2Client
 from tests.support.http_codec import Response, ResponseReader, request_events
@@ -143,7 +131,7 @@ class HttpClient:
         self.wire = wire
         self.conn = (Http2Client if http2 else Http1Client)(entropy, deflate=deflate)
         self._authority = authority
-        self._asked: dict[StreamId, PendingResponse] = {}
+        self._asked: dict[events.StreamId, PendingResponse] = {}
 
     def request(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
@@ -178,7 +166,7 @@ class HttpClient:
         data = self.wire.read_some(timeout)
         self.conn.receive_data(data)
         while (event := self.conn.next_event()) is not None:
-            if isinstance(event, ResponseData):
+            if isinstance(event, events.ResponseData):
                 self.conn.consume(event.stream, len(event.data))
             self._asked[event.stream].heard.append(event)
         self.flush()
@@ -193,13 +181,13 @@ class HttpClient:
 class PendingResponse:
     """A request that was sent; `heard` has the events of its response that are not consumed yet."""
 
-    def __init__(self, client: HttpClient, stream: StreamId) -> None:
+    def __init__(self, client: HttpClient, stream: events.StreamId) -> None:
         self.wire = client.wire
         self.client = client
         self.stream = stream
-        self.heard: deque[Event] = deque()
+        self.heard: deque[events.Event] = deque()
 
-    def next(self, timeout: float = PATIENCE) -> Event:
+    def next(self, timeout: float = PATIENCE) -> events.Event:
         """Wait for the next event and return it. Raise ConnectionError if the connection ends before."""
         while not self.heard:
             if not self.client.read(timeout) and not self.heard:
@@ -219,7 +207,7 @@ class PendingResponse:
         reader = ResponseReader()
         while reader.response is None:
             event = self.next(timeout)
-            if isinstance(event, StreamReset):
+            if isinstance(event, events.StreamReset):
                 raise ConnectionError(event.why)
             reader.read(event)
         return reader.response
@@ -243,10 +231,10 @@ class WebSocketTestClient:
         self.wire = client.wire
         self.token = ""
         self._client = client
-        self._over: WebSocketClosed | None = None
+        self._over: events.WebSocketClosed | None = None
         self._asked = client.begin("GET", path, headers=headers, websocket=True)
         event = self._asked.next()
-        if not isinstance(event, WebSocketAccepted):
+        if not isinstance(event, events.WebSocketAccepted):
             self._asked.heard.appendleft(event)
             raise Declined(self._asked.finish())
         self.compressed = event.deflate
@@ -255,10 +243,10 @@ class WebSocketTestClient:
     # --- sending ---
 
     def send_text(self, text: str) -> None:
-        self._send_event(TextMessage(self._stream, text))
+        self._send_event(events.TextMessage(self._stream, text))
 
     def send_binary(self, data: bytes) -> None:
-        self._send_event(BinaryMessage(self._stream, data))
+        self._send_event(events.BinaryMessage(self._stream, data))
 
     def send_envelope(self, channel: str, kind: str, payload: object = None, identity: str = "i") -> None:
         self.send_text(json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload or {}}))
@@ -273,15 +261,15 @@ class WebSocketTestClient:
 
     # --- receiving ---
 
-    def receive(self, timeout: float = PATIENCE) -> Event:
+    def receive(self, timeout: float = PATIENCE) -> events.Event:
         """Return the next event; `WebSocketClosed` is returned again by later calls."""
         if self._over is not None:
             return self._over
         try:
             event = self._asked.next(timeout)
         except ConnectionError as error:
-            event = WebSocketClosed(self._stream, 1006, str(error), clean=False)
-        if isinstance(event, WebSocketClosed):
+            event = events.WebSocketClosed(self._stream, 1006, str(error), clean=False)
+        if isinstance(event, events.WebSocketClosed):
             self._over = event
         return event
 
@@ -289,20 +277,20 @@ class WebSocketTestClient:
         """Return the next text message, parsed; skip pings and pongs, and fail for any other event."""
         while True:
             event = self.receive(timeout)
-            if isinstance(event, TextMessage):
+            if isinstance(event, events.TextMessage):
                 message: dict[str, Any] = json.loads(event.text)
                 return message
-            assert isinstance(event, Ping | Pong), event
+            assert isinstance(event, events.Ping | events.Pong), event
 
-    def wait_closed(self, timeout: float = PATIENCE) -> WebSocketClosed:
+    def wait_closed(self, timeout: float = PATIENCE) -> events.WebSocketClosed:
         """Discard events up to the end of the WebSocket and return that end."""
-        while not isinstance(event := self.receive(timeout), WebSocketClosed):
+        while not isinstance(event := self.receive(timeout), events.WebSocketClosed):
             pass
         return event
 
-    def close(self, code: int = 1000, reason: str = "") -> WebSocketClosed:
+    def close(self, code: int = 1000, reason: str = "") -> events.WebSocketClosed:
         """Start the closing handshake, discard events up to the end of the WebSocket, and return that end."""
-        self._send_event(CloseWebSocket(self._stream, code, reason))
+        self._send_event(events.CloseWebSocket(self._stream, code, reason))
         return self.wait_closed()
 
     # --- as a phone ---
@@ -324,6 +312,6 @@ class WebSocketTestClient:
         while self.receive_message() != {"channel": "system", "type": "pong", "id": "round trip", "payload": {"ts": 1}}:
             pass
 
-    def _send_event(self, event: Event) -> None:
+    def _send_event(self, event: events.Event) -> None:
         self._client.conn.send(event)
         self._client.flush()

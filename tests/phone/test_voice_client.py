@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto import wire
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.pcm import wav_head
 from svc_proto.commands import Command, Compute, Connect, Notify
@@ -17,14 +18,6 @@ from svc_proto.phone.voice_client import (
     READY_TIMEOUT,
     SILENCE_TIMEOUT,
     SPEAK_TIMEOUT,
-)
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    BinaryMessage,
-    CloseWebSocket,
-    RequestHead,
-    TextMessage,
-    WebSocketClosed,
 )
 from svc_proto.wire.limits import MAX_TEXT
 from tests.phone.harness import ASKING, STREAM, TOKEN, PhoneHarness, RelayEnd, notes, request
@@ -70,7 +63,7 @@ class Talk:
         """Let the phone connect to the session and request its WebSocket."""
         self.end = self.rig.connected()
         head, *_ = self.end.receive(self.rig.book.drain_commands())
-        assert isinstance(head, RequestHead)
+        assert isinstance(head, wire.RequestHead)
         assert (head.target, head.websocket) == ("/voice/realtime-agent/v1", True)
 
     def open(self, text: str = "What is on the screen?") -> None:
@@ -78,7 +71,7 @@ class Talk:
         self.say(text)
         self.answered()
         self.dial()
-        self.rig.book >> self.end.received_fact(AcceptWebSocket(STREAM)) << []
+        self.rig.book >> self.end.received_fact(wire.AcceptWebSocket(STREAM)) << []
         assert self.hears(READY) == [{"type": "response.create", "text": text}]
 
     def hears(self, *events: dict[str, Any] | str) -> list[dict[str, Any]]:
@@ -87,12 +80,12 @@ class Talk:
         said: list[dict[str, Any]] = []
         for each in events:
             text = each if isinstance(each, str) else json.dumps(each)
-            self.rig.book >> self.end.received_fact(TextMessage(STREAM, text))
+            self.rig.book >> self.end.received_fact(wire.TextMessage(STREAM, text))
             commands = self.rig.book.drain_commands()
             self.commands += commands
             heard = self.end.receive(commands)
-            said += [json.loads(event.text) for event in heard if isinstance(event, TextMessage)]
-            self.closed = any(isinstance(event, WebSocketClosed) for event in heard)
+            said += [json.loads(event.text) for event in heard if isinstance(event, wire.TextMessage)]
+            self.closed = any(isinstance(event, wire.WebSocketClosed) for event in heard)
         return said
 
     def spoken(self) -> Notify:
@@ -154,7 +147,7 @@ def test_answer_of_a_typed_turn_ends_the_turn() -> None:
     assert not [each for each in talk.commands if isinstance(each, Notify)]
     talk = open_talk()
     late = {"type": "voice.response.delta", "delta": "late"}
-    texts = [TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
+    texts = [wire.TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
     talk.rig.book >> talk.end.received_fact(*texts)
     commands = talk.rig.book.drain_commands()
     assert not [each for each in commands if isinstance(each, Notify)]
@@ -167,7 +160,7 @@ def test_recording_is_sent_in_chunks() -> None:
     talk.end.receive(talk.rig.book.drain_commands())
     talk.answered()
     talk.dial()
-    talk.rig.book >> talk.end.received_fact(AcceptWebSocket(STREAM)) << []
+    talk.rig.book >> talk.end.received_fact(wire.AcceptWebSocket(STREAM)) << []
     piece = {"sample_rate": HEARING_RATE, "audio_base64": b64encode(b"\1\2" * (CHUNK_SIZE // 2)).decode("ascii")}
     assert talk.hears(READY) == [
         {"type": "input_audio.append", "chunk_id": 1, **piece},
@@ -214,10 +207,10 @@ def test_failed_turn(event: dict[str, Any], why: str) -> None:
 
 def test_closed_socket() -> None:
     talk = open_talk()
-    talk.rig.book >> talk.end.received_fact(BinaryMessage(STREAM, b"x"))
+    talk.rig.book >> talk.end.received_fact(wire.BinaryMessage(STREAM, b"x"))
     talk.rig.book.drain_commands()
     talk.hears({"type": "voice.response.delta", "delta": "It"})
-    talk.rig.book >> talk.end.received_fact(CloseWebSocket(STREAM, 1011))
+    talk.rig.book >> talk.end.received_fact(wire.CloseWebSocket(STREAM, 1011))
     talk.commands = talk.rig.book.drain_commands()
     assert notes(talk.commands) == ["voice: the voice session ended (1011)"]
     assert talk.spoken().fields["text"] == "It"
@@ -233,7 +226,7 @@ def test_silence_and_ready_timeouts() -> None:
     talk.say("Hi")
     talk.answered()
     talk.dial()
-    talk.rig.book >> talk.end.received_fact(AcceptWebSocket(STREAM)) << []
+    talk.rig.book >> talk.end.received_fact(wire.AcceptWebSocket(STREAM)) << []
     assert notes(talk.rig.book.after(READY_TIMEOUT).drain_commands()) == ["voice: the agent did not answer in time"]
 
 

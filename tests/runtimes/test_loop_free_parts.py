@@ -14,16 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from runtimes.failures import HostError, failure_of, short_reason
-from runtimes.host.compute import (
-    YAML_NODES,
-    list_folders,
-    list_network_addresses,
-    load_yaml,
-    qr_rows,
-    real_paths,
-    release_memory,
-    yaml_line,
-)
+from runtimes.host import compute
 from runtimes.host.logs import LogMessage, LogWriter, setup_logging
 from runtimes.host.thread_pool import ThreadPool
 from runtimes.loops.loop import Source
@@ -159,9 +150,9 @@ def test_log_fields_are_formatted_on_demand() -> None:
 
 
 def test_yaml() -> None:
-    assert load_yaml("") == {}
+    assert compute.load_yaml("") == {}
     document = "a: 1\n2: [x, null, true, 1.5]\nday: 2026-01-31\nat: 2026-01-31T01:02:03Z\n"
-    assert load_yaml(document) == {
+    assert compute.load_yaml(document) == {
         "a": 1,
         "2": ["x", None, True, 1.5],
         "day": "2026-01-31",
@@ -178,7 +169,7 @@ def test_yaml() -> None:
     ],
 )
 def test_only_true_and_false_are_booleans(value: str, found: object) -> None:
-    assert load_yaml(f"language: {value}") == {"language": found if found is not value else value.strip("'")}
+    assert compute.load_yaml(f"language: {value}") == {"language": found if found is not value else value.strip("'")}
 
 
 @pytest.mark.parametrize(
@@ -186,7 +177,7 @@ def test_only_true_and_false_are_booleans(value: str, found: object) -> None:
 )
 def test_the_line_of_a_member(path: str, line: int | None) -> None:
     document = "a: no\nb: {}\nb: {c: on,\n  d: True}\n\n2: x\n"
-    assert yaml_line(document, path.split(".")) == line
+    assert compute.yaml_line(document, path.split(".")) == line
 
 
 @pytest.mark.parametrize(
@@ -199,18 +190,18 @@ def test_the_line_of_a_member(path: str, line: int | None) -> None:
         "a: !!binary aGVsbG8=",
         "a: &b [*b]",
         "a: " + "[" * 600,
-        f"x: &x [{'1,' * 1000}]\ny: [{'*x,' * (YAML_NODES // 900)}]",
+        f"x: &x [{'1,' * 1000}]\ny: [{'*x,' * (compute.YAML_NODES // 900)}]",
         "a: \x00",
     ],
 )
 def test_yaml_that_is_refused(document: str) -> None:
     with pytest.raises(HostError) as caught:
-        load_yaml(document)
+        compute.load_yaml(document)
     assert caught.value.failure.kind is FailureKind.INVALID
 
 
 def test_the_addresses_on_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = list_network_addresses()
+    listed = compute.list_network_addresses()
     loopback = next(row for row in listed if row["address"] == "127.0.0.1")
     assert loopback == {**loopback, "up": True, "point_to_point": False, "default": False}
 
@@ -219,8 +210,8 @@ def test_the_addresses_on_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(errno.ENETUNREACH, "no network")
 
     monkeypatch.setattr(socket, "socket", Lonely)
-    assert [row["address"] for row in list_network_addresses()] == [row["address"] for row in listed]
-    assert not any(row["default"] for row in list_network_addresses())
+    assert [row["address"] for row in compute.list_network_addresses()] == [row["address"] for row in listed]
+    assert not any(row["default"] for row in compute.list_network_addresses())
 
 
 # --- threads -----------------------------------------------------------------------------------------------------
@@ -285,8 +276,8 @@ def test_the_folders_in_a_folder(tmp_path: Path) -> None:
     for name in ("b", "a"):
         (tmp_path / name).mkdir()
     (tmp_path / "file").touch()
-    assert list_folders(str(tmp_path)) == ("a", "b")
-    assert list_folders(str(tmp_path / "missing")) == ()
+    assert compute.list_folders(str(tmp_path)) == ("a", "b")
+    assert compute.list_folders(str(tmp_path / "missing")) == ()
 
 
 def test_real_paths(tmp_path: Path) -> None:
@@ -295,22 +286,22 @@ def test_real_paths(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "broken").symlink_to("gone/far")
     asked = ("link/x/y", "real", "broken", "nowhere")
-    led = real_paths(*(str(tmp_path / path) for path in asked))
+    led = compute.real_paths(*(str(tmp_path / path) for path in asked))
     assert led == tuple(str(here / path) for path in ("real/x/y", "real", "gone/far", "nowhere"))
 
 
 def test_release_memory_calls_malloc_trim(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace(malloc_trim=asked.append))
-    release_memory()
+    compute.release_memory()
     monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace())
-    release_memory()
+    compute.release_memory()
     assert asked == [0]
 
 
 def test_a_qr_has_a_square_of_modules_and_a_limit() -> None:
-    rows = qr_rows("svc-relay")
+    rows = compute.qr_rows("svc-relay")
     assert {len(rows), *map(len, rows)} == {21}  # version 1, ISO/IEC 18004
     assert [row[:7] for row in rows[:7]] == ["1111111", "1000001", *["1011101"] * 3, "1000001", "1111111"]
     with pytest.raises(HostError, match="more than a QR holds"):
-        qr_rows("x" * 2_954)
+        compute.qr_rows("x" * 2_954)

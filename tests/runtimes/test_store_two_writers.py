@@ -11,19 +11,8 @@ import pytest
 from runtimes.failures import HostError
 from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import Store, outcome_of
+from svc_proto.api.chat import store_requests
 from svc_proto.api.chat.records import ChatSession, Usage
-from svc_proto.api.chat.store_requests import (
-    AddMessages,
-    BeginTurn,
-    CreateChat,
-    DeleteChat,
-    FindResponse,
-    ForkChat,
-    GetChat,
-    ListMessages,
-    SaveResponse,
-    UpdateChat,
-)
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from tests.runtimes.scripted_core import TIMEOUT
@@ -66,7 +55,7 @@ def both(first: StoreRequest[Any], second: StoreRequest[Any], *, hold: str = CHA
         psycopg.connect(url, autocommit=True) as observer,
     ):
         for store in (one, other):  # data that a store reads once is not read under the lock
-            store.execute(GetChat(id="c"))
+            store.execute(store_requests.GetChat(id="c"))
         holder.execute(hold.encode())
         for store, request in ((one, first), (other, second)):
             answers.append(threads.submit(outcome_of, store, request))
@@ -77,13 +66,13 @@ def both(first: StoreRequest[Any], second: StoreRequest[Any], *, hold: str = CHA
         return answers[0].result(TIMEOUT), answers[1].result(TIMEOUT)
 
 
-def added(message_id: str, fence: int | None = None) -> AddMessages:
+def added(message_id: str, fence: int | None = None) -> store_requests.AddMessages:
     usage = Usage(input_tokens=1, output_tokens=2)
-    return AddMessages(session_id="c", messages=(message(message_id, usage=usage),), fence=fence)
+    return store_requests.AddMessages(session_id="c", messages=(message(message_id, usage=usage),), fence=fence)
 
 
-def begun(message_id: str, fence: int | None = None) -> BeginTurn:
-    return BeginTurn(session_id="c", messages=(message(message_id),), history=10, fence=fence)
+def begun(message_id: str, fence: int | None = None) -> store_requests.BeginTurn:
+    return store_requests.BeginTurn(session_id="c", messages=(message(message_id),), history=10, fence=fence)
 
 
 def is_denied(answer: object) -> bool:
@@ -123,35 +112,38 @@ def test_a_higher_fence_waits_for_the_lower_one_and_ends_it(store: Store) -> Non
 
 
 def test_the_first_reason_for_an_end_stays(store: Store) -> None:
-    ends = [UpdateChat(id="c", changes={"ended_at": at, "end_reason": f"at {at}"}, now=at) for at in (5.0, 6.0)]
+    ends = [
+        store_requests.UpdateChat(id="c", changes={"ended_at": at, "end_reason": f"at {at}"}, now=at)
+        for at in (5.0, 6.0)
+    ]
     both(*ends)
     session = get(store)
     assert (session.ended_at, session.end_reason) == (5.0, "at 5.0")
 
 
 def test_a_deleted_session_takes_no_message(store: Store) -> None:
-    assert both(DeleteChat(id="c"), added("a")) == (True, False)
-    assert execute(store, ListMessages(session_id="c")) is None
+    assert both(store_requests.DeleteChat(id="c"), added("a")) == (True, False)
+    assert execute(store, store_requests.ListMessages(session_id="c")) is None
 
 
 def test_the_counters_of_a_fork_are_those_of_its_messages(store: Store) -> None:
-    both(added("a"), ForkChat(source="c", session=chat("fork"), now=3.0))
+    both(added("a"), store_requests.ForkChat(source="c", session=chat("fork"), now=3.0))
     assert get(store, "fork").message_count == len(ids(store, "fork")) == 1
 
 
 def test_an_id_inserted_by_both_is_refused_for_the_later(store: Store) -> None:
-    new = CreateChat(session=chat("new"))
+    new = store_requests.CreateChat(session=chat("new"))
     assert set(both(new, new)) == {True, False}
-    forks = [ForkChat(source=source, session=chat("fork"), now=3.0) for source in ("c", "new")]
+    forks = [store_requests.ForkChat(source=source, session=chat("fork"), now=3.0) for source in ("c", "new")]
     assert {type(answer) for answer in both(*forks)} == {ChatSession, bool}
 
 
 def test_a_conversation_saved_by_both_is_stored(store: Store) -> None:
     kept = [
-        SaveResponse(kind="conversation", name="n", session_id=session, text="", now=1.0, most=9, size=9)
+        store_requests.SaveResponse(kind="conversation", name="n", session_id=session, text="", now=1.0, most=9, size=9)
         for session in ("first", "second")
     ]
     assert both(*kept, hold=INSERTION_WAITS) == (True, True)
-    found = execute(store, FindResponse(kind="conversation", name="n", now=2.0))
+    found = execute(store, store_requests.FindResponse(kind="conversation", name="n", now=2.0))
     assert found is not None
     assert found.session_id in ("first", "second")  # the later one

@@ -5,16 +5,7 @@ import json
 
 import pytest
 
-from svc_proto.commands import (
-    CreateBlob,
-    DeleteBlob,
-    DiscardBlob,
-    FinishBlob,
-    OpenFile,
-    ReleaseFile,
-    SweepFolder,
-    WriteBlob,
-)
+from svc_proto import commands
 from svc_proto.relay.media.media_service import MIB
 from svc_proto.relay.media.upload_body import MIN_FREE_BYTES
 from svc_proto.relay.routes import media
@@ -113,7 +104,9 @@ def test_upload_as_json_leaves_room_on_the_disk(book: RelayHarness, paired: Pair
     assert "media uploaded" in book.events()
     clean(book)
     book.request("POST", "/media/upload", form(Part(name="file", data=TEXT)), token=paired.token, headers=[FORM])
-    assert [each.min_free_bytes for each in book.commands if isinstance(each, CreateBlob)] == [MIN_FREE_BYTES] * 2
+    assert [each.min_free_bytes for each in book.commands if isinstance(each, commands.CreateBlob)] == [
+        MIN_FREE_BYTES
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -186,7 +179,7 @@ def test_uploads_have_limits_by_their_form(monkeypatch: pytest.MonkeyPatch) -> N
     clean(book)
 
 
-@pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob, OpenFile])
+@pytest.mark.parametrize("step", [commands.CreateBlob, commands.WriteBlob, commands.FinishBlob, commands.OpenFile])
 @pytest.mark.parametrize("how", ["fails", "is left", "is late"])
 def test_failed_upload_leaves_no_file(step: type, how: str) -> None:
     book, paired = paired_book(files=False)
@@ -258,14 +251,14 @@ def test_uploads_are_deleted_at_the_start_and_the_end() -> None:
     register(book)
     book.stop()
     assert book.uploads == []
-    assert len([command for command in book.commands if isinstance(command, DeleteBlob)]) == 1
+    assert len([command for command in book.commands if isinstance(command, commands.DeleteBlob)]) == 1
     book = RelayHarness(RelayConfig(home="/home/svc"), started=False)
     book.disk.put(f"{SPOOL}/old", TEXT)
     book.now = book.now.at(book.now.mono + 1)
     start(book)
     assert book.uploads == []
     book = RelayHarness(started=False)
-    book.refuse = (SweepFolder,)
+    book.refuse = (commands.SweepFolder,)
     start(book)
     assert "old uploads not deleted" in book.events()
 
@@ -279,8 +272,8 @@ def test_no_secret_and_no_path_is_logged(book: RelayHarness, paired: PairedPhone
     assert "private.txt" not in logged
     assert "/tmp" not in logged
     assert book.leaks() == []
-    assert [command for command in book.commands if isinstance(command, DiscardBlob)] == []
-    assert len([command for command in book.commands if isinstance(command, ReleaseFile)]) >= 3
+    assert [command for command in book.commands if isinstance(command, commands.DiscardBlob)] == []
+    assert len([command for command in book.commands if isinstance(command, commands.ReleaseFile)]) >= 3
 
 
 def test_uploads_of_a_session_have_a_quota() -> None:

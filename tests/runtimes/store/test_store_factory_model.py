@@ -12,19 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from runtimes.store.store_service import Store
+from svc_proto.api.chat import store_requests
 from svc_proto.api.chat.records import ChatPage, ChatSession, Content, Message, Usage
-from svc_proto.api.chat.store_requests import (
-    AddMessages,
-    CreateChat,
-    DeleteChat,
-    ForkChat,
-    GetChat,
-    ListChats,
-    ListMessages,
-    ListTitles,
-    SearchMessages,
-    UpdateChat,
-)
 from tests.runtimes.store.chat_stores import EMBEDDED, execute, new_store
 from tests.runtimes.store.postgresql_server import needs_postgresql
 
@@ -85,7 +74,7 @@ class Model:
         self.messages[session.id] = {}
         return True
 
-    def list(self, request: ListChats) -> ChatPage:
+    def list(self, request: store_requests.ListChats) -> ChatPage:
         shown = [
             session
             for session in self.sessions.values()
@@ -158,7 +147,7 @@ class Model:
             output_tokens=used.output_tokens,
         )
 
-    def window(self, request: ListMessages) -> tuple[Message, ...] | None:
+    def window(self, request: store_requests.ListMessages) -> tuple[Message, ...] | None:
         if request.session_id not in self.sessions:
             return None
         rows = list(self.messages[request.session_id].values())
@@ -209,24 +198,24 @@ class Stores(RuleBasedStateMachine):
         session = ChatSession(
             id=name, started_at=at, updated_at=at, last_active=at, parent_id=more.pop("parent"), **more
         )
-        self.check(CreateChat(session=session), self.model.create(session))
+        self.check(store_requests.CreateChat(session=session), self.model.create(session))
 
     @rule(name=NAMES, messages=st.lists(MESSAGES, max_size=4).map(tuple))
     def add(self, name: str, messages: tuple[Message, ...]) -> None:
-        self.check(AddMessages(session_id=name, messages=messages), self.model.add(name, messages))
+        self.check(store_requests.AddMessages(session_id=name, messages=messages), self.model.add(name, messages))
 
     @rule(name=NAMES, changes=CHANGES, now=TIMES)
     def update(self, name: str, changes: dict[str, object], now: float) -> None:
-        self.check(UpdateChat(id=name, changes=changes, now=now), self.model.update(name, changes, now))
+        self.check(store_requests.UpdateChat(id=name, changes=changes, now=now), self.model.update(name, changes, now))
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
-        self.check(DeleteChat(id=name), self.model.delete(name))
+        self.check(store_requests.DeleteChat(id=name), self.model.delete(name))
 
     @rule(source=NAMES, name=NAMES, at=TIMES, title=TITLES, now=TIMES)
     def fork(self, source: str, name: str, at: float, title: str | None, now: float) -> None:
         session = ChatSession(id=name, started_at=at, updated_at=at, last_active=at, title=title)
-        request = ForkChat(source=source, session=session, now=now)
+        request = store_requests.ForkChat(source=source, session=session, now=now)
         self.check(request, self.model.fork(source, session, now))
 
     @rule(
@@ -237,19 +226,19 @@ class Stores(RuleBasedStateMachine):
         include_archived=st.booleans(),
     )
     def list(self, **how: Any) -> None:
-        request = ListChats(**how)
+        request = store_requests.ListChats(**how)
         self.check(request, self.model.list(request))
 
     @rule(name=NAMES, limit=st.none() | st.integers(0, 5), offset=st.integers(0, 5), latest=st.booleans())
     def window(self, name: str, **how: Any) -> None:
-        request = ListMessages(session_id=name, **how)
+        request = store_requests.ListMessages(session_id=name, **how)
         self.check(request, self.model.window(request))
 
     @rule(base=st.sampled_from(["Plan", "plan", "%", ""]))
     def titles(self, base: str) -> None:
         titles = [session.title for session in self.model.sessions.values() if session.title is not None]
         expected = sorted(title for title in titles if title == base or title.startswith(f"{base} #"))
-        self.check(ListTitles(base=base), tuple(expected))
+        self.check(store_requests.ListTitles(base=base), tuple(expected))
 
     @rule(word=st.sampled_from(WORDS))
     def search(self, word: str) -> None:
@@ -261,7 +250,7 @@ class Stores(RuleBasedStateMachine):
             if word in words(message.content).split()
         }
         for kind, store in zip(self.kinds, self.stores, strict=True):
-            hits = execute(store, SearchMessages(query=word, limit=1000))
+            hits = execute(store, store_requests.SearchMessages(query=word, limit=1000))
             found = {(hit.session.id, hit.message.id) for hit in hits}
             assert there <= found, kind
             for hit in hits:
@@ -273,9 +262,9 @@ class Stores(RuleBasedStateMachine):
     @invariant()
     def all_is_there(self) -> None:
         for name, rows in self.model.messages.items():
-            self.check(GetChat(id=name), self.model.sessions[name])
-            self.check(ListMessages(session_id=name), tuple(rows.values()))
-        request = ListChats(limit=100, include_children=True, include_archived=True)
+            self.check(store_requests.GetChat(id=name), self.model.sessions[name])
+            self.check(store_requests.ListMessages(session_id=name), tuple(rows.values()))
+        request = store_requests.ListChats(limit=100, include_children=True, include_archived=True)
         self.check(request, self.model.list(request))
 
 

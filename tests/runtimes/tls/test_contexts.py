@@ -10,32 +10,21 @@ import pytest
 from runtimes.host.host import Services
 from runtimes.net import listener as listen_module
 from runtimes.tls.contexts import PinnedTrust, TlsFileError, client_context, context_for_certificates, server_context
+from svc_proto import facts
 from svc_proto.commands import Cancel, CloseWrite, Command, Connect, Connected, PauseReading, ResumeReading, Send
-from svc_proto.facts import (
-    Accepted,
-    Address,
-    ChannelId,
-    Fact,
-    Failed,
-    FailureKind,
-    OperationId,
-    ReadClosed,
-    Received,
-    Sent,
-)
 from tests.runtimes.scripted_core import TIMEOUT, Files, connected, read_all, read_exactly, reset, running, tls_client
 from tests.runtimes.test_channels import echo
 from tests.runtimes.test_operations import refusal
 
-OP = OperationId(1)
-CH = ChannelId(1)
+OP = facts.OperationId(1)
+CH = facts.ChannelId(1)
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_server_echo(runtime: str, certificate: Files, version: ssl.TLSVersion) -> None:
     with running(runtime, echo, tls=server_context(*certificate)) as live:
         sock = tls_client(live, certificate, version=version)
-        accepted = live.expect(Accepted)
+        accepted = live.expect(facts.Accepted)
         assert accepted.tls
         assert accepted.alpn == "h2"
         assert sock.version() == {ssl.TLSVersion.TLSv1_2: "TLSv1.2"}.get(version, "TLSv1.3")
@@ -43,10 +32,10 @@ def test_server_echo(runtime: str, certificate: Files, version: ssl.TLSVersion) 
             sock.sendall(b"x" * n)
             assert read_exactly(sock, n) == b"x" * n
         raw = sock.unwrap()
-        assert live.expect(ReadClosed).ch == accepted.ch
+        assert live.expect(facts.ReadClosed).ch == accepted.ch
         raw.shutdown(socket.SHUT_WR)
         assert live.closed(accepted.ch).why == ""
-        assert sum(fact.n for fact in live.seen if isinstance(fact, Sent)) == 200_001
+        assert sum(fact.n for fact in live.seen if isinstance(fact, facts.Sent)) == 200_001
         raw.close()
 
 
@@ -74,8 +63,8 @@ def test_an_end_without_close_notify_is_reported(runtime: str, certificate: File
 
 
 def test_closing_while_paused_with_data_unread(runtime: str, certificate: Files) -> None:
-    def react(fact: Fact) -> list[Command]:
-        if isinstance(fact, Accepted) and fact.tls:
+    def react(fact: facts.Fact) -> list[Command]:
+        if isinstance(fact, facts.Accepted) and fact.tls:
             return [PauseReading(fact.ch), Send(fact.ch, b"bye"), CloseWrite(fact.ch)]
         return []
 
@@ -97,14 +86,14 @@ def test_closing_while_paused_with_data_unread(runtime: str, certificate: Files)
             break
         tls.write(b"early")
         raw.sendall(outgoing.read())
-        ch = live.expect(Accepted).ch
+        ch = live.expect(facts.Accepted).ch
         while received := raw.recv(65536):
             incoming.write(received)
         assert tls.read(100) == b"bye"
         live.accept()[0].close()  # the loop has had another round
-        assert not any(isinstance(fact, Received) for fact in live.seen)
+        assert not any(isinstance(fact, facts.Received) for fact in live.seen)
         live.order(ResumeReading(ch))
-        assert live.expect(Received) == Received(ch, b"early")
+        assert live.expect(facts.Received) == facts.Received(ch, b"early")
         raw.close()
         live.closed(ch)
 
@@ -163,7 +152,7 @@ def test_handshakes_are_bounded_in_time_and_number(
                 sock.close()
         monkeypatch.setattr(listen_module, "HANDSHAKE_TIMEOUT", TIMEOUT)  # a busy machine may need more than 0.3 s
         sock = tls_client(live, certificate)
-        assert live.expect(Accepted).tls
+        assert live.expect(facts.Accepted).tls
         sock.close()
 
 
@@ -212,12 +201,12 @@ def test_client_echo(runtime: str, certificate: Files, host: str) -> None:
     server = TlsServer(certificate)
     with running(runtime, services=Services(client_tls=client_context(certificate[0]))) as live:
         connected = live.done(Connect(OP, CH, host, server.port, tls=True))
-        assert connected == Connected(Address("127.0.0.1", server.port), "http/1.1")
-        assert live.expect(Received) == Received(CH, b"hello")
+        assert connected == Connected(facts.Address("127.0.0.1", server.port), "http/1.1")
+        assert live.expect(facts.Received) == facts.Received(CH, b"hello")
         live.order(Send(CH, b"abc"))
-        assert live.expect(Received) == Received(CH, b"abc")
+        assert live.expect(facts.Received) == facts.Received(CH, b"abc")
         live.order(CloseWrite(CH))
-        assert live.expect(ReadClosed).ch == CH
+        assert live.expect(facts.ReadClosed).ch == CH
         live.closed(CH)
     server.close()
 
@@ -242,8 +231,8 @@ def test_a_certificate_that_is_not_trusted(runtime: str, certificate: Files) -> 
     server = TlsServer(certificate)
     with running(runtime) as live:
         answer = live.run_operation(Connect(OP, CH, "localhost", server.port, tls=True))
-        assert isinstance(answer, Failed)
-        assert answer.error.kind is FailureKind.TLS
+        assert isinstance(answer, facts.Failed)
+        assert answer.error.kind is facts.FailureKind.TLS
         assert "CERTIFICATE_VERIFY_FAILED" in answer.error.detail
     server.close()
 
@@ -252,7 +241,7 @@ def test_a_name_that_cannot_be_in_a_certificate(runtime: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", listening.getsockname())]
         with running(runtime, services=Services(resolver=lambda host, port: found)) as live:
-            assert refusal(live, Connect(OP, CH, ".example", 1, tls=True)) is FailureKind.TLS
+            assert refusal(live, Connect(OP, CH, ".example", 1, tls=True)) is facts.FailureKind.TLS
 
 
 def test_a_server_that_hangs_up_or_is_silent(runtime: str) -> None:
@@ -264,13 +253,13 @@ def test_a_server_that_hangs_up_or_is_silent(runtime: str) -> None:
         assert peer.recv(1)
         peer.close()
         answer = live.answer(OP)
-        assert isinstance(answer, Failed)
-        second = OperationId(2)
-        live.order(Connect(second, ChannelId(3), "127.0.0.1", port, tls=True))
+        assert isinstance(answer, facts.Failed)
+        second = facts.OperationId(2)
+        live.order(Connect(second, facts.ChannelId(3), "127.0.0.1", port, tls=True))
         peer, _ = listening.accept()
         assert peer.recv(1)
         live.order(Cancel(second))
-        assert refusal(live, second) is FailureKind.CANCELLED
+        assert refusal(live, second) is facts.FailureKind.CANCELLED
         peer.close()
 
 
