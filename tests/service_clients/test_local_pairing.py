@@ -68,9 +68,6 @@ def test_read_only_pairing_registers_a_code_first() -> None:
 
 
 def test_requested_lifetime() -> None:
-    asked = pairing(("auth.ok", {"session_token": "!tok~"}))
-    asked.run()
-    assert "ttl_seconds" not in asked.said[0]["payload"]
     limited = pairing(("auth.ok", {"session_token": "!tok~"}), name="MCP: x", ttl=60)
     assert limited.run() == "!tok~"
     payload = limited.said[0]["payload"]

@@ -3,7 +3,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from attrs import frozen
 
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.basics.errors import ToolError
@@ -50,22 +49,13 @@ def call(world: AgentHarness, **options: Any) -> list[Any]:
     return ask(world, lambda link: link.call("GET", "/ping", {"a": True, "b": "x y"}), **options)
 
 
-@frozen
-class Fetched:
-    """A request of the client."""
-
-    method: str
-    url: str
-    more: dict[str, Any]
-
-
-def patch_fetch(monkeypatch: pytest.MonkeyPatch, answer: Callable[[str], object]) -> list[Fetched]:
-    """Answer the client's requests by their URL; return the list that records them."""
-    asked: list[Fetched] = []
+def patch_fetch(monkeypatch: pytest.MonkeyPatch, answer: Callable[[str], object]) -> list[tuple[str, str, Any]]:
+    """Answer the client's requests by their URL; return the list of their methods, URLs and options."""
+    asked: list[tuple[str, str, Any]] = []
 
     def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
         yield from ()
-        asked.append(Fetched(method, url, more))
+        asked.append((method, url, more))
         return answer(url)
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
@@ -207,7 +197,7 @@ def test_phone_connected_status() -> None:
 def test_phone_connected_status_of_the_relay(body: bytes, able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = patch_fetch(monkeypatch, lambda url: HttpResult(200, Headers([]), body))
     assert there(AgentHarness()) is able
-    assert [each.url for each in asked] == [f"{URL}/bridge/status"]
+    assert [url for _, url, _ in asked] == [f"{URL}/bridge/status"]
 
 
 @pytest.mark.parametrize(("url", "token", "yes"), [(URL, "", True), ("http://x", "", False), ("http://x", "t", True)])
@@ -248,7 +238,7 @@ def test_relay_refusing_a_fresh_token(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = patch_fetch(monkeypatch, lambda url: HttpResult(status, Headers([]), body))
     assert call(AgentHarness(), token="t") == [PhoneResponse(status, members)]
-    assert [(each.url, each.more.get("body", b"")) for each in asked] == [(f"{URL}/ping?a=true&b=x+y", b"")]
+    assert [(url, more.get("body", b"")) for _, url, more in asked] == [(f"{URL}/ping?a=true&b=x+y", b"")]
 
 
 def test_unverifiable_401_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,9 +259,8 @@ def test_unverifiable_401_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = patch_fetch(monkeypatch, lambda url: answer)
     assert ask(AgentHarness(), lambda link: link.media(token), token="mine") == [outcome]
-    for each in asked:
-        assert (each.method, each.url) == ("GET", f"{URL}/media/t-0")
-        assert each.more["headers"] == ((b"authorization", b"Bearer mine"),)
+    for method, url, more in asked:
+        assert (method, url, more["headers"]) == ("GET", f"{URL}/media/t-0", ((b"authorization", b"Bearer mine"),))
 
 
 @pytest.mark.parametrize(
@@ -287,7 +276,7 @@ def test_activity_over_the_relay(url: str, answer: object, outcome: object, monk
     asked = patch_fetch(monkeypatch, lambda url: answer)
     (told,) = ask(AgentHarness(), lambda link: link.activity(), url=url, token="mine", who="Me")
     assert (told if isinstance(told, str) else [row["path"] for row in told]) == outcome
-    assert {(each.method, each.url) for each in asked} <= {("GET", f"{URL}/bridge/activity")}
+    assert {(method, address) for method, address, _ in asked} <= {("GET", f"{URL}/bridge/activity")}
 
 
 @pytest.mark.parametrize(

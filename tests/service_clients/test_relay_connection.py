@@ -5,7 +5,6 @@ import pytest
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_connection import (
@@ -93,23 +92,15 @@ def test_a_bare_welcome() -> None:
           for token in (None, "", "a b", 7)),
         (None, ServiceFault.CONNECTION_LOST, "reset", 0.0),
         (envelope("later", {}), ServiceFault.CONNECTION_LOST, "no answer in time", 15.0),
+        (REFUSED, ServiceFault.UNREACHABLE, "connection refused", 0.0),
     ],
 )  # fmt: skip
 def test_failed_connection(answer: Any, fault: ServiceFault, why: str, seconds: float) -> None:
-    there = link_world(answer)
+    there = link_world(dial=lambda host, port: REFUSED) if answer is REFUSED else link_world(answer)
     began = there.now.mono
     outcome = there.run()
     assert isinstance(outcome, ServiceCallError)
     assert (outcome.fault, outcome.why, there.now.mono - began) == (fault, why, seconds)
-
-
-def test_no_relay() -> None:
-    outcome = link_world(dial=lambda host, port: REFUSED).run()
-    assert isinstance(outcome, ServiceCallError)
-    assert (outcome.fault, outcome.failure) == (
-        ServiceFault.UNREACHABLE,
-        Failure(FailureKind.UNREACHABLE, "connection refused"),
-    )
 
 
 class Wire:
