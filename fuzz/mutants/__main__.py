@@ -81,10 +81,10 @@ def main(
     sys.exit(1 if len(survivors) > allow else 0)
 
 
-def read_equal(path: Path = EQUAL) -> Mapping[tuple[str, str, str, str], str]:
+def read_equal() -> Mapping[tuple[str, str, str, str], str]:
     """Return the listed mutants that do not change the behavior of the core: by `Mutant.key`, the reason."""
-    entries = tomllib.loads(path.read_text()).get("equal", [])
-    return {(each["module"], each["name"], each["before"], each["after"]): each["why"] for each in entries}
+    entries = [(module, each) for module, rows in tomllib.loads(EQUAL.read_text()).items() for each in rows]
+    return {(module, each["name"], each["before"], each["after"]): each["why"] for module, each in entries}
 
 
 def _named(tree: SourceTree, name: str) -> Mutant:
