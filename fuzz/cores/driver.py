@@ -23,11 +23,8 @@ LIMITS = Limits(max_unsent=64 * 1024, max_message=32 * 1024, high_water=16 * 102
 ONE_WRITE = 160 * 1024  # bytes that one fact may add when a channel was just under its limit
 MAX_OPERATIONS = 500  # under way
 MAX_CHANNELS = 12  # opened by peers
-HERE, LOCAL, REMOTE = (
-    facts.Address("10.0.0.1", 8767),
-    facts.Address("127.0.0.1", 40_000),
-    facts.Address("203.0.113.7", 40_000),
-)
+HERE = facts.Address("10.0.0.1", 8767)
+LOCAL, REMOTE = facts.Address("127.0.0.1", 40_000), facts.Address("203.0.113.7", 40_000)
 A_FILE = bytes(1000)  # content of each file that the core opens and has not written
 
 
