@@ -5,18 +5,10 @@ from contextlib import suppress
 from http import HTTPStatus
 
 from attrs import define, field
+from h2 import events as h2_events
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
-from h2.events import (
-    DataReceived,
-    InformationalResponseReceived,
-    RemoteSettingsChanged,
-    ResponseReceived,
-    StreamEnded,
-    TrailersReceived,
-)
-from h2.events import StreamReset as H2StreamReset
 from h2.exceptions import ProtocolError, StreamClosedError
 from h2.settings import SettingCodes, Settings
 from wsproto.connection import ConnectionType
@@ -239,24 +231,24 @@ class Http2Client(http_codec.HttpCodec):
                     self._events.append(events.StreamReset(event.stream, str(error)))
 
     def _translate(self, event: object) -> None:
-        if isinstance(event, RemoteSettingsChanged):
+        if isinstance(event, h2_events.RemoteSettingsChanged):
             self._on_settings()
             return
         stream = events.StreamId(getattr(event, "stream_id", None) or 0)
         known = self._streams.get(stream)
         match event:
-            case DataReceived():
+            case h2_events.DataReceived():
                 self._on_data(stream, known, event)
             case _ if known is None:
                 pass
-            case InformationalResponseReceived():
+            case h2_events.InformationalResponseReceived():
                 status, headers = _split_status(event.headers or ())
                 self._events.append(events.Informational(stream, status, headers))
-            case ResponseReceived():
+            case h2_events.ResponseReceived():
                 self._on_response(stream, known, event)
-            case TrailersReceived():
+            case h2_events.TrailersReceived():
                 known.trailers = http_codec.lower_headers(event.headers or ())
-            case StreamEnded():
+            case h2_events.StreamEnded():
                 known.received_end = True
                 if known.socket is not None:
                     self._events.extend(known.socket.receive_data(b""))
@@ -266,10 +258,10 @@ class Http2Client(http_codec.HttpCodec):
                         events.ResponseEnd(stream, known.trailers if known.received_head else events.Headers())
                     )
                 self._forget_if_done(stream, known)
-            case H2StreamReset():
+            case h2_events.StreamReset():
                 self._lose(stream, known, http_codec.PEER_RESET)
 
-    def _on_response(self, stream: events.StreamId, known: _Stream, event: ResponseReceived) -> None:
+    def _on_response(self, stream: events.StreamId, known: _Stream, event: h2_events.ResponseReceived) -> None:
         status, headers = _split_status(event.headers or ())
         known.received_head, known.trailers = True, events.Headers()
         if known.head.websocket and status == HTTPStatus.OK:
@@ -282,7 +274,7 @@ class Http2Client(http_codec.HttpCodec):
             known.ended = known.ended or known.head.websocket
             self._events.append(events.ResponseHead(stream, status, headers, "2"))
 
-    def _on_data(self, stream: events.StreamId, known: _Stream | None, event: DataReceived) -> None:
+    def _on_data(self, stream: events.StreamId, known: _Stream | None, event: h2_events.DataReceived) -> None:
         data, size = event.data or b"", event.flow_controlled_length or 0
         kept = 0 if known is None or known.socket is not None else len(data)
         if size > kept:
