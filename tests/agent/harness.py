@@ -14,28 +14,8 @@ from clients.phone.emulator import EmulatedPhone
 from runtimes.sim.host import SimHost
 from runtimes.sim.process import SimProcess
 from runtimes.sim.simulation import Simulation
+from svc_proto.agent import interface
 from svc_proto.agent.agent_factory import AgentConfig, AgentParts, build_agent
-from svc_proto.agent.interface import (
-    NO_EXTRA,
-    ApprovalRequested,
-    ApprovalResolved,
-    Content,
-    MemoryChanged,
-    ModelCallFinished,
-    ModelCallStarted,
-    ModelEndpoint,
-    ReasoningDelta,
-    StoredPicture,
-    TextDelta,
-    TextRetracted,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallPending,
-    ToolCallStarted,
-    Turn,
-    TurnEvent,
-    TurnOutcome,
-)
 from svc_proto.commands import Level, Notify
 from svc_proto.engine.core import Engine, Service
 from svc_proto.engine.flow import Flow, sleep
@@ -49,7 +29,7 @@ from tests.support.servers.model_server import MODEL_PORT, Scripted, ScriptedMod
 
 T = TypeVar("T")
 KEY = "secret-of-the-test"  # nothing but the configuration shows that it is a key
-ROUTE = ModelEndpoint(base_url=f"http://model:{MODEL_PORT}/v1", model="small", api_key=KEY)
+ROUTE = interface.ModelEndpoint(base_url=f"http://model:{MODEL_PORT}/v1", model="small", api_key=KEY)
 HOME = "/home/user/.svc"
 TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW)
 
@@ -63,11 +43,11 @@ class RecordingAgentHost:
     engine: Engine  # of the current turn
 
     def __init__(self) -> None:
-        self.events: list[TurnEvent] = []
+        self.events: list[interface.TurnEvent] = []
         self.rows: list[object] = []
-        self.pictures: tuple[StoredPicture, ...] = ()
+        self.pictures: tuple[interface.StoredPicture, ...] = ()
         self.extras: list[Mapping[str, object]] = []  # of the stored calls
-        self.asked: list[ApprovalRequested] = []
+        self.asked: list[interface.ApprovalRequested] = []
         self.choices: list[str] = []
         self.can_request_approval = True
         self.behind = False  # until `wait_drained` is called
@@ -79,7 +59,7 @@ class RecordingAgentHost:
     def reader_behind(self) -> bool:
         return self.behind or self.always_behind
 
-    def emit(self, event: TurnEvent) -> None:
+    def emit(self, event: interface.TurnEvent) -> None:
         self.events.append(event)
         self.at.append(self.engine.now.mono)
 
@@ -89,23 +69,29 @@ class RecordingAgentHost:
         self.behind = False
 
     def store_calls(
-        self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
+        self,
+        text: str,
+        reasoning: str,
+        calls: tuple[interface.ToolCall, ...],
+        extra: Mapping[str, object] = interface.NO_EXTRA,
     ) -> Flow[None]:
         yield from sleep(self.engine, 0.01)
         self.rows.append((text, reasoning, [(call.id, call.name, dict(call.args)) for call in calls]))
         self.extras.append(extra)
 
-    def store_result(self, call: ToolCall, output: str, pictures: tuple[StoredPicture, ...] = ()) -> Flow[None]:
+    def store_result(
+        self, call: interface.ToolCall, output: str, pictures: tuple[interface.StoredPicture, ...] = ()
+    ) -> Flow[None]:
         yield from sleep(self.engine, 0.01)
         self.pictures += pictures
         self.rows.append((call.id, output))
 
-    def request_approval(self, asked: ApprovalRequested) -> Flow[str]:
+    def request_approval(self, asked: interface.ApprovalRequested) -> Flow[str]:
         self.asked.append(asked)
         self.emit(asked)
         yield from sleep(self.engine, 0.01)
         choice = self.choices.pop(0) if self.choices else "deny"
-        self.emit(ApprovalResolved(call=asked.call, choice=choice))
+        self.emit(interface.ApprovalResolved(call=asked.call, choice=choice))
         return choice
 
     # --- records ---
@@ -114,23 +100,23 @@ class RecordingAgentHost:
     def text(self) -> str:
         text = ""
         for event in self.events:
-            if isinstance(event, TextDelta):
+            if isinstance(event, interface.TextDelta):
                 text += event.text
-            elif isinstance(event, TextRetracted):
+            elif isinstance(event, interface.TextRetracted):
                 text = text[: -event.length]
         return text
 
     @property
     def reasoning(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, ReasoningDelta))
+        return "".join(event.text for event in self.events if isinstance(event, interface.ReasoningDelta))
 
     @property
-    def finished(self) -> list[ToolCallFinished]:
-        return [event for event in self.events if isinstance(event, ToolCallFinished)]
+    def finished(self) -> list[interface.ToolCallFinished]:
+        return [event for event in self.events if isinstance(event, interface.ToolCallFinished)]
 
     @property
     def usage(self) -> list[tuple[int, int]]:
-        answered = [event for event in self.events if isinstance(event, ModelCallFinished)]
+        answered = [event for event in self.events if isinstance(event, interface.ModelCallFinished)]
         return [(event.input_tokens, event.output_tokens) for event in answered]
 
     @property
@@ -144,29 +130,29 @@ class RecordingAgentHost:
         return short
 
 
-def _short(event: TurnEvent) -> str:
+def _short(event: interface.TurnEvent) -> str:
     match event:
-        case TextDelta():
+        case interface.TextDelta():
             return "text"
-        case TextRetracted():
+        case interface.TextRetracted():
             return "retracted"
-        case ReasoningDelta():
+        case interface.ReasoningDelta():
             return "reasoning"
-        case ModelCallStarted():
+        case interface.ModelCallStarted():
             return "asked"
-        case ModelCallFinished():
+        case interface.ModelCallFinished():
             return "answered"
-        case ToolCallPending(call=call):
+        case interface.ToolCallPending(call=call):
             return f"pending {call.name}"
-        case ToolCallStarted(call=call):
+        case interface.ToolCallStarted(call=call):
             return f"started {call.name}"
-        case ToolCallFinished(call=call, error=error):
+        case interface.ToolCallFinished(call=call, error=error):
             return f"{'failed' if error else 'finished'} {call.name}"
-        case MemoryChanged(change=change):
+        case interface.MemoryChanged(change=change):
             return f"noted {change.target}"
-        case ApprovalRequested(call=call):
+        case interface.ApprovalRequested(call=call):
             return f"asks {call.name}"
-        case ApprovalResolved(choice=choice):
+        case interface.ApprovalResolved(choice=choice):
             return f"given {choice}"
 
 
@@ -249,18 +235,20 @@ class AgentHarness:
         assert all("/tests/" in str(bug["at"]) for bug in bugs), bugs  # only errors that a test raised
         return result  # type: ignore[no-any-return]  # the result of the flow
 
-    def answer(self, prompt: Content, *, model: ModelEndpoint | None = ROUTE, **turn: Any) -> TurnOutcome:
+    def answer(
+        self, prompt: interface.Content, *, model: interface.ModelEndpoint | None = ROUTE, **turn: Any
+    ) -> interface.TurnOutcome:
         """Run one turn to its end; its events go to `host`."""
 
         return self.run(lambda parts, engine: self.turn(parts, prompt, model=model, **turn))
 
-    def turn(self, parts: AgentParts, prompt: Content, **turn: Any) -> Flow[TurnOutcome]:
+    def turn(self, parts: AgentParts, prompt: interface.Content, **turn: Any) -> Flow[interface.TurnOutcome]:
         """Return a flow that runs one turn of the agent, for use inside a plan."""
         return parts.agent.run(
-            Turn(**{"session_id": "s", "run_id": "r", "prompt": prompt, "model": ROUTE, **turn}), self.host
+            interface.Turn(**{"session_id": "s", "run_id": "r", "prompt": prompt, "model": ROUTE, **turn}), self.host
         )
 
-    def command(self, line: Content, **turn: Any) -> TurnOutcome:
+    def command(self, line: interface.Content, **turn: Any) -> interface.TurnOutcome:
         """Run a turn with the built-in agent."""
         return self.answer(line, model=None, **turn)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import frozen
 
+from svc_proto import wire
 from svc_proto.commands import Command, Connect, Connected, Notify, Ready, Send
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Closed, ReadClosed, Received, Sent, Started
@@ -13,28 +14,13 @@ from svc_proto.phone.keyboard_control import KEYBOARD
 from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig, PhoneState
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    CloseWebSocket,
-    Event,
-    Headers,
-    Ping,
-    Pong,
-    RequestData,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    TextMessage,
-)
 from svc_proto.wire.http1 import Http1Connection
 from tests.phone.safety.scripted_backend import ScriptedBackend
 from tests.support.playbook import Playbook, counting_entropy
 from tests.wire.connection_pair import drain
 
 RELAY = Address("127.0.0.1", 8767)
-STREAM = StreamId(1)
+STREAM = wire.StreamId(1)
 KEYS = ChannelId(2)
 TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW)
 ASKING = SafetySettings(armed=True)
@@ -58,7 +44,7 @@ class RelayEnd:
         self.heard = 0  # bytes
         self.conn = Http1Connection(Role.SERVER, entropy=counting_entropy())
 
-    def receive(self, commands: Iterable[Command]) -> list[Event]:
+    def receive(self, commands: Iterable[Command]) -> list[wire.Event]:
         """Return the events that the phone sent on this channel by these commands."""
         for command in commands:
             if isinstance(command, Send) and command.ch == self.ch:
@@ -66,7 +52,7 @@ class RelayEnd:
                 self.heard += len(command.data)
         return drain(self.conn)
 
-    def received_fact(self, *events: Event) -> Received:
+    def received_fact(self, *events: wire.Event) -> Received:
         """Return the `Received` fact that delivers `events` of the relay to the phone."""
         for event in events:
             self.conn.send(event)
@@ -74,8 +60,8 @@ class RelayEnd:
 
     def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Received:
         """Return the fact that delivers a whole response of the relay."""
-        head = ResponseHead(STREAM, status, Headers(((b"content-length", b"%d" % len(body)), *fields)))
-        return self.received_fact(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
+        head = wire.ResponseHead(STREAM, status, wire.Headers(((b"content-length", b"%d" % len(body)), *fields)))
+        return self.received_fact(head, wire.ResponseData(STREAM, body), wire.ResponseEnd(STREAM))
 
 
 class PhoneHarness:
@@ -120,18 +106,18 @@ class PhoneHarness:
         self.book.answer(order, Connected(RELAY))
         return RelayEnd(order.ch)
 
-    def asked(self, connect: Connect) -> RequestHead:
+    def asked(self, connect: Connect) -> wire.RequestHead:
         """Complete a connection attempt and return the request for a WebSocket."""
         self.end = self.connected(connect)
         (head, *_) = self.end.receive(self.book.drain_commands())
-        assert isinstance(head, RequestHead)
+        assert isinstance(head, wire.RequestHead)
         assert head.websocket
         return head
 
     def opened(self, connect: Connect | None = None) -> SentEnvelope:
         """Connect, by `connect` or after a start; accept the WebSocket and return the phone's `system/auth`."""
         self.asked(connect or self.start())
-        self.book >> self.end.received_fact(AcceptWebSocket(STREAM))
+        self.book >> self.end.received_fact(wire.AcceptWebSocket(STREAM))
         (auth,) = self.sent_envelopes()
         return auth
 
@@ -148,7 +134,7 @@ class PhoneHarness:
     def message(self, channel: str, kind: str, payload: object) -> None:
         """Deliver an envelope of the relay."""
         text = json.dumps({"channel": channel, "type": kind, "id": "id", "payload": payload})
-        self.book >> self.end.received_fact(TextMessage(STREAM, text))
+        self.book >> self.end.received_fact(wire.TextMessage(STREAM, text))
 
     def command(self, path: str, request_id: str = "r1", **more: object) -> None:
         """Deliver a `bridge.command` of the relay."""
@@ -184,7 +170,7 @@ class PhoneHarness:
     def hang_up(self, code: int = 1000) -> None:
         """Close the WebSocket in order, as the relay."""
         for fact in (
-            self.end.received_fact(CloseWebSocket(STREAM, code)),
+            self.end.received_fact(wire.CloseWebSocket(STREAM, code)),
             ReadClosed(self.end.ch),
             Closed(self.end.ch),
         ):
@@ -212,9 +198,9 @@ class PhoneHarness:
         """Return the envelopes among the commands of the last step."""
         envelopes = []
         for event in self.end.receive(self.book.drain_commands()):
-            if isinstance(event, Ping | Pong):
+            if isinstance(event, wire.Ping | wire.Pong):
                 continue
-            assert isinstance(event, TextMessage), event
+            assert isinstance(event, wire.TextMessage), event
             value = json.loads(event.text)
             envelopes.append(SentEnvelope(value["channel"], value["type"], value["payload"]))
         return envelopes
@@ -267,8 +253,8 @@ def is_status(said: SentEnvelope) -> bool:
     return wanted == ("bridge", "bridge.status", 64) and {"bridge", "safety", "unattended"} <= set(said.payload)
 
 
-def request(events: Iterable[Event]) -> tuple[RequestHead, bytes]:
+def request(events: Iterable[wire.Event]) -> tuple[wire.RequestHead, bytes]:
     """Return the one request among events, with its body."""
     gathered = list(events)
-    (head,) = [event for event in gathered if isinstance(event, RequestHead)]
-    return head, b"".join(event.data for event in gathered if isinstance(event, RequestData))
+    (head,) = [event for event in gathered if isinstance(event, wire.RequestHead)]
+    return head, b"".join(event.data for event in gathered if isinstance(event, wire.RequestData))

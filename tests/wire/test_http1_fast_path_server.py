@@ -10,24 +10,15 @@ from hypothesis import strategies as st
 from fuzz.fast_path import compare_server
 from fuzz.targets.differential import LocalMisuseError
 from fuzz.targets.http1_server_fast_path import DATE, JSON, ServerPair
+from svc_proto import wire
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.connection import ServerConnection
-from svc_proto.wire.events import (
-    AcceptWebSocket,
-    Headers,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    TextMessage,
-)
 from svc_proto.wire.http1_fast_path_server import MAX_SHARED, FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.connection_pair import ONE, THREE, TWO, seeded
 from tests.wire.http1_server import CHUNKED, EXPECTING, GET, GET_HEAD, LENGTH_2, POST, TEXT_HI, UPGRADE
 
-ZERO = StreamId(0)
+ZERO = wire.StreamId(0)
 HEALTH = b"HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: application/json\r\n"
 
 
@@ -59,7 +50,7 @@ def test_fixed_scripts_are_equal_in_both_and_use_the_fast_path() -> None:
 def test_whole_exchanges() -> None:
     connection: ServerConnection = plain_server()
     for stream in (ONE, TWO):
-        head = RequestHead(stream, GET_HEAD.method, GET_HEAD.target, GET_HEAD.headers)
+        head = wire.RequestHead(stream, GET_HEAD.method, GET_HEAD.target, GET_HEAD.headers)
         assert connection.receive_simple_request(GET) == (head, b"")
         assert connection.next_event() is None
         assert connection.send_simple_response(stream, 200, DATE, (JSON,), b"ok")
@@ -67,12 +58,12 @@ def test_whole_exchanges() -> None:
         assert connection.data_to_send() == HEALTH + b"content-length: 2\r\n\r\nok"
         assert connection.data_to_send() == b""
     assert connection.receive_simple_request(POST) == (
-        RequestHead(THREE, "POST", "/", Headers(((b"host", b"a"), (b"content-length", b"5")))),
+        wire.RequestHead(THREE, "POST", "/", wire.Headers(((b"host", b"a"), (b"content-length", b"5")))),
         b"hello",
     )
 
 
-def said(connection: FastPathServerConnection, target: bytes, fields: bytes, body: bytes = b"") -> Headers | None:
+def said(connection: FastPathServerConnection, target: bytes, fields: bytes, body: bytes = b"") -> wire.Headers | None:
     """Pass a PUT to the fast path and answer it with 204; return its header fields, None if it is declined."""
     taken = connection.receive_simple_request(b"PUT %b HTTP/1.1\r\n%b\r\n%b" % (target, fields, body))
     if taken is None:
@@ -212,10 +203,10 @@ def test_the_reference_handles_complex_requests_only(both: ServerPair) -> None:
     for data in (GET, CHUNKED, POST, GET + POST, GET):
         assert both.hear_request(data) is (data in (GET, POST))
         both.next_events(5)
-        both.answer(StreamId(both.stream), 200, (JSON,), b"ok")
+        both.answer(wire.StreamId(both.stream), 200, (JSON,), b"ok")
         if data == GET + POST:
             both.next_events(5)
-            both.answer(StreamId(both.stream), 200, (JSON,), b"ok")
+            both.answer(wire.StreamId(both.stream), 200, (JSON,), b"ok")
     assert both.alone == 3
     assert both.fast_path._reference is None
     assert both.stream == 6
@@ -233,7 +224,7 @@ def test_an_end_between_requests_needs_no_reference(both: ServerPair, requests: 
     assert both.fast_path._reference is None
     assert both.fast_path.must_close is bool(events)
     with suppress(LocalMisuseError):
-        both.send_events(ResponseHead(ZERO, 400, LENGTH_2), ResponseData(ZERO, b"no"), ResponseEnd(ZERO))
+        both.send_events(wire.ResponseHead(ZERO, 400, LENGTH_2), wire.ResponseData(ZERO, b"no"), wire.ResponseEnd(ZERO))
     both.next_events(1)
     assert both.fast_path.must_close
 
@@ -243,7 +234,7 @@ def test_field_names_keep_their_capitals(both: ServerPair) -> None:
     both.hear_request(GET)
     assert both.answer(ONE, 200, (named,), b"ok")
     both.hear_request(GET)
-    both.send_events(ResponseHead(TWO, 200, Headers(((b"date", DATE), named))))
+    both.send_events(wire.ResponseHead(TWO, 200, wire.Headers(((b"date", DATE), named))))
     assert both.flush().endswith(b"\r\nX-Svc-Run-Id: 1\r\nTransfer-Encoding: chunked\r\n\r\n")
     assert both.fast_path._reference is None
 
@@ -259,11 +250,13 @@ def test_a_connection_can_be_released_at_any_time() -> None:
 def test_chunked_responses_use_the_fast_path(both: ServerPair) -> None:
     both.feed(POST)
     both.next_events(4)
-    both.send_events(ResponseHead(ONE, 200, Headers(((b"date", DATE), JSON))))
+    both.send_events(wire.ResponseHead(ONE, 200, wire.Headers(((b"date", DATE), JSON))))
     assert both.flush() == HEALTH + b"Transfer-Encoding: chunked\r\n\r\n"
-    both.send_events(ResponseData(ONE, b"0123456789abcdef"), ResponseData(ONE, b""), ResponseData(ONE, b"x"))
+    both.send_events(
+        wire.ResponseData(ONE, b"0123456789abcdef"), wire.ResponseData(ONE, b""), wire.ResponseData(ONE, b"x")
+    )
     assert both.flush() == b"10\r\n0123456789abcdef\r\n1\r\nx\r\n"
-    both.send_events(ResponseEnd(ONE))
+    both.send_events(wire.ResponseEnd(ONE))
     assert both.flush() == b"0\r\n\r\n"
     assert both.fast_path.idle
     assert both.fast_path._reference is None
@@ -274,8 +267,8 @@ def test_chunked_responses_use_the_fast_path(both: ServerPair) -> None:
 @pytest.mark.parametrize("data", CLOSING)
 def test_chunked_response_to_a_closing_request_ends_the_connection(both: ServerPair, data: bytes) -> None:
     assert both.hear_request(data)
-    head = ResponseHead(ONE, 200, Headers(((b"date", DATE), JSON)))
-    both.send_events(head, ResponseData(ONE, b"ok"), ResponseEnd(ONE))
+    head = wire.ResponseHead(ONE, 200, wire.Headers(((b"date", DATE), JSON)))
+    both.send_events(head, wire.ResponseData(ONE, b"ok"), wire.ResponseEnd(ONE))
     assert both.fast_path.must_close
     assert (both.fast_path._reference is None) is (b"HTTP/1.1" in data)
 
@@ -297,9 +290,9 @@ def test_websockets_need_the_reference(both: ServerPair) -> None:
     both.answer(ONE, 200, (), b"")
     both.hear_request(UPGRADE)
     both.next_events(2)
-    both.send_events(AcceptWebSocket(TWO))
+    both.send_events(wire.AcceptWebSocket(TWO))
     both.lift_limits()
     both.hear_request(TEXT_HI)
-    assert both.next_events(1) == TextMessage(TWO, "hi")
+    assert both.next_events(1) == wire.TextMessage(TWO, "hi")
     both.fast_path.release()
     assert both.fast_path.next_event() is None
