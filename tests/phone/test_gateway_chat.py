@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from svc_proto.agent.approval_memory import build_owner_question
 from svc_proto.agent.interface import ApprovalRequested, TextDelta
 from svc_proto.api.chat.store_requests import BeginTurn, CreateChat, GetChat
@@ -88,8 +90,12 @@ class Phone:
         self.book.hand.do(act)
 
 
-def test_a_turn_is_shown_and_settles() -> None:
-    phone = Phone()
+@pytest.fixture
+def phone() -> Phone:
+    return Phone()
+
+
+def test_a_turn_is_shown_and_settles(phone: Phone) -> None:
     assert phone.chat.submit("Hi")
     assert phone.chat.unfinished == 1
     phone.book.hand.emit(TextDelta("Hel"))
@@ -104,8 +110,7 @@ def test_a_turn_is_shown_and_settles() -> None:
     assert (phone.chat.unfinished, phone.texts()) == (0, ["Hi"])
 
 
-def test_questions_are_answered_once_and_by_their_kind() -> None:
-    phone = Phone()
+def test_questions_are_answered_once_and_by_their_kind(phone: Phone) -> None:
     chat = phone.chat
     assert not any((chat.decide(allow=True), chat.answer("x"), chat.interrupt()))
     chat.submit("Hi")
@@ -157,8 +162,7 @@ def test_a_socket_that_is_lost_at_any_message_changes_nothing() -> None:
         assert run(lost_after)[:2] == (rows, turns), lost_after
 
 
-def test_a_server_that_was_restarted_gets_what_it_has_not_stored() -> None:
-    phone = Phone()
+def test_a_server_that_was_restarted_gets_what_it_has_not_stored(phone: Phone) -> None:
     for text in ("one", "two", "two", "three"):
         phone.chat.submit(text)
     phone.book.hand.finish()  # "two" runs, and two prompts wait
@@ -174,8 +178,7 @@ def test_a_server_that_was_restarted_gets_what_it_has_not_stored() -> None:
     assert phone.chat.unfinished == 0
 
 
-def test_a_prompt_that_is_stored_with_the_files_of_another_client_is_not_sent_again() -> None:
-    phone = Phone()
+def test_a_prompt_that_is_stored_with_the_files_of_another_client_is_not_sent_again(phone: Phone) -> None:
     phone.chat.submit("one")
     phone.book.hand.finish()
     other = open_gateway(phone.book)
@@ -192,16 +195,14 @@ def test_a_prompt_that_is_stored_with_the_files_of_another_client_is_not_sent_ag
     assert phone.chat.unfinished == 0
 
 
-def test_files_are_named_in_the_order_in_which_they_are_attached() -> None:
-    phone = Phone()
+def test_files_are_named_in_the_order_in_which_they_are_attached(phone: Phone) -> None:
     phone.chat.submit("Which is older?", (ChatAttachment("b.txt", b"one"), ChatAttachment("a.txt", b"two")))
     phone.book.hand.finish()
     (text,) = phone.texts()
     assert 0 <= text.index("@file:b.txt") < text.index("@file:a.txt")
 
 
-def test_prompts_wait_for_a_socket_and_are_bounded() -> None:
-    phone = Phone()
+def test_prompts_wait_for_a_socket_and_are_bounded(phone: Phone) -> None:
     phone.lose()
     assert [phone.chat.submit(f"{number}") for number in range(MAX_PROMPTS + 1)] == [True] * MAX_PROMPTS + [False]
     phone.connect()
@@ -210,8 +211,7 @@ def test_prompts_wait_for_a_socket_and_are_bounded() -> None:
     assert phone.texts() == [f"{number}" for number in range(MAX_PROMPTS)]
 
 
-def test_refused_prompts_do_not_hold_up_the_next() -> None:
-    phone = Phone()
+def test_refused_prompts_do_not_hold_up_the_next(phone: Phone) -> None:
     phone.book.refuse = (CreateChat,)
     phone.chat.submit("one")
     phone.book.refuse = ()
@@ -226,8 +226,7 @@ def test_refused_prompts_do_not_hold_up_the_next() -> None:
     assert [fields["status"] for fields in phone.events("answered")] == ["refused", "refused", "complete", "refused"]
 
 
-def test_a_chat_that_cannot_be_resumed_is_begun_again_or_kept() -> None:
-    phone = Phone()
+def test_a_chat_that_cannot_be_resumed_is_begun_again_or_kept(phone: Phone) -> None:
     phone.chat.submit("one")
     phone.book.hand.finish()
     first = phone.chat.session_id
@@ -261,8 +260,7 @@ def test_a_turn_that_fails_before_it_is_stored_is_not_repeated() -> None:
     assert (phone.chat.unfinished, phone.book.turns, phone.events("settled")) == (0, 0, [{}])
 
 
-def test_messages_that_mean_nothing_are_ignored() -> None:
-    phone = Phone()
+def test_messages_that_mean_nothing_are_ignored(phone: Phone) -> None:
     phone.chat.submit("Hi")
     session = phone.chat.session_id
     other = open_gateway(phone.book)

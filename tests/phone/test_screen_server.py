@@ -27,6 +27,11 @@ def virtual() -> Iterator[SimulatedEnvironment]:
     world.close()
 
 
+@pytest.fixture
+def seen(virtual: SimulatedEnvironment) -> PhoneScreen:
+    return PhoneScreen(virtual)
+
+
 def order(world: SimulatedEnvironment, seen: PhoneScreen, path: str, body: object) -> int:
     """Send a bridge command through the relay with the phone's token, as an agent does; return the status."""
     data = json.dumps(body).encode()
@@ -37,8 +42,7 @@ def texts(state: dict[str, dict[str, list[dict[str, str]]]]) -> list[str]:
     return [node["text"] for node in state["screen"]["nodes"] if node["text"]]
 
 
-def test_screen_shows_the_agents_commands(virtual: SimulatedEnvironment) -> None:
-    seen = PhoneScreen(virtual)
+def test_screen_shows_the_agents_commands(seen: PhoneScreen, virtual: SimulatedEnvironment) -> None:
     first = seen.screen()
     assert (first["name"], first["online"], first["device_control"]) == ("Reference phone", True, True)
     assert (first["screen_on"], first["battery"], first["latest"], first["questions"]) == (True, 64, None, [])
@@ -50,8 +54,7 @@ def test_screen_shows_the_agents_commands(virtual: SimulatedEnvironment) -> None
     assert then["tag"] != first["tag"]
 
 
-def test_request_waits_for_a_change(virtual: SimulatedEnvironment) -> None:
-    seen = PhoneScreen(virtual)
+def test_request_waits_for_a_change(seen: PhoneScreen, virtual: SimulatedEnvironment) -> None:
     tag = seen.screen()["tag"]
     began = virtual.clock()
     assert seen.request("GET", f"/screen?seen={tag}").json["tag"] == tag
@@ -64,8 +67,7 @@ def test_request_waits_for_a_change(virtual: SimulatedEnvironment) -> None:
     assert virtual.clock() - began < 0.5
 
 
-def test_aborted_request_and_request_during_the_stop(virtual: SimulatedEnvironment) -> None:
-    seen = PhoneScreen(virtual)
+def test_aborted_request_and_request_during_the_stop(seen: PhoneScreen, virtual: SimulatedEnvironment) -> None:
     tag = seen.screen()["tag"]
     gone = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
     virtual.pass_time(0.5)
@@ -81,8 +83,7 @@ def test_aborted_request_and_request_during_the_stop(virtual: SimulatedEnvironme
     assert seen.written() == ""  # the page has stopped polling
 
 
-def test_switches_have_their_state(virtual: SimulatedEnvironment) -> None:
-    seen = PhoneScreen(virtual)
+def test_switches_have_their_state(seen: PhoneScreen) -> None:
     seen.backend.execute(PhoneCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
     seen.backend.execute(PhoneCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
     network = seen.screen()
@@ -97,8 +98,7 @@ def test_switches_have_their_state(virtual: SimulatedEnvironment) -> None:
     assert flipped["tag"] != network["tag"]  # so that a waiting request ends
 
 
-def test_touches_of_the_user(virtual: SimulatedEnvironment) -> None:
-    seen = PhoneScreen(virtual)
+def test_touches_of_the_user(seen: PhoneScreen) -> None:
     mail = next(node for node in seen.screen()["screen"]["nodes"] if node["text"] == "Mail")["bounds"]
     x, y = (mail["left"] + mail["right"]) // 2, (mail["top"] + mail["bottom"]) // 2
     assert seen.request("POST", "/touch", {"kind": "tap", "x": x, "y": y}).json == {"ok": True}
@@ -115,8 +115,7 @@ def test_touches_of_the_user(virtual: SimulatedEnvironment) -> None:
     assert seen.screen()["screen_on"] is True
 
 
-def test_confirmations_of_the_user(virtual: SimulatedEnvironment) -> None:
-    seen = PhoneScreen(virtual)
+def test_confirmations_of_the_user(seen: PhoneScreen, virtual: SimulatedEnvironment) -> None:
     client = virtual.client()
     body = {"to": "+15550100", "body": "Late"}
     for allow, status in ((True, 200), (False, 403)):
@@ -142,9 +141,8 @@ def test_confirmations_of_the_user(virtual: SimulatedEnvironment) -> None:
     assert client.begin("POST", "/send_sms", body, headers=bearer(seen.token)).finish().status == 200  # trusted
 
 
-def test_text_to_the_agent(virtual: SimulatedEnvironment) -> None:
+def test_text_to_the_agent(seen: PhoneScreen, virtual: SimulatedEnvironment) -> None:
     """Report an unreachable agent, since this world has none."""
-    seen = PhoneScreen(virtual)
     before = seen.screen()
     assert (before["talk"], before["awaits"]) == ([], False)
     for aloud, channel in ((False, "chat"), (True, "voice")):
@@ -193,8 +191,7 @@ def test_invalid_requests(virtual: SimulatedEnvironment, path: str, body: object
     assert answer.json["error"]
 
 
-def test_access_to_the_screen(virtual: SimulatedEnvironment) -> None:
-    seen = PhoneScreen(virtual)
+def test_access_to_the_screen(seen: PhoneScreen) -> None:
     good = seen.headers
     for headers in (
         {},
@@ -212,8 +209,7 @@ def test_access_to_the_screen(virtual: SimulatedEnvironment) -> None:
     }
 
 
-def test_session_is_stored_for_the_next_start(virtual: SimulatedEnvironment) -> None:
-    seen = PhoneScreen(virtual)
+def test_session_is_stored_for_the_next_start(seen: PhoneScreen, virtual: SimulatedEnvironment) -> None:
     virtual.wait_until(lambda: seen.written(PHONE_SESSION) == seen.token)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Self
 
 from clients.phone.emulator.backend import EmulatedPhone
 from clients.phone.emulator.layout import App
@@ -53,6 +54,12 @@ class EmulatorDriver:
         assert reply.status == status, reply
         assert isinstance(reply.result["error"], str)
         return reply.result
+
+    def press(self, *texts: str) -> Self:
+        """Tap nodes with exactly these texts, one after the other."""
+        for text in texts:
+            self.post("/tap_text", text=text, exact=True)
+        return self
 
     def texts(self) -> list[str]:
         """Return the text, or else the description, of each node on the screen, in walk order."""

@@ -8,7 +8,7 @@ from clients.phone.emulator.actions import Action, ChangeRecords, ShowScreen
 from clients.phone.emulator.layout import App, Row
 from clients.phone.emulator.record_apps import CALENDAR, NOTES, RECORD_APPS, TODO
 from clients.phone.emulator.sample_apps import SAMPLE_APPS
-from tests.clients.emulator.driver import EmulatorDriver, opened
+from tests.clients.emulator.driver import opened
 
 
 def actions_of(row: Row) -> Iterator[Action]:
@@ -29,29 +29,23 @@ def test_effects_name_screens_that_exist(app: App) -> None:
                     assert action.collection in app.records
 
 
-def press(driver: EmulatorDriver, *texts: str) -> EmulatorDriver:
-    for text in texts:
-        driver.post("/tap_text", text=text, exact=True)
-    return driver
-
-
 def test_a_task_is_found_and_done() -> None:
     driver = opened(TODO, RECORD_APPS)
     driver.get("/ping")
     driver.post("/type", text="plumb")
     assert "Water the plants" not in driver.texts()
-    press(driver, "Call the plumber", "Done")
+    driver.press("Call the plumber", "Done")
     assert driver.device.switches[TODO, "done 2"]
 
 
 def test_the_agenda_of_a_day() -> None:
-    driver = press(opened(CALENDAR, RECORD_APPS), "Shown day", "Next month", "5 December 2026")
+    driver = opened(CALENDAR, RECORD_APPS).press("Shown day", "Next month", "5 December 2026")
     assert "Market" in driver.texts()
     assert "Choir" not in driver.texts()
 
 
 def test_a_note_of_a_folder_keeps_its_long_text() -> None:
-    driver = press(opened(NOTES, RECORD_APPS), "Shown folder", "Travel", "Timetable")
+    driver = opened(NOTES, RECORD_APPS).press("Shown folder", "Travel", "Timetable")
     (field,) = [node for node in driver.nodes() if node["editable"]]
     assert len(str(field["text"])) == 2_000
     assert field["textLength"] == len(driver.device.texts[NOTES, "text"]) > 2_000

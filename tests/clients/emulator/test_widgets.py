@@ -60,11 +60,6 @@ def lab() -> EmulatorDriver:
     return opened(P, [LAB])
 
 
-def press(driver: EmulatorDriver, *texts: str) -> None:
-    for text in texts:
-        driver.post("/tap_text", text=text, exact=True)
-
-
 def names(driver: EmulatorDriver) -> list[str]:
     return [record["name"] for record in driver.device.content.list(P, "thing")]
 
@@ -74,13 +69,13 @@ def test_a_row_menu_opens_a_menu_and_a_dialog_above_the_list(lab: EmulatorDriver
     assert len(more) == 2
     lab.post("/tap", nodeId=more[1]["nodeId"])
     assert lab.texts()[:2] == ["None", "Delete"]  # the row without a text, and its line
-    press(lab, "Delete")
+    lab.press("Delete")
     assert lab.texts()[:3] == ["Delete Two?", "Cancel", "Delete"]
     assert "One" in lab.texts()  # of the window behind
-    press(lab, "Cancel")
+    lab.press("Cancel")
     assert lab.texts()[0] == "Home"
     lab.post("/tap", nodeId=[n for n in lab.nodes() if n["contentDescription"] == "More options"][1]["nodeId"])
-    press(lab, "Delete", "Delete")
+    lab.press("Delete", "Delete")
     assert names(lab) == ["One"]
     assert lab.texts()[0] == "Home"
 
@@ -93,26 +88,26 @@ def test_a_touch_beside_a_dialog_closes_it(lab: EmulatorDriver) -> None:
 
 
 def test_a_form_writes_a_record(lab: EmulatorDriver) -> None:
-    press(lab, "New", "Save")
+    lab.press("New", "Save")
     assert lab.texts()[0] == "Name is missing"
     lab.post("/type", text="Three")
-    press(lab, "Red", "Green")
-    press(lab, "2026-12-24", "Previous month")
-    press(lab, "Next month", "Next month")
+    lab.press("Red", "Green")
+    lab.press("2026-12-24", "Previous month")
+    lab.press("Next month", "Next month")
     assert "Day: January 2027" in lab.texts()
-    press(lab, "13 January 2027", "no time", "7 hours", "25 minutes", "OK")
+    lab.press("13 January 2027", "no time", "7 hours", "25 minutes", "OK")
     assert lab.node_id(text="07:25")
-    press(lab, "Save")
+    lab.press("Save")
     assert lab.texts()[0] == "Saved Three"
     (new,) = [record for record in lab.device.content.list(P, "thing") if record["name"] == "Three"]
     assert {**new, "id": ""} == {"id": "", "name": "Three", "kind": "Green", "day": "2027-01-13", "at": "07:25"}
     lab.get("/ping")
     lab.get("/ping")
     assert lab.texts()[0] == "Home"  # the notice is gone
-    press(lab, "Three")
+    lab.press("Three")
     assert "Form of Three" in lab.texts()
     lab.post("/type", text="Four")
-    press(lab, "Save")
+    lab.press("Save")
     assert names(lab) == ["One", "Two", "Four"]
 
 
@@ -122,19 +117,19 @@ def test_selected_records_are_deleted_together(lab: EmulatorDriver) -> None:
     for row in rows:
         lab.post("/long_press", node_id=row["nodeId"])
     assert [node["selected"] for node in lab.nodes() if node["longClickable"]] == [True, True]
-    press(lab, "None")
+    lab.press("None")
     lab.post("/long_press", node_id=rows[1]["nodeId"])
     lab.post("/long_press", node_id=rows[0]["nodeId"])
     lab.post("/long_press", node_id=rows[0]["nodeId"])
     lab.post("/tap", nodeId=lab.node_id(contentDescription="More options"))
-    press(lab, "Delete", "Delete")
+    lab.press("Delete", "Delete")
     assert names(lab) == ["One"]
 
 
 def test_a_check_box_and_a_bar_show_their_state(lab: EmulatorDriver) -> None:
     boxes = [node for node in lab.nodes() if node["className"] == "android.widget.CheckBox"]
     assert [(box["checkable"], box["checked"]) for box in boxes] == [(True, True)]
-    press(lab, "Box")
+    lab.press("Box")
     assert not lab.device.switches[P, "box"]
     (level,) = [node for node in lab.nodes() if node["className"] == "android.widget.SeekBar"]
     assert level["value"] == "50"
@@ -145,12 +140,12 @@ def test_a_check_box_and_a_bar_show_their_state(lab: EmulatorDriver) -> None:
 
 
 def test_the_menu_of_a_field(lab: EmulatorDriver) -> None:
-    press(lab, "New")
+    lab.press("New")
     lab.post("/type", text="copied")
 
     def command(text: str, field: str = "Name") -> None:
         lab.post("/long_press", node_id=lab.node_id(hintText=field, editable=True))
-        press(lab, text)
+        lab.press(text)
 
     command("Select all")
     command("Copy")
@@ -162,24 +157,24 @@ def test_the_menu_of_a_field(lab: EmulatorDriver) -> None:
 
 def test_the_keyboard_covers_the_lower_part(lab: EmulatorDriver) -> None:
     lab.device.has_keyboard = True
-    press(lab, "New")
+    lab.press("New")
     assert "Enter" not in lab.texts()
     lab.post("/tap", nodeId=lab.node_id(hintText="Name"))
-    press(lab, "h", "i", "Space", "x", "Delete")
+    lab.press("h", "i", "Space", "x", "Delete")
     assert lab.device.texts[P, "name"] == "hi "
     save = lab.node_id(text="Save")
     lab.post("/tap", nodeId=save)  # a key of the keyboard is above it
     assert names(lab) == ["One", "Two"]
-    press(lab, "Enter")
+    lab.press("Enter")
     assert [node["hintText"] for node in lab.nodes() if node["focused"]] == ["More"]
     lab.post("/press_key", key="back")
     assert "Enter" not in lab.texts()
-    press(lab, "Save")
+    lab.press("Save")
     assert names(lab) == ["One", "Two", "hi v"]
 
 
 def test_a_list_that_fills_late(lab: EmulatorDriver) -> None:
-    press(lab, "Late")
+    lab.press("Late")
     assert lab.texts()[-1] == "Loading"
     lab.get("/ping")
     assert lab.texts()[-1] == "Here"
@@ -187,7 +182,7 @@ def test_a_list_that_fills_late(lab: EmulatorDriver) -> None:
 
 def test_an_effect_comes_late(lab: EmulatorDriver) -> None:
     lab.device.delay = 1.5
-    press(lab, "Late")
+    lab.press("Late")
     assert lab.texts()[0] == "Home"
     assert "Late" in lab.texts()
     assert lab.texts()[1] == "Late"
