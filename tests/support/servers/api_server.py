@@ -6,8 +6,8 @@ from enum import Enum
 from typing import Any
 
 from svc_proto.basics.errors import Refused
-from svc_proto.engine.flow import Flow, wait
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.flow import Flow, sleep, wait
+from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.facts import OperationId
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.sse import encode_event
@@ -32,7 +32,7 @@ class ScriptedApi(ScriptedService):
 
     `turns` are the events of the next chats, `hello()` those of later ones. `seen` are the handled requests, without
     reads of one session or its messages. With `held`, a chat waits for `release`, at most `held_for` seconds. Responses
-    in `fixed` and `problem` replace the usual ones.
+    in `fixed` and `problem` replace the usual ones. A chat's stream ends `ends_after` seconds after its events.
     """
 
     def __init__(self, key: str = "") -> None:
@@ -44,6 +44,7 @@ class ScriptedApi(ScriptedService):
         self.problem: tuple[int, bytes] | None = None  # response to every request
         self.held = False
         self.held_for = 60.0  # s at most
+        self.ends_after = 0.0  # s
         self.run_status = "running"
         self.fixed: dict[str, tuple[int, object]] = {}  # responses by the end of the path, instead of the usual ones
         self._ticket = OperationId(0)
@@ -109,7 +110,7 @@ class ScriptedApi(ScriptedService):
     def _messages(self, request: Request) -> Response:
         return self._fixed() or json_response(200, {"messages": self._find(request)})
 
-    def _chat(self, request: Request) -> Flow[Response]:
+    def _chat(self, request: Request) -> Flow[Response | StreamedResponse]:
         kept, body = self._find(request), self._note(request)
         kept.append({"role": "user", "content": body["message"]})
         if self.held:
@@ -120,7 +121,13 @@ class ScriptedApi(ScriptedService):
             return fixed
         events = self.turns.pop(0) if self.turns else hello()
         kept.append({"role": "assistant", "content": "".join(str(data.get("delta", "")) for _, data in events)})
-        return Response(200, SSE, b"".join(encode_event(json.dumps(data), event=kind) for kind, data in events))
+        text = b"".join(encode_event(json.dumps(data), event=kind) for kind, data in events)
+
+        def write(writer: Any) -> Flow[None]:
+            writer.write(text)
+            yield from sleep(self.engine, self.ends_after)
+
+        return StreamedResponse(200, SSE, write) if self.ends_after else Response(200, SSE, text)
 
     def _toolsets(self, request: Request) -> Response:
         self._note(request)

@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import StreamedResponse
 from svc_proto.voice.agent.api_runs import ApiRuns
 from svc_proto.voice.realtime.actions import AppendInput, StartRun
-from svc_proto.wire.sse import encode_event
 from tests.loops.realtime_agent import ANSWER, SOUND, RealtimeAgentSetup, ends, of, play, run, types
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, create, log_of
-from tests.support.servers.api_server import SSE, ScriptedApi, hello
+from tests.support.servers.api_server import ScriptedApi, hello
 from tests.support.servers.realtime_server import (
     FailedTurn,
     OpenAiRealtimeServer,
@@ -143,9 +141,8 @@ def test_an_answer_to_a_question(world: SimulatedEnvironment, status: int, answe
     api.turns.append(
         [("run.started", {"run_id": "n1"}), ("tool.pending", {"tool_name": "phone_call", "call_id": "t1"})]
     )
-    api.run_status = "waiting_for_approval"
+    api.run_status, api.ends_after = "waiting_for_approval", 60.0
     agent = RealtimeAgentSetup(world, run("call mum"), SpokenTurn(ANSWER), scripted=api)
-    slow_ending(api)
     client = agent.start_turn("call mum")
     play(client, lambda event: event["type"] == "svc.confirmation.requested")
     client.send("svc.confirm", confirmation_id="t1", answer="allow")
@@ -163,27 +160,9 @@ def test_pending_tool_without_approval_requests_no_confirmation(world: Simulated
     pending: dict[str, object] = {"tool_name": "phone_call", "call_id": "t1"}
     api.turns.append([("run.started", {"run_id": "n1"}), ("tool.pending", pending)])
     agent = RealtimeAgentSetup(world, run("call mum"), scripted=api)
-    slow_ending(api)
+    api.ends_after = 60.0
     client = agent.start_turn("call mum")
     assert "svc.confirmation.requested" not in types(play(client, lambda event: event.get("floor") == "idle"))
-
-
-def slow_ending(api: ScriptedApi) -> None:
-    """Let the scripted turns take a minute after their last event."""
-
-    def chat(request: Any) -> Any:
-        body = api._note(request)
-        assert body["message"]
-
-        def write(writer: Any) -> Any:
-            for kind, data in api.turns.pop(0):
-                writer.write(encode_event(json.dumps(data), event=kind))
-            yield from sleep(api.engine, 60.0)
-
-        return StreamedResponse(200, SSE, write)
-
-    route = next(route for route in api.router.routes if route.pattern.endswith("/stream"))
-    object.__setattr__(route, "handler", chat)
 
 
 def test_bug_in_a_run_is_reported(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
