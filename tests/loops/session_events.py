@@ -1,141 +1,34 @@
 """Strict checker of a session's event stream (wire api 4.2 to 4.4)."""
 
 import re
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
+from jsonschema import Draft202012Validator
 
+from svc_proto.schema.chat_events import EVENTS
+from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
 from tests.loops.raw_event_stream import StreamEvent, parse_frames
 
-Kind = Callable[[Any], bool]
-
-
-def text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def some_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def text_or_null(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def boolean(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-
-
-def mapping(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def sequence(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def usage(value: Any) -> bool:
-    """Report whether the value has exactly the three token counts, the last one being the sum (wire api 4.3)."""
-    names = ("input_tokens", "output_tokens", "total_tokens")
-    return (
-        isinstance(value, dict)
-        and tuple(value) == names
-        and all(whole(value[name]) for name in names)
-        and value["total_tokens"] == value["input_tokens"] + value["output_tokens"]
-    )
-
-
-def texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-def exactly(expected: object) -> Kind:
-    return lambda value: value == expected and type(value) is type(expected)
-
-
-def members(**kinds: Kind) -> Kind:
-    return lambda value: (
-        isinstance(value, dict) and set(value) == set(kinds) and all(kinds[name](value[name]) for name in kinds)
-    )
-
-
-@frozen
-class Shape:
-    """Members of an event's data, besides those that all events have."""
-
-    required: Mapping[str, Kind]
-    optional: Mapping[str, Kind] = field(factory=dict)
-
-
-ENVELOPE: dict[str, Kind] = {"session_id": some_text, "run_id": some_text, "seq": whole, "ts": number}
-CALL: dict[str, Kind] = {"tool_name": some_text, "call_id": some_text, "tool_call_id": some_text}
-FLAGS: dict[str, Kind] = {
-    "message_id": some_text,
-    "completed": boolean,
-    "partial": boolean,
-    "interrupted": boolean,
-    "usage": usage,
+HEAD: dict[str, Any] = {
+    "session_id": {"type": "string", "minLength": 1},
+    "run_id": {"type": "string", "minLength": 1},
+    "seq": {"type": "integer", "minimum": 0},
+    "ts": {"type": "number", "minimum": 0},
 }
-KINDS: dict[str, Shape] = {
-    "session.created": Shape({"title": text_or_null}, {"model": text, "cwd": text_or_null}),
-    "run.started": Shape({"user_message": members(id=some_text, role=exactly("user"), content=text)}),
-    "message.started": Shape({"message": members(id=some_text, role=exactly("assistant"))}),
-    "assistant.delta": Shape({"message_id": some_text, "delta": some_text}),
-    "tool.progress": Shape({"message_id": some_text, "delta": some_text, "tool_name": exactly("_thinking")}),
-    "tool.pending": Shape(CALL, {"preview": text_or_null, "args": mapping}),
-    "tool.started": Shape({**CALL, "preview": text_or_null, "args": mapping}),
-    "tool.completed": Shape(
-        {**CALL, "args": mapping, "result_preview": text_or_null}, {"success": exactly(True), "duration": number}
-    ),
-    "tool.failed": Shape(
-        {**CALL, "error": some_text}, {"success": exactly(False), "duration": number, "args": mapping}
-    ),
-    "assistant.completed": Shape({**FLAGS, "content": text}),
-    "run.completed": Shape({**FLAGS, "api_calls": whole, "reason": text_or_null, "unfinished": texts}),
-    "error": Shape({"message": some_text, "error": some_text}),
-    "done": Shape({"state": exactly("final")}),
-    "approval.request": Shape(
-        {
-            **CALL,
-            "tool": some_text,
-            "args": mapping,
-            "command": some_text,
-            "description": text,
-            "pattern_key": some_text,
-            "pattern_keys": sequence,
-            "allow_permanent": boolean,
-            "choices": sequence,
-            "expires_at": number,
-        }
-    ),
-    "memory.updated": Shape(
-        {
-            **CALL,
-            "args": mapping,
-            "target": some_text,
-            "entry_count": whole,
-            "added": text_or_null,
-            "removed": text_or_null,
-            "undo": members(method=some_text, body=mapping),
-        }
-    ),
-    "approval.responded": Shape(
-        {"call_id": some_text, "tool_call_id": some_text, "choice": some_text, "resolved": whole}
-    ),
-}
-"""The thirteen events of the specification, and ours: notes, and questions."""
-
-LETTERS = dict(zip(KINDS, "CRMatPSTFXYEZqmr", strict=True))  # one letter for each name, for the grammar of a turn
+COUNTS = ("input_tokens", "output_tokens", "total_tokens")
+FLAGS = ("message_id", "completed", "partial", "interrupted", "usage")
+LETTERS = dict(zip(EVENTS, "CRMatPSTFqrmXYEZ", strict=True))  # one letter for each event, for the grammar of a turn
 GRAMMAR = re.compile("CRM[atPSTFqmr]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn that could not start has no start event
+
+
+def _validator(kind: type) -> Draft202012Validator:
+    schema: dict[str, Any] = {**inline_schema_of(kind, SchemaComponents()), "additionalProperties": False}
+    members = {**HEAD, **schema["properties"]}
+    return Draft202012Validator({**schema, "properties": members, "required": [*HEAD, *schema["required"]]})
+
+
+VALIDATORS = {name: _validator(kind) for name, kind in EVENTS.items()}
 
 
 @frozen
@@ -197,14 +90,11 @@ def check_events(events: list[StreamEvent]) -> None:
 
 
 def _check_event(told: StreamEvent) -> None:
-    shape = KINDS[told.name]
-    required = {**ENVELOPE, **shape.required}
-    missing = [name for name in required if name not in told.data]
-    assert not missing, f"{told.name} lacks {missing}: {told.data}"
-    for name, value in told.data.items():
-        kind = required.get(name) or shape.optional.get(name)
-        assert kind is not None, f"{told.name}.{name} is in no table"
-        assert kind(value), f"{told.name}.{name} is {value!r}"
+    assert [error.message for error in VALIDATORS[told.name].iter_errors(told.data)] == [], told
+    if (usage := told.data.get("usage")) is not None:
+        assert tuple(usage) == COUNTS, usage
+        assert all(type(count) is int for count in usage.values()), usage
+        assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
 
 
 def _check_call(calls: dict[str, str], told: StreamEvent) -> None:
