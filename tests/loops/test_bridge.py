@@ -34,23 +34,6 @@ def test_the_reference_phone_answers(relayed: Environment) -> None:
     assert phone.stop() == 0
 
 
-def test_a_phone_that_disconnects_with_pending_commands(relayed: Environment) -> None:
-    for leave in ("close", "abort", "close_write"):
-        phone = relayed.fake_phone()
-        calls = [call(relayed, phone.token) for _ in range(3)]
-        for _ in calls:
-            phone.command()
-        if leave == "close":
-            phone.close()
-        else:
-            getattr(phone.wire, leave)()
-        for calling in calls:
-            answer = calling.finish()
-            assert (answer.status, answer.code) == (502, "phone_disconnected")
-        assert activity(relayed)[0]["decision"] == "error"
-        assert relayed.http("GET", "/ping", headers=bearer(phone.token)).status == 503
-
-
 def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: Environment) -> None:
     phone = relayed.fake_phone(deflate=False)
     phone.wire.pause()
