@@ -125,15 +125,3 @@ def test_httpx_sse_reads_every_stream(live: Live) -> None:
                 case _:
                     assert events[-1].event == "response.completed"
                     assert [data_of(event)["sequence_number"] for event in events] == list(range(len(events)))
-
-
-def test_httpx_sse_reads_a_run_that_was_begun_apart(live: Live) -> None:
-    api = script(live, plain(TEXT))
-    run_id = api.request("POST", "/v1/runs", {"input": "Hi"}).json["run_id"]
-    with (
-        httpx.Client(base_url=base_url(api), headers=api.headers, timeout=PATIENCE) as client,
-        connect_sse(client, "GET", f"/v1/runs/{run_id}/events") as source,
-    ):
-        events = list(source.iter_sse())
-    assert [event.event for event in events][:: len(events) - 1] == ["run.started", "run.completed"]
-    assert data_of(events[-1])["output"] == TEXT
