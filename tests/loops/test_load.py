@@ -26,7 +26,7 @@ from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
 from tests.loops.environment import REMOTE, Environment, bearer
 from tests.loops.live_environment import LiveConnection
-from tests.loops.raw_http import TEXT, RawSocket, frame
+from tests.loops.raw_http import TEXT, frame
 from tests.loops.test_hostile import SEED, UPGRADE
 
 pytestmark = pytest.mark.full  # opens thousands of sockets
@@ -187,12 +187,11 @@ def fetching(live: Environment, path: Path, token: str) -> LiveConnection:
 def test_a_stop_under_load_loses_no_answer(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with open_world(runtime, tmp_path, request) as world:
         relay = world.start_relay(killable=True)
-        phone = RawSocket(world.connect(REMOTE))
-        token = phone.sign_in(world.register())
+        phone = world.pair(peer=REMOTE)
         large = tmp_path / "workspace" / "large.bin"
         large.parent.mkdir()
         large.write_bytes(os.urandom(8 * MIB))
-        slow = [fetching(world, large, token) for _ in range(3)]
+        slow = [fetching(world, large, phone.token) for _ in range(3)]
         answered: list[int] = []
         with ThreadPoolExecutor(30) as threads:
             clients = [connected(relay.port) for _ in range(30)]  # a stop refuses new connections
@@ -207,6 +206,6 @@ def test_a_stop_under_load_loses_no_answer(runtime: str, request: pytest.Fixture
             assert wire.read_all() == b""
             assert not wire.reset
             wire.close()
-        assert phone.closed_with() == 1001
+        assert phone.wait_closed().code == 1001
         phone.wire.close()
         assert relay.exit_code() == 0

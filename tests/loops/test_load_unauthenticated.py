@@ -7,7 +7,7 @@ import subprocess
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from statistics import median
 
@@ -17,9 +17,10 @@ import pytest
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestHead
 from svc_proto.wire.http2 import Http2Connection
-from tests.loops.clients import PATIENCE
-from tests.loops.raw_http import CONTINUATION, TEXT, RawSocket, frame, read_response
-from tests.loops.test_load_descriptors import Scarce, healthy
+from tests.loops.clients import PATIENCE, HttpClient, WebSocketTestClient
+from tests.loops.environment import bearer
+from tests.loops.raw_http import CONTINUATION, TEXT, frame
+from tests.loops.test_load_descriptors import Scarce
 
 FIGURES = logging.getLogger(__name__)  # shown with `--log-cli-level INFO`
 UNAUTHENTICATED, FEWER = 1000, 100
@@ -104,18 +105,12 @@ class Household:
     """A paired phone, and a caller that sends commands to it."""
 
     def __init__(self, relay: Scarce, stack: ExitStack) -> None:
-        self.caller, self._wire = relay.connect(), relay.connect()
-        for wire in (self.caller, self._wire):
-            stack.callback(wire.close)
-        assert healthy(self.caller)
-        self.caller.send(b"POST /pairing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n")
-        code = read_response(self.caller)[2].partition(b'"code":"')[2].partition(b'"')[0].decode()
-        self._phone = RawSocket(self._wire)
-        self._token = self._phone.sign_in(code)
+        wires = [stack.enter_context(closing(relay.connect())) for _ in range(2)]
+        self._caller, client = (HttpClient(wire, "127.0.0.1", os.urandom, deflate=False) for wire in wires)
+        self._phone = WebSocketTestClient(client)
+        self._phone.sign_in(pairing_code=self._caller.request("POST", "/pairing").json["code"], device_name="raw")
         self._phone.send_envelope("bridge", "bridge.status", {"accessibility_enabled": True})
-        self._phone.send_envelope("system", "ping", {"ts": 1})
-        while self._phone.receive_message()["type"] != "pong":  # the phone is connected before the first command
-            pass
+        self._phone.pong()  # the phone is connected before the first command
         self._relay = relay.process.pid
         self.times: list[float] = []  # of round trips, s by the clock
         self.costs: list[float] = []  # of round trips, s of processor time of the relay
@@ -124,14 +119,9 @@ class Household:
         """Send one command, answer it as the phone and receive the answer as the caller; record the times it took."""
         before = processor_time(self._relay)
         began = time.monotonic()
-        self.caller.send(
-            f"GET /ping HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self._token}\r\n\r\n".encode()
-        )
-        while (message := self._phone.receive_message())["type"] != "bridge.command":
-            pass
-        answer = {"request_id": message["payload"]["request_id"], "status": 200, "result": {}}
-        self._phone.send_envelope("bridge", "bridge.response", answer)
-        assert read_response(self.caller)[0] == 200
+        asked = self._caller.begin("GET", "/ping", headers=bearer(self._phone.token))
+        self._phone.respond(self._phone.command()["request_id"], {})
+        assert asked.finish().status == 200
         self.times.append(time.monotonic() - began)
         self.costs.append(processor_time(self._relay) - before)
 
