@@ -128,11 +128,14 @@ def test_a_pairing_that_is_not_stored_keeps_no_key(beside: Beside) -> None:
 def test_explicit_key_is_used_unchanged(beside: Beside, wanted: str | None, held: str, known: bool) -> None:
     code, key = beside.mint({"api_key": wanted})
     assert (key, beside.takes(key)) == (held, False)
-    assert beside.revoke(beside.pair(code)) == (200, known)
+    token = beside.pair(code)
+    assert Beside(beside).revoke(token) == (200, known)
 
 
 def test_only_the_relay_gives_keys_and_none_without_chat(beside: Beside) -> None:
     assert beside.mint({"grants": {"chat": False}})[1] == ""
+    code, _ = beside.mint({"api_key": "sk-given", "grants": {"chat": False}})
+    assert beside.revoke(beside.pair(code)) == (200, False)
     body = {"code": "Q7M2ZK", "own_key": True, "grants": {"chat": False}}
     assert "api_key" not in beside.book.request("POST", "/pairing/register", body).json
     _, key = beside.mint()
@@ -160,12 +163,18 @@ def test_registration_may_request_a_key(beside: Beside) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "body"), [("register", {}), ("register", {"own_key": False}), ("approve", {"own_key": True})]
+    ("way", "body"),
+    [
+        ("register", {"carries_key": False}),
+        ("register", {"carries_key": True}),
+        ("register", {"carries_key": True, "own_key": False}),
+        ("approve", {"carries_key": True, "own_key": True}),
+    ],
 )
 def test_no_key_without_a_request(beside: Beside, way: str, body: dict[str, object]) -> None:
-    answer = beside.book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", "carries_key": True, **body})
+    answer = beside.book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", **body})
     assert answer.json == {"ok": True, "code": "Q7M2ZK"}
-    assert beside.revoke(beside.pair("Q7M2ZK")) == (200, True)  # a registration without a key uses the main key
+    assert beside.revoke(beside.pair("Q7M2ZK")) == (200, body["carries_key"])  # the main key
 
 
 def voice(beside: Beside, key: str) -> int:

@@ -177,18 +177,6 @@ def test_commands_without_a_phone_or_its_answer(book: RelayHarness) -> None:
     assert (record["decision"], record["response_status"]) == ("timeout", None)
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "status", "code"),
-    [("/wait", {"device_id": "absent"}, 404, "unknown_device"), ("/wait?device=phone", {}, 409, "ambiguous_device")],
-)
-def test_unmatched_selectors_are_refused(book: RelayHarness, path: str, body: object, status: int, code: str) -> None:
-    caller = book.pair(device_id="d-1")
-    book.pair(device_id="d-2")
-    answer = book.request("POST", path, body, token=caller.token)
-    assert (answer.status, answer.json["ok"], answer.json["code"]) == (status, False, code)
-    assert book.activity() == []
-
-
 @pytest.mark.parametrize("how", ["vanish", "close"])
 def test_disconnected_phone_fails_the_command(book: RelayHarness, how: str) -> None:
     paired = book.pair()

@@ -72,16 +72,6 @@ def test_sessions_are_listed_in_pages_and_for_their_caller(book: RelayHarness, m
         assert [each["token_prefix"] for each in sessions] == [limited.prefix]
 
 
-def test_expired_sessions_stay_expired(book: RelayHarness) -> None:
-    paired = book.pair(operator={"ttl_seconds": 60})
-    book.step_clock(61)  # no timer has fired yet
-    assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
-    book.step_clock(-DAY)
-    assert book.sessions() == []
-    assert (book.request("GET", "/health").json["sessions"], book.store) == (0, {})
-    assert book.events().count("session expired") == 1
-
-
 @pytest.mark.parametrize("own", [False, True])
 def test_revoke(book: RelayHarness, own: bool) -> None:
     caller, other = book.pair(), book.pair()
@@ -92,27 +82,6 @@ def test_revoke(book: RelayHarness, own: bool) -> None:
     assert len(book.store) == 1
     assert "session revoked" in book.events()
     assert book.request("GET", "/sessions", token=target.token, peer=REMOTE).status == 401
-
-
-@pytest.mark.parametrize(
-    ("way", "body", "known"),
-    [
-        ("register", {"carries_key": True}, True),
-        ("register", {}, False),
-        ("mint", {"api_key": "sk-1"}, True),
-        ("mint", {"api_key": ""}, False),
-        ("mint", {"api_key": "sk-1", "grants": {"chat": False}}, False),
-    ],
-)
-@pytest.mark.parametrize("restart", [False, True])
-def test_revocation_reports_whether_the_main_key_is_known(
-    book: RelayHarness, way: str, body: dict[str, object], known: bool, restart: bool
-) -> None:
-    code = book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", **body}).json["code"]
-    token = book.websocket().auth(pairing_code=code)["payload"]["session_token"]
-    again = RelayHarness(records=book.store.values()) if restart else book
-    answer = again.request("DELETE", f"/sessions/{token[:8]}")
-    assert answer.json.get("knows_api_key", False) is known
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
@@ -185,18 +154,6 @@ def test_failed_erasures_are_retried_later_and_at_the_stop(book: RelayHarness) -
     book.feed(Closed(call.ch))
     book.release()
     assert book.store == {}
-
-
-@pytest.mark.parametrize("whole", [False, True])
-def test_a_repeated_delete_erases(book: RelayHarness, whole: bool) -> None:
-    paired = book.pair()
-    name = paired.token if whole else paired.prefix
-    book.refuse = (DeleteSession,)
-    assert [book.request("DELETE", f"/sessions/{name}").status for _ in range(2)] == [500, 500]
-    book.refuse = ()
-    again = book.request("DELETE", f"/sessions/{name}")
-    assert (again.status, again.json["revoked"], book.store) == (200, paired.prefix, {})
-    assert book.request("DELETE", f"/sessions/{name}").status == 404
 
 
 def patch(book: RelayHarness, token: str, body: object, prefix: str | None = None) -> Any:

@@ -236,22 +236,16 @@ def test_slow_clients_get_output_while_their_grant_lasts() -> None:
 def test_shells_that_end_themselves() -> None:
     book, phone, shell = attached()
     shell.write_output(b"logout\r\n")
-    shell.exit(3)
-    assert describe_messages(phone) == [("output", "logout\r\n"), ("detached", "eof")]
+    shell.exit(-15)
+    output, detached = phone.envelopes()
+    assert output["payload"] == {"session_name": "default", "data": "logout\r\n"}
+    assert detached["payload"] == {"session_name": "default", "reason": "eof", "exit_status": 143}
     assert send_and_collect(phone, "input", data="x") == []
     book.after(1.0)
     assert phone.envelopes() == []
     _, phone, shell = attached(tmux=Tmux())
     shell.exit(0)
     assert phone.only()["payload"] == {"session_name": "default", "reason": "eof"}
-
-
-@pytest.mark.parametrize(("status", "told"), [(0, 0), (3, 3), (-15, 143), (None, None)])
-def test_the_status_of_a_shell(status: int | None, told: int | None) -> None:
-    _, phone, shell = attached()
-    shell.exit(status)
-    payload = {"session_name": "default", "reason": "eof"}
-    assert phone.only()["payload"] == (payload if told is None else {**payload, "exit_status": told})
 
 
 def test_shells_are_hung_up_and_then_killed() -> None:
