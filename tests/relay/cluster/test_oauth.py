@@ -1,10 +1,7 @@
 """OAuth flows at different nodes of a cluster, a node that is lost meanwhile, and consent queries between nodes."""
 
-import re
-from base64 import urlsafe_b64encode
-from hashlib import sha256
-from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from typing import Any, cast
+from urllib.parse import urlencode
 
 import pytest
 
@@ -14,148 +11,119 @@ from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient
 from tests.mcp.http_harness import TYPES
 from tests.relay.cluster.test_sessions import node_that_reads
 from tests.relay.coordinator_harness import CoordinatorHarness
-from tests.relay.oauth_client import FORM
-from tests.support.sim_http import HttpClientConnection, RequestClient
+from tests.relay.harness import RelayHarness
+from tests.relay.oauth_client import FORM, OAuthTestClient
+from tests.support.http_harness import Fields
 
 LOOPBACK = "http://127.0.0.1:4000/cb"
 
 
-class OAuthFlow:
-    """Registration, consent and exchange of a code at the nodes of a cluster."""
+class Nodes:
+    """A cluster in place of the relay of an OAuth client; requests go to one node, from its own host."""
 
     def __init__(self, cluster: ClusterDeployment) -> None:
         self.cluster = cluster
-        wish = {"client_name": "Claude Code", "redirect_uris": [LOOPBACK]}
-        self.client = self.ask(0, "POST", "/oauth/register", wish).json["client_id"]
-        self.page = self.word = ""
+        self.node = 0
+        self.secrets = set[str]()
 
-    def ask(self, node: int, method: str, path: str, body: object = None) -> Any:
-        return self.cluster.request_and_wait(node, method, path, body=body).answer
+    def request(self, method: str, path: str, body: object = None, *, headers: Fields = (), **_: object) -> Any:
+        fields = {name.decode(): value.decode() for name, value in headers}
+        return self.cluster.request_and_wait(self.node, method, path, body=body, fields=fields).answer
 
-    def begin(self, node: int) -> None:
-        query = {
-            "response_type": "code", "client_id": self.client, "redirect_uri": LOOPBACK, "state": "s",
-            "code_challenge": urlsafe_b64encode(sha256(b"v" * 43).digest()).rstrip(b"=").decode(),
-            "code_challenge_method": "S256",
-        }  # fmt: skip
-        answer = self.ask(node, "GET", f"/oauth/authorize?{urlencode(query)}")
-        assert answer.status == 303, answer
-        self.page = f"/oauth/{(answer.headers.get(b'location') or b'').decode()}"
-        found = re.search(r'class="word">([A-Z0-9]{6})<', self.ask(node, "GET", self.page).body.decode())
-        assert found is not None
-        self.word = found[1]
 
-    def allow(self, *nodes: int) -> int:
-        """Read the consent request at the first node, allow it at the last, and return the status of that response."""
-        shown = self.ask(nodes[0], "GET", f"/mcp/questions/{self.word}").json
-        body = {"ballot": shown["ballot"], "allow": True}
-        return int(self.ask(nodes[-1], "POST", f"/mcp/questions/{self.word}", body).status)
-
-    def code(self, node: int) -> str:
-        answer = self.ask(node, "GET", self.page)
-        assert answer.status == 303, answer
-        return parse_qs(urlsplit((answer.headers.get(b"location") or b"").decode()).query)["code"][0]
-
-    def trade(self, node: int, code: str) -> Any:
-        shown = {"code": code, "redirect_uri": LOOPBACK, "client_id": self.client, "code_verifier": "v" * 43}
-        return self.post(node, "/oauth/token", {"grant_type": "authorization_code", **shown})
-
-    def post(self, node: int, path: str, form: dict[str, str]) -> Any:
-        target = self.cluster.target(node, local=True)
-        what = ("POST", path, {"content-type": FORM[0][1].decode()}, urlencode(form).encode())
-        carrier = HttpClientConnection(self.cluster.hosts[node], target, self.cluster.entropy)
-        caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
-        self.cluster.run(lambda: caller.is_closed)
-        return caller.answer
+def begun(cluster: ClusterDeployment, node: int = 0) -> tuple[Nodes, OAuthTestClient, str]:
+    """Register a client at the first node and request authorization; return the path of the waiting page, too."""
+    nodes = Nodes(cluster)
+    flow = OAuthTestClient(cast("RelayHarness", nodes), redirect=LOOPBACK)
+    nodes.node = node
+    return nodes, flow, flow.wait(resource=None)
 
 
 def test_flow_continues_across_nodes(three_nodes: ClusterDeployment) -> None:
-    flow = OAuthFlow(three_nodes)
-    flow.begin(0)
-    assert flow.ask(1, "GET", flow.page).status == 200
-    assert flow.ask(2, "GET", "/mcp/questions/AAAAAA").status == 404
-    assert flow.allow(2, 0) == 200
-    code = flow.code(1)
+    nodes, flow, page = begun(three_nodes)
+    word = flow.word(page)
+    nodes.node = 1
+    assert flow.call("GET", page).status == 200
+    nodes.node = 2
+    assert flow.question("AAAAAA").status == 404
+    ballot = flow.question(word).json["ballot"]
+    nodes.node = 0
+    assert flow.answer(word, ballot=ballot).status == 200
+    nodes.node = 1
+    code = flow.back(page)["code"]
     assert [len(relay.oauth.consents) for relay in three_nodes.relays] == [0, 1, 0]
-    answer = flow.trade(2, code)
+    nodes.node = 2
+    assert flow.trade(code).status == 200
     assert [len(relay.oauth.consents) for relay in three_nodes.relays] == [0, 0, 1]
-    assert answer.status == 200, answer
-    token = answer.json["access_token"]
+    token = flow.access
     three_nodes.sim.run_for(0.1)  # the other nodes have not received it yet
     for node in range(3):
         told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
         assert three_nodes.request_and_wait(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
-    assert flow.trade(0, code).json["error"] == "invalid_grant"  # a reused code revokes its tokens on all nodes
+    nodes.node = 0
+    assert flow.trade(code).json["error"] == "invalid_grant"  # a reused code revokes its tokens on all nodes
     assert [len(relay.oauth.consents) for relay in three_nodes.relays] == [0, 0, 0]
     three_nodes.sim.run_for(0.2)
     for node in range(3):
         assert three_nodes.request_and_wait(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
-    assert flow.trade(1, code).json["error"] == "invalid_grant"
+    nodes.node = 1
+    assert flow.trade(code).json["error"] == "invalid_grant"
 
 
 def test_reloaded_page_at_another_node_does_not_revoke_the_tokens(two_nodes: ClusterDeployment) -> None:
-    flow = OAuthFlow(two_nodes)
-    flow.begin(0)
-    assert flow.allow(0) == 200
-    code = flow.code(0)
-    token = flow.trade(0, code).json["access_token"]
-    for node in (0, 1):
-        assert flow.ask(node, "GET", flow.page).status == 404
+    nodes, flow, page = begun(two_nodes)
+    assert flow.answer(flow.word(page)).status == 200
+    code = flow.back(page)["code"]
+    assert flow.trade(code).status == 200
+    for nodes.node in (0, 1):
+        assert flow.call("GET", page).status == 404
     two_nodes.sim.run_for(0.2)
     assert [len(relay.oauth.consents) for relay in two_nodes.relays] == [1, 0]
-    unopened = two_nodes.request_and_wait(1, "GET", "/mcp", token=token, fields=TYPES)
+    unopened = two_nodes.request_and_wait(1, "GET", "/mcp", token=flow.access, fields=TYPES)
     assert unopened.status == 400  # an MCP session is needed
-    assert flow.trade(1, code).json["error"] == "invalid_grant"
+    assert flow.trade(code).json["error"] == "invalid_grant"
     two_nodes.sim.run_for(0.2)
-    assert two_nodes.request_and_wait(0, "GET", "/mcp", token=token, fields=TYPES).status == 401
+    assert two_nodes.request_and_wait(0, "GET", "/mcp", token=flow.access, fields=TYPES).status == 401
 
 
 @pytest.mark.parametrize("use", ["call", "refresh", "revoke"])
 def test_tokens_work_during_a_load(two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch, use: str) -> None:
-    flow = OAuthFlow(two_nodes)
-    flow.begin(0)
-    assert flow.allow(0) == 200
-    tokens = flow.trade(0, flow.code(0)).json
+    nodes, flow, _ = begun(two_nodes)
+    assert flow.trade(flow.code(resource=None)).status == 200
     node_that_reads(monkeypatch, two_nodes)
-    access, refresh = tokens["access_token"], tokens["refresh_token"]
+    nodes.node = 1
     if use == "call":
-        assert two_nodes.request_and_wait(1, "GET", "/mcp", token=access, fields=TYPES).answer.status == 400
+        assert two_nodes.request_and_wait(1, "GET", "/mcp", token=flow.access, fields=TYPES).answer.status == 400
         return  # 400: an MCP session is needed
     if use == "refresh":
-        form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": flow.client}
-        assert flow.post(1, "/oauth/token", form).status == 200
-        assert flow.post(1, "/oauth/token", {**form, "refresh_token": "x"}).status == 400
+        assert flow.refresh().status == 200
+        assert flow.refresh("x").status == 400
         return
-    assert flow.post(1, "/oauth/revoke", {"token": access}).status == 200
+    assert flow.revoke(flow.access).status == 200
     two_nodes.sim.run_for(0.2)
-    assert two_nodes.request_and_wait(0, "GET", "/mcp", token=access, fields=TYPES).answer.status == 401
+    assert two_nodes.request_and_wait(0, "GET", "/mcp", token=flow.access, fields=TYPES).answer.status == 401
 
 
 def test_code_is_redeemed_on_one_node_only(three_nodes: ClusterDeployment) -> None:
-    flow = OAuthFlow(three_nodes)
-    flow.begin(1)
-    assert flow.allow(1) == 200
-    shown = {"code": flow.code(1), "redirect_uri": LOOPBACK, "client_id": flow.client, "code_verifier": "v" * 43}
-    body = urlencode({"grant_type": "authorization_code", **shown}).encode()
-    callers = []
-    for node in range(3):
-        target = three_nodes.target(node, local=True)
-        what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
-        carrier = HttpClientConnection(three_nodes.hosts[node], target, three_nodes.entropy)
-        callers.append(RequestClient(carrier, target, what, on_done=lambda caller: None))
+    _, flow, page = begun(three_nodes, 1)
+    assert flow.answer(flow.word(page)).status == 200
+    shown = {"redirect_uri": LOOPBACK, "client_id": flow.client, "code_verifier": flow.verifier}
+    form = {"grant_type": "authorization_code", "code": flow.back(page)["code"], **shown}
+    fields, body = {"content-type": FORM[0][1].decode()}, urlencode(form).encode()
+    callers = [three_nodes.request(node, "POST", "/oauth/token", fields=fields, body=body) for node in range(3)]
     three_nodes.run(lambda: all(caller.is_closed for caller in callers))
     assert [caller.answer.status for caller in callers].count(200) <= 1
     assert sum(len(relay.oauth.consents) for relay in three_nodes.relays) <= 1
 
 
 def test_consent_request_is_lost_with_its_node(two_nodes: ClusterDeployment) -> None:
-    flow = OAuthFlow(two_nodes)
-    flow.begin(0)
+    nodes, flow, page = begun(two_nodes)
     two_nodes.kill(0)
-    assert flow.ask(1, "GET", flow.page).status == 404
+    nodes.node = 1
+    assert flow.call("GET", page).status == 404
     two_nodes.kill_redis()
     two_nodes.sim.run_for(1.0)
-    assert flow.ask(1, "GET", flow.page).status == 404
+    assert flow.call("GET", page).status == 404
 
 
 def test_consent_queries_between_nodes(harness: CoordinatorHarness) -> None:
