@@ -52,25 +52,6 @@ def check(cluster: ApiCluster, load: BackgroundLoad[Told]) -> None:
                 assert (("user", said), ("assistant", said)) in pairs, said
 
 
-def test_a_run_is_followed_answered_and_stopped_from_any_node(cluster: ApiCluster) -> None:
-    begun = cluster.request(0, "POST", "/v1/runs", {"input": "ask"})
-    assert begun.status == 202
-    run = f"/v1/runs/{begun.body['run_id']}"
-    following = Stream(cluster.ports[1], "GET", f"{run}/events")
-    question = following.until("approval.request")
-    answer = {"choice": "deny", "call_id": question["call_id"]}
-    assert cluster.request(2, "POST", f"{run}/approval", answer).body["resolved"] == 1
-    assert following.until("run.completed")["output"] == "done"
-    assert following.rest() == []
-    assert cluster.request(1, "GET", run).body["status"] == "completed"
-    session = cluster.session()
-    slow = Stream(cluster.ports[2], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
-    slow.until("assistant.delta")
-    assert cluster.request(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
-    assert slow.rest()[-1] == "done"
-    assert [role for role, _ in cluster.rows(1, session)] == ["user", "assistant"]
-
-
 def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
     session = cluster.session()
     path = f"/api/sessions/{session}/chat/stream"
@@ -145,19 +126,3 @@ def test_redis_and_the_store_fail_under_load(cluster: ApiCluster) -> None:
     load.more(10)
     load.end()
     check(cluster, load)
-
-
-def test_without_redis_a_turn_continues_at_its_node(cluster: ApiCluster) -> None:
-    session = cluster.session()
-    slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
-    slow.until("assistant.delta")
-    cluster.redis.kill()
-    for n in range(3):
-        until(lambda n=n: cluster.chat(cluster.ports[n], session, "x")[0] == 503, "it may be elsewhere")  # type: ignore[misc]
-    slow.told.clear()
-    slow.until("assistant.delta")
-    assert cluster.request(0, "POST", f"/v1/runs/{slow.run}/stop").status == 200
-    assert slow.rest()[-1] == "done"
-    cluster.redis.start()
-    until(lambda: cluster.chat(cluster.ports[1], session, "y") == (200, "y"), "the nodes meet again")
-    assert cluster.rows(2, session)[-1] == ("assistant", "y")

@@ -69,17 +69,6 @@ def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
         assert board.stop() == 0
 
 
-def test_without_a_relay_and_without_a_chat(tmp_path: Path) -> None:
-    env = {"SVC_RELAY_PORT": "9", "RELAY_HOST": "127.0.0.1"}
-    with running(tmp_path, "servers.dashboard", *PORT, "--no-chat", env=env) as board:
-        port = port_of(board)
-        answer = call(port, "GET", f"{RELAY}/overview")
-        assert answer.status == 502
-        assert answer.body["detail"].startswith("relay unreachable at 127.0.0.1:9: ")
-        assert call(port, "GET", "/api/agent/sessions").status == 404
-        assert board.stop() == 0
-
-
 def test_for_other_hosts_with_a_password(tmp_path: Path) -> None:
     env = {"SVC_DASHBOARD_PASSWORD": PASSWORD}
     with running(tmp_path, "servers.dashboard", "--host", "0.0.0.0", *PORT, env=env) as board:
