@@ -1,15 +1,17 @@
 """Three API servers as nodes of one service, with a store, a Redis, a scripted model, and a proxy before them."""
 
 import json
+import socket
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from svc_proto.wire.sse import EventStreamDecoder
+from tests.loops.live_environment import LiveConnection
+from tests.loops.raw_event_stream import UnreadStream
 from tests.servers.program_process import TIMEOUT, ProgramResponse, call, running
 from tests.servers.relay_cluster import RelayCluster
 
@@ -17,10 +19,7 @@ KEY = "sk-nodes-4f0b81-77aa"
 
 
 class _Model(BaseHTTPRequestHandler):
-    """Model server that repeats the last message, or answers `done` to a tool's result.
-
-    The message `slow` gets text until the connection or server ends; `ask` gets a call of a tool that needs approval.
-    """
+    """Model server that repeats the last message, or answers `slow` with text until the connection or server ends."""
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -32,14 +31,9 @@ class _Model(BaseHTTPRequestHandler):
             if last["content"] == "slow":
                 while not self.server.over.wait(0.05):  # type: ignore[attr-defined]  # it is a `_Models`
                     self._send_delta({"content": "and "})
-            elif last["content"] == "ask":
-                function = {"name": "phone_broadcast", "arguments": json.dumps({"action": "x.y.Z"})}
-                self._send_delta(
-                    {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
-                )
             else:
-                self._send_delta({"content": "done" if last["role"] == "tool" else last["content"]})
-            self._send_delta({}, "tool_calls" if last["content"] == "ask" else "stop")
+                self._send_delta({"content": last["content"]})
+            self._send_delta({}, "stop")
             self.wfile.write(b"data: [DONE]\n\n")
 
     def _send_delta(self, delta: object, finish: str | None = None) -> None:
@@ -58,49 +52,24 @@ class _Models(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Model)
 
 
-class Stream:
-    """Client of an event stream, which is read in pieces until it ends or breaks off."""
+class Stream(UnreadStream):
+    """Event stream of a turn at a node, which may break off; `run` is the id of its run."""
 
-    def __init__(self, port: int, method: str, path: str, body: object = None) -> None:
-        self._connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
-        fields = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-        self._connection.request(method, path, None if body is None else json.dumps(body), fields)
-        self._answer = self._connection.getresponse()
-        self.status = self._answer.status
-        self.run = self._answer.getheader("X-Svc-Run-Id") or ""
-        self.broken = False
-        self._decoder = EventStreamDecoder()
-        self.told: list[tuple[str, dict[str, Any]]] = []
+    def __init__(self, port: int, path: str, message: str) -> None:
+        super().__init__(LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)))
+        body = json.dumps({"message": message})
+        fields = f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {KEY}\r\nContent-Length: {len(body)}"
+        self.wire.send(f"POST {path} HTTP/1.1\r\n{fields}\r\n\r\n{body}".encode())
+        self.run = dict(self.open(TIMEOUT).head).get("x-svc-run-id", "")
 
-    def until(self, name: str) -> dict[str, Any]:
-        """Return the data of the next event of this name; events before it are discarded."""
-        while True:
-            for n, (told, data) in enumerate(self.told):
-                if told == name:
-                    del self.told[: n + 1]
-                    return data
-            assert self._more(), f"no {name}: {self.told}"
-
-    def rest(self) -> list[str]:
+    def names(self) -> list[str]:
         """Read to the end of the stream, regular or not; return the names of the events that are not consumed."""
-        while self._more():
-            pass
-        self._answer.close()
-        self._connection.close()
-        return [name for name, _ in self.told]
-
-    def _more(self) -> bool:
-        try:
-            data = self._answer.read1()
-        except (OSError, HTTPException):
-            data = b""
-        if not data:
-            self.broken = not self._answer.isclosed()
-            return False
-        for event in self._decoder.receive_data(data):
-            found = json.loads(event.data)
-            self.told.append((event.event if event.event != "message" else str(found.get("event")), found))
-        return True
+        names = []
+        with suppress(EOFError, ConnectionError):
+            while (told := self.event(TIMEOUT)) is not None:
+                names.append(told.name)
+        self.close()
+        return names
 
 
 class ApiCluster(RelayCluster):

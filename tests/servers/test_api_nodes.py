@@ -55,13 +55,13 @@ def check(cluster: ApiCluster, load: BackgroundLoad[Told]) -> None:
 def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
     session = cluster.session()
     path = f"/api/sessions/{session}/chat/stream"
-    slow = Stream(cluster.ports[0], "POST", path, {"message": "slow"})
+    slow = Stream(cluster.ports[0], path, "slow")
     slow.until("assistant.delta")
-    behind = Stream(cluster.ports[1], "POST", path, {"message": "behind"})  # queued at the first node
+    behind = Stream(cluster.ports[1], path, "behind")  # queued at the first node
     assert cluster.request(2, "GET", f"/v1/runs/{slow.run}").body["status"] == "running"
     cluster.kill(0)
-    assert slow.rest()[-1:] != ["done"]
-    assert behind.rest() == []
+    assert slow.names()[-1:] != ["done"]
+    assert behind.names() == []
     until(lambda: cluster.chat(cluster.ports[2], session, "again") == (200, "again"), "another turn")
     for n in (1, 2):
         answer = cluster.request(n, "GET", f"/v1/runs/{slow.run}")
@@ -73,7 +73,7 @@ def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
 
 def test_a_resumed_node_stores_nothing_of_lost_turns(cluster: ApiCluster) -> None:
     session = cluster.session()
-    slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
+    slow = Stream(cluster.ports[0], f"/api/sessions/{session}/chat/stream", "slow")
     slow.until("assistant.delta")
     node = cluster.nodes[0]
     assert node is not None
@@ -83,7 +83,7 @@ def test_a_resumed_node_stores_nothing_of_lost_turns(cluster: ApiCluster) -> Non
     finally:
         node.process.send_signal(signal.SIGCONT)
     slow.until("error")
-    assert slow.rest()[-1] == "done"
+    assert slow.names()[-1] == "done"
     until(lambda: cluster.chat(cluster.ports[0], session, "again") == (200, "again"), "it is one of them again")
     said = [
         ("user", "slow"),
