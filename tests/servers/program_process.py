@@ -180,11 +180,15 @@ def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
 
 @frozen
 class ProgramResponse:
-    """An HTTP response with its body, parsed as JSON."""
+    """An HTTP response."""
 
     status: int
     headers: Mapping[str, str]
-    body: dict[str, Any]
+    data: bytes
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.data)
 
 
 def shown_pin(port: int) -> str:
@@ -206,17 +210,18 @@ def call(
     headers: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
     host: str = "127.0.0.1",
+    source: str = "",
 ) -> ProgramResponse:
     """Send one request on a connection of its own, with a JSON body unless `body` is None; return the response."""
     if tls is None:
-        connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT)
+        connection = http.client.HTTPConnection(host, port, TIMEOUT, (source, 0) if source else None)
     else:
         connection = http.client.HTTPSConnection("localhost", port, timeout=TIMEOUT, context=tls)
-    fields = {**(headers or {}), **({} if token is None else {"authorization": f"Bearer {token}"})}
+    fields = {**(headers or {}), **({"authorization": f"Bearer {token}"} if token else {})}
     try:
         connection.request(method, path, None if body is None else json.dumps(body), fields)
         response = connection.getresponse()
-        return ProgramResponse(response.status, dict(response.getheaders()), json.loads(response.read()))
+        return ProgramResponse(response.status, dict(response.getheaders()), response.read())
     finally:
         connection.close()
 

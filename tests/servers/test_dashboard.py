@@ -1,6 +1,5 @@
 import base64
 import gzip
-import http.client
 import logging
 from pathlib import Path
 from threading import Event
@@ -32,16 +31,6 @@ def port_of(dashboard: ProgramProcess) -> int:
     return int(dashboard.line(r"^dashboard: https?://[0-9.]+:(\d+) ")[1])
 
 
-def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
-    try:
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
-
-
 def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
     """The dashboard shows the relay, and reports a missing API server and a model that does not answer."""
     model = {"SVC_MODEL_BASE_URL": "http://127.0.0.1:9/v1", "SVC_MODEL": "m"}
@@ -56,7 +45,7 @@ def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
         ) as board,
     ):
         port = port_of(board)
-        assert get(port, "/") == (200, page_files()["index.html"])
+        assert call(port, "GET", "/").data == page_files()["index.html"]
         assert call(port, "GET", f"{RELAY}/overview").body["health"] == "ok"
         invite = call(port, "POST", f"{RELAY}/pairing", {"mode": "lan"}).body
         assert invite["endpoints"][0]["relay"]["url"].endswith(f":{relay}")
@@ -74,9 +63,9 @@ def test_for_other_hosts_with_a_password(tmp_path: Path) -> None:
     with running(tmp_path, "servers.dashboard", "--host", "0.0.0.0", *PORT, env=env) as board:
         board.line("WARNING .*without TLS")
         port = int(board.line(r"^dashboard: http://0\.0\.0\.0:(\d+) \(with a password\)$")[1])
-        assert get(port, "/")[0] == 401
+        assert call(port, "GET", "/").status == 401
         known = base64.b64encode(f"me:{PASSWORD}".encode()).decode()
-        assert get(port, "/", Authorization=f"Basic {known}")[0] == 200
+        assert call(port, "GET", "/", headers={"authorization": f"Basic {known}"}).status == 200
         assert board.stop() == 0
         assert not [line for line in board.seen if PASSWORD in line]
 

@@ -75,10 +75,8 @@ def store(kind: str, folder: Path) -> Iterator[dict[str, str]]:
 
 
 def fetched(port: int, path: str, token: str, method: str = "GET", **fields: str) -> tuple[int, bytes]:
-    with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)) as connection:
-        connection.request(method, path, headers={"Authorization": f"Bearer {token}", **fields})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+    answer = call(port, method, path, token=token, headers=fields)
+    return answer.status, answer.data
 
 
 @pytest.mark.parametrize(

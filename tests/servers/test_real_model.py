@@ -78,22 +78,12 @@ class RealModel:
             connection.close()
 
     def complete(self, **members: object) -> dict[str, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.api, timeout=PATIENCE)
-        try:
-            body = {"messages": [{"role": "user", "content": "Say hello."}], **members}
-            connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
-            answer: dict[str, Any] = json.loads(connection.getresponse().read())
-            return answer
-        finally:
-            connection.close()
+        asked = {"messages": [{"role": "user", "content": "Say hello."}], **members}
+        answer: dict[str, Any] = call(self.api, "POST", "/v1/chat/completions", asked).body
+        return answer
 
     def is_busy(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        try:
-            connection.request("GET", "/slots")
-            return any(slot["is_processing"] for slot in json.loads(connection.getresponse().read()))
-        finally:
-            connection.close()
+        return any(slot["is_processing"] for slot in call(self.port, "GET", "/slots").body)
 
 
 @pytest.fixture(scope="module", params=["direct", pytest.param("litellm", marks=needs_litellm)])

@@ -32,6 +32,7 @@ from tests.servers.program_process import (
     SYSTEM_PATH,
     TIMEOUT,
     ProgramProcess,
+    ProgramResponse,
     call,
     environment,
     running,
@@ -61,34 +62,26 @@ class WorkerGroup:
         found = [re.search(r'worker started name="?([^"]+)"? pid=(\d+)', line) for line in self.relay.seen]
         return {match[1]: int(match[2]) for match in found if match}
 
-    def ask(self, source: str, method: str, path: str, body: Mapping[str, object] | None = None, **fields: str) -> Any:
-        """Send a request from address `source` with the local secret; return status and body text."""
-        secret = (self.home / LOCAL_SECRET).read_text()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, TIMEOUT, (source, 0))
-        try:
-            headers = {HEADER.decode(): secret, **fields}
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            response = connection.getresponse()
-            return response.status, response.read().decode()
-        finally:
-            connection.close()
+    def ask(
+        self, source: str, method: str, path: str, body: Mapping[str, object] | None = None, token: str = ""
+    ) -> ProgramResponse:
+        """Send a request from address `source` with the local secret."""
+        secret = {HEADER.decode(): (self.home / LOCAL_SECRET).read_text()}
+        return call(self.port, method, path, body, token=token, headers=secret, source=source)
 
     def worker(self, source: str) -> str:
         """Return the start time of the worker that gets connections from `source`, which identifies the worker."""
-        status, text = self.ask(source, "GET", "/metrics", authorization=f"Bearer {TOKEN}")
-        assert status == 200
-        return str(re.search(r"^process_start_time_seconds (\S+)", text, re.MULTILINE)[1])  # type: ignore[index]
+        answer = self.ask(source, "GET", "/metrics", token=TOKEN)
+        assert answer.status == 200
+        return str(re.search(r"^process_start_time_seconds (\S+)", answer.data.decode(), re.MULTILINE)[1])  # type: ignore[index]
 
     def tap(self, source: str, phone: NodePhone) -> int:
         """Send a command for the phone from address `source`; return the status, or 0 without an answer."""
         body = {"x": 1, "y": 1}
         try:
-            answer = self.ask(
-                source, "POST", f"/tap?device=device-{phone.name}", body, authorization=f"Bearer {phone.token}"
-            )
+            return self.ask(source, "POST", f"/tap?device=device-{phone.name}", body, phone.token).status
         except (OSError, http.client.HTTPException):  # the worker was just killed
             return 0
-        return int(answer[0])
 
 
 @contextmanager
@@ -123,7 +116,7 @@ def test_commands_show_the_nodes(tmp_path: Path) -> None:
 
     with supervisor(tmp_path) as relay:
         until(lambda: phones() == [0, 0], "two nodes are shown")
-        phone = NodePhone("ada", relay.port, json.loads(relay.ask("127.0.0.1", "POST", "/pairing")[1])["code"])
+        phone = NodePhone("ada", relay.port, relay.ask("127.0.0.1", "POST", "/pairing").body["code"])
         try:
             assert phone.online.wait(TIMEOUT), phone.refused
             until(lambda: phones() == [0, 1], "one of them has the phone")
@@ -153,22 +146,17 @@ def test_two_processes_are_one_relay(tmp_path: Path) -> None:
         assert home is not None
         assert (home.pid, home.port) == (relay.relay.process.pid, relay.port)
 
-        status, text = relay.ask(here, "POST", "/pairing")
-        assert status == 200
-        phone = NodePhone("ada", relay.port, json.loads(text)["code"])
+        phone = NodePhone("ada", relay.port, relay.ask(here, "POST", "/pairing").body["code"])
         try:
             assert phone.online.wait(TIMEOUT), phone.refused
             for source in (here, there):
                 until(lambda source=source: relay.tap(source, phone) == 200, "the phone is driven")  # type: ignore[misc]
-            known = f"Bearer {phone.token}"
             letter = {"file_name": "a.txt", "content_type": "text/plain", "content": b64encode(b"a letter").decode()}
-            status, text = relay.ask(here, "POST", "/media/upload", letter, authorization=known)
-            assert status == 200, text
+            uploaded = relay.ask(here, "POST", "/media/upload", letter, phone.token)
+            assert uploaded.status == 200, uploaded
             for source in (here, there):
-                assert relay.ask(source, "GET", f"/media/{json.loads(text)['token']}", authorization=known) == (
-                    200,
-                    "a letter",
-                )
+                fetched = relay.ask(source, "GET", f"/media/{uploaded.body['token']}", token=phone.token)
+                assert (fetched.status, fetched.data) == (200, b"a letter")
             first = "worker 1" if places[here] == min(places.values(), key=float) else "worker 2"
             os.killpg(relay.groups[first], signal.SIGKILL)
             assert "has ended with -9" in relay.relay.line("worker ended").string
@@ -225,7 +213,7 @@ def test_redis_is_restarted(tmp_path: Path) -> None:
     with supervisor(tmp_path) as relay:
         os.killpg(relay.groups["redis"], signal.SIGKILL)
         relay.relay.line("worker started name=redis", PAUSE + TIMEOUT)
-        until(lambda: relay.ask("127.0.0.1", "POST", "/pairing")[0] == 200, "a code can be agreed on")
+        until(lambda: relay.ask("127.0.0.1", "POST", "/pairing").status == 200, "a code can be agreed on")
         assert relay.relay.stop() == 0
 
 
