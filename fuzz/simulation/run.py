@@ -83,12 +83,7 @@ def replay_command(script: Script, *, gateway: bool = False) -> str:
 
 @contextmanager
 def outcomes(
-    seeds: Iterable[int],
-    jobs: int,
-    *,
-    rows: bool = False,
-    reference: bool = False,
-    gateway: bool = False,
+    seeds: Iterable[int], jobs: int, *, rows: bool = False, reference: bool = False, gateway: bool = False
 ) -> Iterator[Iterator[ScenarioReport | ScenarioFailure]]:
     """Run the simulations of some seeds in `jobs` processes, and yield an iterator of the outcomes in order.
 

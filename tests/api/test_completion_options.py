@@ -95,10 +95,7 @@ def test_tools_of_a_client() -> None:
         ({"tools": [{"type": "function"}]}, "tools[0]"),
         ({"tools": [{"type": "function", "function": {"name": ""}}]}, "tools[0].function.name"),
         ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
-        (
-            {"tools": [{"type": "function", "function": {"name": "x", "parameters": 7}}]},
-            "tools[0].function.parameters",
-        ),
+        ({"tools": [{"type": "function", "function": {"name": "x", "parameters": 7}}]}, "tools[0].function.parameters"),
         ({"tools": [ADD], "tool_choice": "perhaps"}, "tool_choice"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"parallel_tool_calls": "yes"}, "parallel_tool_calls"),

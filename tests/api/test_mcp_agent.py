@@ -104,10 +104,7 @@ def test_cancelled_turn_sends_no_progress() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
-    [
-        ({}, "the argument message is missing"),
-        ({"message": "x", "session": "none"}, "there is no such session"),
-    ],
+    [({}, "the argument message is missing"), ({"message": "x", "session": "none"}, "there is no such session")],
 )
 def test_invalid_ask_arguments(arguments: dict[str, object], why: str) -> None:
     result = McpHttpSession(ApiHarness()).request("tools/call", name="ask", arguments=arguments)

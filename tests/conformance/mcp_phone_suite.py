@@ -60,11 +60,7 @@ def mcp_typescript(runtime: str) -> Result:
 
 
 def _compared(
-    runtime: str,
-    package: str,
-    *command: str,
-    env: dict[str, str] | None = None,
-    wanted: Mapping[str, object] = WANTED,
+    runtime: str, package: str, *command: str, env: dict[str, str] | None = None, wanted: Mapping[str, object] = WANTED
 ) -> Result:
     result = Result(f"a phone by MCP, {package} on {runtime}")
     seen = carried_out(runtime, command, env)

@@ -184,7 +184,7 @@ def test_a_handler_is_five_calls_away(monkeypatch: pytest.MonkeyPatch) -> None:
     book.get(b"/hello")
     book.drain_commands()
     assert hops[::-1][:-1] == [
-        *("Engine.handle", "HttpChannel.received", "ServerChannel.parse", "ServerChannel._handle_request"),
+        *("Engine.handle", "HttpChannel.received", "ServerChannel.parse", "ServerChannel._handle_request")
     ]
 
 

@@ -202,10 +202,7 @@ def test_a_trusted_network_of_link_local_addresses() -> None:
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [
-        ([b"https", b"wss", b" HTTPS , http"], True),
-        ([b"ws", b"http, https", b"", b"httpsx"], False),
-    ],
+    [([b"https", b"wss", b" HTTPS , http"], True), ([b"ws", b"http, https", b"", b"httpsx"], False)],
 )
 def test_the_first_forwarded_proto_of_a_trusted_proxy_counts(values: list[bytes], expected: bool) -> None:
     for said in values:

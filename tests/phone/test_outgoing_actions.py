@@ -104,8 +104,7 @@ def test_invalid_arguments(path: str, body: dict[str, object], reason: str | Non
 def test_the_type_of_an_attachment() -> None:
     attachments = [{"media": "one", "content_type": "image/gif", "file_name": "a.png"}]
     handover = read(
-        "/share_media",
-        {"attachments": attachments, "media": "tok", "file_name": "a.PNG", "paths": ["/b.txt", "/c"]},
+        "/share_media", {"attachments": attachments, "media": "tok", "file_name": "a.PNG", "paths": ["/b.txt", "/c"]}
     )
     assert isinstance(handover, ShareAction)
     assert handover.attachments == (

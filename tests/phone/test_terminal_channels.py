@@ -4,11 +4,7 @@ import pytest
 
 from svc_proto.commands import Notify
 from svc_proto.facts import Received
-from svc_proto.phone.terminal_channels import (
-    MAX_QUEUED_LINES,
-    OPEN_TIMEOUT,
-    PAIR_ANEW,
-)
+from svc_proto.phone.terminal_channels import MAX_QUEUED_LINES, OPEN_TIMEOUT, PAIR_ANEW
 from tests.phone.harness import KEYS, PhoneHarness, SentEnvelope, with_keyboard
 
 ATTACHED = {"session_name": "reference-phone-tab1", "pid": 7}

@@ -4,13 +4,7 @@ import pytest
 from h2.errors import ErrorCodes
 from hypothesis import given
 
-from svc_proto.wire.http2_frames import (
-    PREFACE,
-    FrameType,
-    Http2ConnectionError,
-    Http2Frame,
-    Http2FrameSplitter,
-)
+from svc_proto.wire.http2_frames import PREFACE, FrameType, Http2ConnectionError, Http2Frame, Http2FrameSplitter
 from tests.wire.chunking import Cuts, cut, cuts
 
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"

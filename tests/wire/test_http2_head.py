@@ -5,10 +5,7 @@ from hpack import NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.events import Headers
-from svc_proto.wire.http2_head import (
-    parse_trailers,
-    trailer_fields,
-)
+from svc_proto.wire.http2_head import parse_trailers, trailer_fields
 from svc_proto.wire.limits import Limits
 
 LIMITS = Limits(max_fields=9)

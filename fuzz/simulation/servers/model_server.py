@@ -179,12 +179,7 @@ def chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
 def calling(*calls: tuple[str, str, Any]) -> list[bytes]:
     """Return the end of an answer with tool calls: for each the id, the tool, and its arguments."""
     told = [
-        {
-            "index": n,
-            "id": identity,
-            "type": "function",
-            "function": {"name": name, "arguments": json.dumps(arguments)},
-        }
+        {"index": n, "id": identity, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
         for n, (identity, name, arguments) in enumerate(calls)
     ]
     return [chunk({"tool_calls": told}), chunk({}, "tool_calls")]

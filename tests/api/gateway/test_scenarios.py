@@ -1,12 +1,6 @@
 import pytest
 
-from svc_proto.agent.interface import (
-    ReasoningDelta,
-    TextDelta,
-    ToolCallFinished,
-    ToolCallPending,
-    ToolCallStarted,
-)
+from svc_proto.agent.interface import ReasoningDelta, TextDelta, ToolCallFinished, ToolCallPending, ToolCallStarted
 from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 

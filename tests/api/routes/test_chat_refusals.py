@@ -155,8 +155,7 @@ def test_late_stop_does_not_undo_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/api/sessions/probe/chat/stream", "/v1/chat/completions", "/v1/runs", "/api/sessions/probe/messages"],
+    "path", ["/api/sessions/probe/chat/stream", "/v1/chat/completions", "/v1/runs", "/api/sessions/probe/messages"]
 )
 def test_probes_find_the_routes(path: str) -> None:
     answer = TurnHarness().request("HEAD", path, headers=[(b"accept", b"text/event-stream")])

@@ -5,16 +5,7 @@ import pytest
 from svc_proto.commands import OpenFile, ReadFile, SendFile
 from svc_proto.relay.media.media_service import MAX_DEPTH, MIB
 from tests.relay.harness import PairedPhone, RelayHarness
-from tests.relay.routes.media_harness import (
-    HOME,
-    PNG,
-    TEXT,
-    by_path,
-    clean,
-    paired_book,
-    register,
-    upload_json,
-)
+from tests.relay.routes.media_harness import HOME, PNG, TEXT, by_path, clean, paired_book, register, upload_json
 from tests.relay.routes.media_harness import book as book
 
 
@@ -137,8 +128,7 @@ def test_the_query_and_an_unreadable_image(book: RelayHarness, paired: PairedPho
 
 
 @pytest.mark.parametrize(
-    ("first", "status", "body", "content_range"),
-    [(5, 206, b"56789", b"bytes 5-9/10"), (10, 416, None, b"bytes */10")],
+    ("first", "status", "body", "content_range"), [(5, 206, b"56789", b"bytes 5-9/10"), (10, 416, None, b"bytes */10")]
 )
 def test_ranges(
     book: RelayHarness, paired: PairedPhone, first: int, status: int, body: bytes | None, content_range: bytes

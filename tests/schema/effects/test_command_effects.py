@@ -135,8 +135,7 @@ def test_the_client_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "expected"),
-    [("com.android.permissioncontroller", EffectKind.PERMISSION), ("org.x.game", None)],
+    ("package", "expected"), [("com.android.permissioncontroller", EffectKind.PERMISSION), ("org.x.game", None)]
 )
 def test_a_touch_on_a_screen_without_nodes(package: str, expected: EffectKind | None) -> None:
     assert kind(ScreenTree(package=package), "/tap", x=5, y=5) is expected
