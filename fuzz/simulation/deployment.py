@@ -315,8 +315,11 @@ class Deployment:
     def connection_for(
         self, host: SimHost, target: sim_http.ServerAddress, *, deflate: bool = False, fresh: bool = False
     ) -> sim_http.HttpClientConnection:
-        """Return a client connection: HTTP/2, shared or new (always new if `fresh`), or a new one over HTTP/1.1."""
-        if not self.speaks_http2(host):
+        """Return a client connection: HTTP/2, shared or new (always new if `fresh`), or a new one over HTTP/1.1.
+
+        The seed decides which hosts use HTTP/2.
+        """
+        if Random(f"versions {self.script.seed} {host.name}").random() >= MODERN:
             return sim_http.HttpClientConnection(host, target, self.entropy, deflate=deflate)
         self._shared = [shared for shared in self._shared if not shared.is_closed]
         for shared in self._shared if not fresh else ():
@@ -325,10 +328,6 @@ class Deployment:
         carrier = sim_http.HttpClientConnection(host, target, self.entropy, http2=True)
         self._shared.append(carrier)
         return carrier
-
-    def speaks_http2(self, host: SimHost) -> bool:
-        """Report whether a host uses HTTP/2; the seed decides."""
-        return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
 
     def maybe_abandon_later(self, party: sim_http.StreamClient) -> None:
         """Schedule an early disconnect of a request or WebSocket, if the script ordered one for the next of them."""
@@ -389,6 +388,15 @@ class Deployment:
         self.hurt[connection] = None
         self.note_network_fault(seconds)
         self.sim.after(seconds, connection.heal)
+
+    def lose_connections(self, host: SimHost, *, hangs: bool, but: SimConnection | None = None) -> None:
+        """Cut the connections that a host has opened, except `but`; or let them hang until they are dropped."""
+        for connection in self.sim.network.connections:
+            if connection.client.host is host and connection is not but:
+                if hangs:
+                    self.blackhole(connection, UNTIL_DROPPED)
+                else:
+                    connection.cut()
 
     def fail_session_writes(self, seconds: float) -> None:
         """Let the store refuse changes of sessions for `seconds`."""

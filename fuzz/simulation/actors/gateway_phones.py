@@ -8,7 +8,7 @@ from attrs import define, field
 
 from fuzz.simulation.actors.actor_context import StepHandler
 from fuzz.simulation.actors.chat_clients import ChatClients
-from fuzz.simulation.deployment import API, API_KEY, HOME, LIMITS, LOCAL, UNTIL_DROPPED
+from fuzz.simulation.deployment import API, API_KEY, HOME, LIMITS, LOCAL
 from fuzz.simulation.invariants import Invariant, violated
 from fuzz.steps import ChatOnGateway, Step
 from runtimes.sim.connection import SimConnection
@@ -193,12 +193,7 @@ class GatewayPhones:
     # --- losses ---
 
     def _lose(self, phone: _GatewayPhone, *, hangs: bool) -> None:
-        for connection in self.world.sim.network.connections:
-            if connection.client.host is phone.process.host and connection is not phone.keys:
-                if hangs:
-                    self.world.blackhole(connection, UNTIL_DROPPED)
-                else:
-                    connection.cut()
+        self.world.lose_connections(phone.process.host, hangs=hangs, but=phone.keys)
 
     def _kill_dashboard(self) -> None:
         assert self._dashboard is not None

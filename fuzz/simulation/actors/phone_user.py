@@ -1,7 +1,6 @@
 """User of the reference phone: answers confirmations at its keyboard, in time, too late or not at all."""
 
 from fuzz.simulation.actors.actor_context import ActorContext, StepHandler
-from fuzz.simulation.deployment import UNTIL_DROPPED
 from fuzz.simulation.invariants import Invariant, violated
 from fuzz.steps import AskPhoneUser, Step
 from runtimes.sim.connection import SimConnection
@@ -70,12 +69,7 @@ class PhoneUser:
         world = self.world
         if world.phone_service.gate.confirmations():
             world.count("questions that lost the relay")
-        for connection in world.sim.network.connections:
-            if connection.client.host is world.phone.host:
-                if hangs:
-                    world.blackhole(connection, UNTIL_DROPPED)
-                else:
-                    connection.cut()
+        world.lose_connections(world.phone.host, hangs=hangs)
 
     def _on_notify(self, news: Notify) -> None:
         match news.event:
