@@ -14,7 +14,7 @@ from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from tests.agent.harness import AgentHarness
 from tests.support.servers.model_server import calls, plain
 
-__all__ = ["Step", "StockPhone", "act", "backend_of", "lines_of", "screen_body", "unfenced"]
+__all__ = ["ScreenPhone", "Step", "StockPhone", "act", "backend_of", "lines_of", "screen_body", "showing", "unfenced"]
 
 Call: TypeAlias = tuple[str, Any]
 Phone = TypeVar("Phone", bound=EmulatedPhone)
@@ -94,3 +94,23 @@ def screen_body(*nodes: Mapping[str, Any], **more: object) -> dict[str, Any]:
         )
     bounds = {"left": 0, "top": 0, "right": 1000, "bottom": 2000}
     return {"packageName": "com.example.app", "rootBounds": bounds, "nodes": rows, "truncated": False, **more}
+
+
+class ScreenPhone(StockPhone):
+    """Emulated phone that always shows the screen `body`, answers keys with `keys`, and all else with success."""
+
+    body: dict[str, object] | None = None
+    keys = CommandReply(400, {"error": "unsupported key"})
+
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
+        if command.path == "/screen":
+            return CommandReply(200, self.body or {})
+        if command.path == "/press_key":
+            return self.keys
+        return CommandReply(200, {"ok": True})
+
+
+def showing(*nodes: dict[str, object], **more: object) -> AgentHarness:
+    backend = ScreenPhone()
+    backend.body = screen_body(*nodes, **more)
+    return AgentHarness(phone=True, backend=backend)

@@ -9,8 +9,8 @@ from clients.phone.emulator.layout import App, Screen, button, label, text_field
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from tests.agent.harness import AgentHarness
-from tests.agent.tools.phone_world import Step, StockPhone, act, backend_of, lines_of, screen_body
-from tests.agent.tools.test_phone_touches import APP, LOOK, OPEN, PHONES, chats, doing, put_above, world_of
+from tests.agent.tools.phone_world import ScreenPhone, Step, StockPhone, act, backend_of, lines_of, showing
+from tests.agent.tools.test_phone_touches import APP, LOOK, OPEN, PHONES, BlindPhone, chats, doing, put_above, world_of
 from tests.support.servers.model_server import calls, plain
 
 FORM = (text_field("first", "First name"), text_field("last", "Last name"), text_field("pin", "PIN", password=True))
@@ -117,33 +117,6 @@ def test_typing_that_is_refused() -> None:
     assert results[2] == 'error: 1 "Words" is no text field. Nothing was typed.'
 
 
-class ScreenPhone(StockPhone):
-    """Emulated phone that always shows the screen `body`, answers keys with `keys`, and all else with success."""
-
-    body: dict[str, object] | None = None
-    keys = CommandReply(400, {"error": "unsupported key"})
-
-    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
-        if command.path == "/screen":
-            return CommandReply(200, self.body or {})
-        if command.path == "/press_key":
-            return self.keys
-        return CommandReply(200, {"ok": True})
-
-
-def showing(*nodes: dict[str, object], **more: object) -> AgentHarness:
-    backend = ScreenPhone()
-    backend.body = screen_body(*nodes, **more)
-    return AgentHarness(phone=True, backend=backend)
-
-
-class RefusingPhone(StockPhone):
-    """Emulated phone that answers every command with a refusal."""
-
-    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
-        return CommandReply(400, {"error": "no"})
-
-
 class LeavingPhone(EmulatedPhone):
     """Emulated phone that shows its home screen when something is typed."""
 
@@ -195,7 +168,7 @@ def test_enter_on_phones_in_use_is_a_key_of_the_keyboard() -> None:
     )
     backend_of(world, ScreenPhone).keys = CommandReply(423, {"error": "locked"})
     assert act(world, ("phone_press_key", {"key": "enter"}))[0].startswith("error: 423: locked.")
-    unread = AgentHarness(phone=True, backend=RefusingPhone())
+    unread = AgentHarness(phone=True, backend=BlindPhone())
     assert act(unread, ("phone_press_key", {"key": "enter"}))[0].startswith("error: this phone takes no Enter")
 
 

@@ -11,7 +11,7 @@ from clients.phone.emulator.layout import App, Row, Screen, button, entry, icon,
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from tests.agent.harness import AgentHarness
-from tests.agent.tools.phone_world import StockPhone, act, backend_of, lines_of
+from tests.agent.tools.phone_world import StockPhone, act, backend_of, lines_of, showing
 
 APP = "org.test.app"
 OPEN = ("phone_open_app", {"package": APP})
@@ -286,27 +286,15 @@ def test_an_act_behind_the_lock_is_an_error() -> None:
     assert woken.startswith("pressed wakeup; changed: false")
 
 
-class BehindLock(StockPhone):
-    """`StockPhone` that accepts `/open_app`, but shows a lock screen, recognizable by a view id."""
-
-    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
-        if command.path == "/open_app":
-            return CommandReply(200, {"ok": True})
-        if command.path != "/screen":
-            return super().execute(command, now)
-        area = {"left": 0, "top": 0, "right": 1000, "bottom": 100}
-        node = {"nodeId": "w0:0", "text": "12:00", "viewId": "com.android.systemui:id/keyguard_clock", "bounds": area}
-        return CommandReply(200, {"packageName": "com.android.systemui", "nodes": [node], "rootBounds": area})
-
-
 def test_an_app_opened_behind_a_lock_is_an_error() -> None:
-    world = AgentHarness(phone=True, backend=BehindLock())
-    (result,) = act(world, OPEN)
+    system = "com.android.systemui"
+    locked = showing({"text": "12:00", "viewId": f"{system}:id/keyguard_clock"}, packageName=system)
+    (result,) = act(locked, OPEN)
     assert result.startswith("error: 423 keyguard_blocked: the phone is locked, and nothing of this can be seen.")
 
 
-class BlindPhone(EmulatedPhone):
-    """Emulated phone whose screen cannot be read while `blind` is set; opening an app or tapping a text clears it."""
+class BlindPhone(StockPhone):
+    """`StockPhone` whose screen cannot be read while `blind` is set; opening an app or tapping a text clears it."""
 
     blind = True
 
