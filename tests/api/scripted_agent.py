@@ -14,19 +14,7 @@ from typing import Any
 
 from attrs import define, field
 
-from svc_proto.agent.interface import (
-    NO_EXTRA,
-    AgentHost,
-    ApprovalRequested,
-    StoredPicture,
-    TextDelta,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallStarted,
-    Turn,
-    TurnEvent,
-    TurnOutcome,
-)
+from svc_proto.agent import interface
 from svc_proto.api.config import ApiConfig
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
@@ -47,9 +35,9 @@ def streamed_text(call: ApiCall) -> str:
     return "".join(data["delta"] for name, data in call.named_events() if name == "assistant.delta")
 
 
-def call_of(name: str = "terminal", identity: str = "call_7", **args: object) -> ToolCall:
+def call_of(name: str = "terminal", identity: str = "call_7", **args: object) -> interface.ToolCall:
     """Build a tool call with this name and id."""
-    return ToolCall(id=identity, name=name, args=args, arguments="{}", preview=f"{name} it")
+    return interface.ToolCall(id=identity, name=name, args=args, arguments="{}", preview=f"{name} it")
 
 
 @define(eq=False)
@@ -57,15 +45,15 @@ class ScriptedTurn:
     """Turn of the scripted agent, whose events and end a test orders."""
 
     node: HarnessNode  # node of the agent
-    turn: Turn
-    host: AgentHost
-    outcome: TurnOutcome | None = None
+    turn: interface.Turn
+    host: interface.AgentHost
+    outcome: interface.TurnOutcome | None = None
     cancelled: bool = False
     answers: list[object] = field(factory=list)  # results of the flows that ran
     todo: list[Callable[[], Flow[Any]]] = field(factory=list)
     ticket: OperationId = NO_TICKET
 
-    def emit(self, *events: TurnEvent) -> None:
+    def emit(self, *events: interface.TurnEvent) -> None:
         """Emit events without a pause between them, like those from one read of an upstream."""
 
         def act() -> Flow[None]:
@@ -85,26 +73,30 @@ class ScriptedTurn:
         self._go_on()
 
     def store_calls(
-        self, *calls: ToolCall, text: str = "", reasoning: str = "", extra: Mapping[str, object] = NO_EXTRA
+        self,
+        *calls: interface.ToolCall,
+        text: str = "",
+        reasoning: str = "",
+        extra: Mapping[str, object] = interface.NO_EXTRA,
     ) -> None:
         self.do(lambda: self.host.store_calls(text, reasoning, calls, extra))
 
-    def store_result(self, call: ToolCall, output: str, *pictures: StoredPicture) -> None:
+    def store_result(self, call: interface.ToolCall, output: str, *pictures: interface.StoredPicture) -> None:
         self.do(lambda: self.host.store_result(call, output, pictures))
 
     def respond(self, text: str) -> None:
         """Emit a text and end the turn."""
-        self.emit(TextDelta(text))
+        self.emit(interface.TextDelta(text))
         self.finish()
 
-    def request_approval(self, call: ToolCall | None = None, **members: Any) -> list[str]:
+    def request_approval(self, call: interface.ToolCall | None = None, **members: Any) -> list[str]:
         """Let the agent request approval of a tool call without waiting; return the list that receives the answer."""
         asked = {"call": call or call_of(), "command": "rm x", "description": "Remove", "pattern": "rm x", **members}
-        return self.node.book.spawn(self.host.request_approval(ApprovalRequested(**asked)))
+        return self.node.book.spawn(self.host.request_approval(interface.ApprovalRequested(**asked)))
 
     def finish(self, finish: str = "stop", **members: Any) -> None:
         """End the turn with this finish reason, once the flows of `do` have ended."""
-        self.outcome = TurnOutcome(finish=finish, **members)
+        self.outcome = interface.TurnOutcome(finish=finish, **members)
         self._go_on()
 
     def crash(self, error: Exception) -> None:
@@ -129,7 +121,7 @@ class ScriptedAgent:
     def __init__(self) -> None:
         self.hands: list[ScriptedTurn] = []
 
-    def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
+    def run(self, turn: interface.Turn, host: interface.AgentHost) -> Flow[interface.TurnOutcome]:
         engine = self.node.engine
         hand = ScriptedTurn(self.node, turn, host)
         self.hands.append(hand)
@@ -168,19 +160,19 @@ class TurnHarness(ApiHarness):
         message = {"message": "Hi"} if body is None else body
         return self.call("POST", f"/api/sessions/{session or self.session()}/chat/stream", message, **options)
 
-    def finish_two_turns(self, call: ToolCall, settle: Callable[[], None]) -> None:
+    def finish_two_turns(self, call: interface.ToolCall, settle: Callable[[], None]) -> None:
         """Report a tool call, store its result and finish the turn, then answer the queued prompt.
 
         `settle` is called after each step.
         """
         first = self.hand
         steps: list[Callable[[], None]] = [
-            lambda: first.emit(ToolCallStarted(call)),
+            lambda: first.emit(interface.ToolCallStarted(call)),
             lambda: first.store_result(call, "done"),
-            lambda: first.emit(ToolCallFinished(call=call, output="done", preview="done")),
-            lambda: first.emit(TextDelta("It is gone.")),
+            lambda: first.emit(interface.ToolCallFinished(call=call, output="done", preview="done")),
+            lambda: first.emit(interface.TextDelta("It is gone.")),
             first.finish,
-            lambda: self.hand.emit(TextDelta("Nothing.")),
+            lambda: self.hand.emit(interface.TextDelta("Nothing.")),
             lambda: self.hand.finish(),
         ]
         for step in steps:

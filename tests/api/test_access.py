@@ -4,14 +4,7 @@ from enum import Enum
 
 import pytest
 
-from svc_proto.api.access import (
-    SECURITY_HEADERS,
-    SESSION_ID,
-    SESSION_KEY,
-    ApiAccess,
-    authorize,
-    find_branded_header,
-)
+from svc_proto.api import access
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.engine.message import Request
@@ -74,9 +67,9 @@ def test_session_headers_need_a_key(name: bytes) -> None:
 
 def test_branded_headers_are_read_in_both_spellings() -> None:
     headers = Headers([(b"x-hermes-session-id", b" one "), (b"x-svc-session-key", b"two")])
-    assert find_branded_header(headers, SESSION_ID) == "one"
-    assert find_branded_header(headers, SESSION_KEY) == "two"
-    assert find_branded_header(Headers([]), SESSION_KEY) is None
+    assert access.find_branded_header(headers, access.SESSION_ID) == "one"
+    assert access.find_branded_header(headers, access.SESSION_KEY) == "two"
+    assert access.find_branded_header(Headers([]), access.SESSION_KEY) is None
 
 
 @pytest.mark.parametrize("host", [b"evil.example", b"127.0.0.1.evil.example:8642"])
@@ -200,7 +193,7 @@ def test_preflight_request(path: str) -> None:
 @pytest.mark.parametrize(("method", "path"), [("GET", "/health"), ("GET", "/nowhere"), ("DELETE", "/api/sessions/x")])
 def test_every_answer_has_the_security_headers(method: str, path: str) -> None:
     answer = ApiHarness().request(method, path)
-    assert {name: answer.headers.get(name) for name, _ in SECURITY_HEADERS} == dict(SECURITY_HEADERS)
+    assert {name: answer.headers.get(name) for name, _ in access.SECURITY_HEADERS} == dict(access.SECURITY_HEADERS)
 
 
 def test_hsts_is_sent_over_tls_only() -> None:
@@ -217,7 +210,7 @@ def test_routes_have_to_name_a_policy() -> None:
     with pytest.raises(TypeError):
         ApiHarness().api.authorize(Other.ONE, request)
     with pytest.raises(LocalProtocolError, match="a gate of its own"):
-        authorize(ApiAccess.MONITOR, request, "", (), lambda key: None)
+        access.authorize(access.ApiAccess.MONITOR, request, "", (), lambda key: None)
 
 
 def test_streams_have_the_security_headers() -> None:

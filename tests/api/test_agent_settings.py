@@ -3,15 +3,7 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.interface import ModelEndpoint
-from svc_proto.api.agent_settings import (
-    FILE_MEMBERS,
-    AgentSettings,
-    build_agent_settings,
-    find_misspelled,
-    is_usable_base_url,
-    product_id,
-    sends_key_to_main_host,
-)
+from svc_proto.api import agent_settings
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
@@ -22,8 +14,8 @@ OLLAMA = "http://127.0.0.1:11434/v1"
 CLOUD = "https://api.example/v1"
 
 
-def settings(found: dict[str, object] | None = None, **config: Any) -> AgentSettings:
-    return build_agent_settings(ApiConfig(**config), found or {})
+def settings(found: dict[str, object] | None = None, **config: Any) -> agent_settings.AgentSettings:
+    return agent_settings.build_agent_settings(ApiConfig(**config), found or {})
 
 
 def routed(alias: object, **main: object) -> dict[str, object]:
@@ -40,7 +32,7 @@ def test_nothing_is_configured() -> None:
 
 
 def test_names() -> None:
-    assert product_id(SVC) == "svc-agent"
+    assert agent_settings.product_id(SVC) == "svc-agent"
     assert settings(brand=HERMES).name == "hermes-agent"
     named: dict[str, object] = {"platforms": {"api_server": {"extra": {"model_name": "jarvis"}}}}
     assert settings(named).name == "jarvis"
@@ -76,7 +68,7 @@ def test_routes(model: object, config: dict[str, str], route: tuple[str, str, st
     ("url", "good"), [(OLLAMA, True), (OLLAMA + "?a=1", False), (OLLAMA + "#x", False), ("", False), ("x", False)]
 )
 def test_endpoints(url: str, good: bool) -> None:
-    assert is_usable_base_url(url) is good
+    assert agent_settings.is_usable_base_url(url) is good
 
 
 @pytest.mark.parametrize(
@@ -150,7 +142,7 @@ def test_max_tokens(given: object, tokens: int | None) -> None:
     ],
 )
 def test_keys_sent_to_the_main_host(found: dict[str, object], config: dict[str, str], sends: bool) -> None:
-    assert sends_key_to_main_host(ApiConfig(**config), found) is sends  # type: ignore[arg-type]  # text fields only
+    assert agent_settings.sends_key_to_main_host(ApiConfig(**config), found) is sends  # type: ignore[arg-type]  # text fields only
 
 
 PEOPLE: dict[str, object] = {
@@ -282,7 +274,7 @@ def test_invalid_model_setting_is_logged(text: str, problem: str | None) -> None
         ("models model", {}),  # the unknown key belongs to another program
         ("gatway voice-output", {"gatway": "gateway", "voice-output": "voice_output"}),
         ("mcp_server", {"mcp_server": "mcp_servers"}),
-        (" ".join(FILE_MEMBERS), {}),
+        (" ".join(agent_settings.FILE_MEMBERS), {}),
         # Sections of the same file that belong to other agents in use.
         ("approvals auxiliary browser checkpoints command_allowlist compression cron custom_providers dashboard", {}),
         ("delegation discord file_read_max_chars group_sessions_per_user honcho human_delay kanban logging", {}),
@@ -292,4 +284,4 @@ def test_invalid_model_setting_is_logged(text: str, problem: str | None) -> None
     ],
 )
 def test_misspelled_settings_are_found(names: str, meant: dict[str, str]) -> None:
-    assert find_misspelled(dict.fromkeys(names.split(), 1)) == meant
+    assert agent_settings.find_misspelled(dict.fromkeys(names.split(), 1)) == meant

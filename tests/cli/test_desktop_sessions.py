@@ -4,20 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from svc_proto.cli.desktop_sessions import (
-    PairingResult,
-    PairRequest,
-    RelaySelection,
-    desktop_identity,
-    extend_session,
-    find_relay,
-    find_stored_session,
-    forget_session,
-    list_devices,
-    pair_desktop,
-    select_url,
-    sign_in,
-)
+from svc_proto.cli import desktop_sessions
 from svc_proto.cli.invites import DesktopInvite
 from svc_proto.cli.session_store import (
     SessionStoreChange,
@@ -42,8 +29,8 @@ STORED = (
     {"role": "lan", "priority": 0, "relay": {"url": LAN.url}},
     {"role": "public", "priority": 1, "relay": {"url": PUBLIC.url}},
 )
-QR = PairRequest(invitation=DesktopInvite("Q7M2ZK", (LAN, PUBLIC), STORED), by_qr=True)
-TYPED = PairRequest(
+QR = desktop_sessions.PairRequest(invitation=DesktopInvite("Q7M2ZK", (LAN, PUBLIC), STORED), by_qr=True)
+TYPED = desktop_sessions.PairRequest(
     invitation=DesktopInvite("Q7M2ZK", (PUBLIC,)), name="Desk", ttl_seconds=60, grants={"chat": 60, "tui": None}
 )
 OK = {"session_token": "t0ken-1234", "server_version": "1.0.0", "expires_at": 5.5, "grants": {"chat": None}}
@@ -98,9 +85,9 @@ def session(**more: Any) -> StoredSession:
 def test_by_code() -> None:
     host = Host()
     host.pins["home.example", 443] = PIN
-    there = world(host, lambda engine: pair_desktop(engine, TYPED))
+    there = world(host, lambda engine: desktop_sessions.pair_desktop(engine, TYPED))
     paired = there.run()
-    assert paired == PairingResult(session=host.sessions[PUBLIC.url], transport_hint="unknown")
+    assert paired == desktop_sessions.PairingResult(session=host.sessions[PUBLIC.url], transport_hint="unknown")
     assert paired.session == StoredSession(
         url=PUBLIC.url,
         token="t0ken-1234",
@@ -118,8 +105,8 @@ def test_by_code() -> None:
 
 @pytest.mark.parametrize(("url", "seconds"), [("ws://h:8767", 604_800), ("wss://h:8767", None)])
 def test_default_lifetime_is_a_week_over_plain_ws(url: str, seconds: int | None) -> None:
-    wanted = PairRequest(invitation=DesktopInvite("Q7M2ZK", (Candidate("", 0, url),)))
-    there = world(Host(), lambda engine: pair_desktop(engine, wanted)).finished()
+    wanted = desktop_sessions.PairRequest(invitation=DesktopInvite("Q7M2ZK", (Candidate("", 0, url),)))
+    there = world(Host(), lambda engine: desktop_sessions.pair_desktop(engine, wanted)).finished()
     assert there.said[0]["payload"].get("ttl_seconds") == seconds
 
 
@@ -128,20 +115,20 @@ def test_by_qr_on_the_best_route() -> None:
         return as_json({"status": "ok"}) if asked.url.startswith("https://home") else REFUSED
 
     host = Host(session(url=PUBLIC.url, cert_pin=PIN))
-    paired = world(host, lambda engine: pair_desktop(engine, QR), http=http).run()
+    paired = world(host, lambda engine: desktop_sessions.pair_desktop(engine, QR), http=http).run()
     assert (paired.session.url, paired.session.role) == (PUBLIC.url, "public")
     assert host.sessions[PUBLIC.url].candidates == STORED
     assert host.expected == {("home.example", 443): None}  # pairing by QR clears the pin
     invitation = DesktopInvite("Q7M2ZK", (PUBLIC,), STORED[1:], {PUBLIC.url: "https://home.example:8642"}, "s3cret")
-    single = PairRequest(invitation=invitation, by_qr=True)
-    world(host, lambda engine: pair_desktop(engine, single), http=http).run()
+    single = desktop_sessions.PairRequest(invitation=invitation, by_qr=True)
+    world(host, lambda engine: desktop_sessions.pair_desktop(engine, single), http=http).run()
     assert host.sessions[PUBLIC.url].candidates == ()
     assert host.sessions[PUBLIC.url].api_url == "https://home.example:8642"
     assert host.sessions[PUBLIC.url].api_key == "s3cret"
 
 
 def test_no_route_answers() -> None:
-    there = world(Host(), lambda engine: pair_desktop(engine, QR), http=(503, b""))
+    there = world(Host(), lambda engine: desktop_sessions.pair_desktop(engine, QR), http=(503, b""))
     assert there.fails() == Exit(
         1, "no route to the relay answers: lan ws://192.0.2.1:8767: status 503; public wss://home.example: status 503"
     )
@@ -150,30 +137,30 @@ def test_no_route_answers() -> None:
 @pytest.mark.parametrize(("fresh", "expected"), [(False, PIN), (True, None)])
 def test_a_code_for_a_pinned_relay(fresh: bool, expected: str | None) -> None:
     host = Host(session(url=PUBLIC.url, cert_pin=PIN))
-    wanted = PairRequest(invitation=TYPED.invitation, new_certificate=fresh)
-    world(host, lambda engine: pair_desktop(engine, wanted)).run()
+    wanted = desktop_sessions.PairRequest(invitation=TYPED.invitation, new_certificate=fresh)
+    world(host, lambda engine: desktop_sessions.pair_desktop(engine, wanted)).run()
     assert host.expected == {("home.example", 443): expected}
 
 
 def test_a_full_disk() -> None:
     host = Host()
     host.full = True
-    assert world(host, lambda engine: pair_desktop(engine, TYPED)).fails().reason == (
+    assert world(host, lambda engine: desktop_sessions.pair_desktop(engine, TYPED)).fails().reason == (
         "paired, but the session cannot be stored: no space left on the device; "
         "make room, revoke t0ken-12 with svc pair --revoke, and pair again"
     )
 
 
 def test_desktop_identity() -> None:
-    there = world(Host(), desktop_identity)
+    there = world(Host(), desktop_sessions.desktop_identity)
     me = there.run()
     assert (me.name, me.hostname, me.platform) == ("desk", "desk", "Linux")
     assert UUID(me.device_id).version == 4
-    assert world(Host(), desktop_identity).run() == me
+    assert world(Host(), desktop_sessions.desktop_identity).run() == me
 
 
 def test_identity_of_an_unknown_host() -> None:
-    there: OneShotHarness[Any] = OneShotHarness(desktop_identity)
+    there: OneShotHarness[Any] = OneShotHarness(desktop_sessions.desktop_identity)
     there.refuse = (EnsureSecret,)
     me = there.run()
     assert (me.name, me.platform) == ("desktop", "unknown")
@@ -188,17 +175,17 @@ A, B = session(), session(url="ws://other:1", token="x")
 @pytest.mark.parametrize(
     ("stored", "who", "found"),
     [
-        ([A], RelaySelection(), A),
-        ([A], RelaySelection(token="mine"), session(token="mine")),
-        ([A, B], RelaySelection(remote=B.url), B),
-        ([A], RelaySelection(remote=A.url, token="mine"), session(token="mine")),
-        ([], RelaySelection(remote=A.url, token="mine"), session(token="mine")),
+        ([A], desktop_sessions.RelaySelection(), A),
+        ([A], desktop_sessions.RelaySelection(token="mine"), session(token="mine")),
+        ([A, B], desktop_sessions.RelaySelection(remote=B.url), B),
+        ([A], desktop_sessions.RelaySelection(remote=A.url, token="mine"), session(token="mine")),
+        ([], desktop_sessions.RelaySelection(remote=A.url, token="mine"), session(token="mine")),
     ],
 )
-def test_finding(stored: list[StoredSession], who: RelaySelection, found: StoredSession) -> None:
-    result = world(Host(*stored), lambda engine: find_stored_session(engine, who)).run()
+def test_finding(stored: list[StoredSession], who: desktop_sessions.RelaySelection, found: StoredSession) -> None:
+    result = world(Host(*stored), lambda engine: desktop_sessions.find_stored_session(engine, who)).run()
     assert (result.url, result.token) == (found.url, found.token)
-    relay = world(Host(*stored), lambda engine: find_relay(engine, who)).run()
+    relay = world(Host(*stored), lambda engine: desktop_sessions.find_relay(engine, who)).run()
     assert (relay.url, relay.token) == (RelayUrl(found.url).http_url, found.token)
 
 
@@ -215,12 +202,14 @@ SEVERAL = f"several relays are stored, name one with --remote: {LAN.url}, ws://o
     ],
 )
 def test_session_not_found(stored: list[StoredSession], remote: str | None, end: Exit) -> None:
-    who = RelaySelection(remote=remote)
-    assert world(Host(*stored), lambda engine: find_stored_session(engine, who)).fails() == end
+    who = desktop_sessions.RelaySelection(remote=remote)
+    assert world(Host(*stored), lambda engine: desktop_sessions.find_stored_session(engine, who)).fails() == end
 
 
 def test_unreadable_file_counts_as_empty() -> None:
-    there: OneShotHarness[StoredSession] = OneShotHarness(lambda engine: find_stored_session(engine, RelaySelection()))
+    there: OneShotHarness[StoredSession] = OneShotHarness(
+        lambda engine: desktop_sessions.find_stored_session(engine, desktop_sessions.RelaySelection())
+    )
     assert there.fails().reason.startswith("no session is stored")
 
 
@@ -228,7 +217,7 @@ def test_unreadable_file_counts_as_empty() -> None:
 
 
 def test_one_route_is_not_probed() -> None:
-    there = world(Host(A), lambda engine: select_url(engine, A))
+    there = world(Host(A), lambda engine: desktop_sessions.select_url(engine, A))
     assert there.run() == A.url
     assert there.asked == []
 
@@ -236,7 +225,7 @@ def test_one_route_is_not_probed() -> None:
 def test_the_best_of_several_routes() -> None:
     many = session(url=PUBLIC.url, candidates=STORED, cert_pin=None, route_pins={PUBLIC.url: PIN})
     host = Host(many)
-    assert world(host, lambda engine: select_url(engine, many)).run() == LAN.url
+    assert world(host, lambda engine: desktop_sessions.select_url(engine, many)).run() == LAN.url
     assert host.expected == {("home.example", 443): PIN}
 
 
@@ -253,7 +242,7 @@ def test_the_best_of_several_routes() -> None:
 def test_sign_in_stores_the_first_pin(stored: StoredSession, url: str, members: dict[str, object]) -> None:
     host = Host(stored)
     host.pins["home.example", 443] = PIN
-    there = world(host, lambda engine: sign_in(engine, stored, url))
+    there = world(host, lambda engine: desktop_sessions.sign_in(engine, stored, url))
     _, welcome = there.run()
     assert welcome.token == "t0ken-1234"
     assert there.said[0]["payload"]["session_token"] == "t0ken-1234"
@@ -265,10 +254,12 @@ def test_sign_in_stores_the_first_pin(stored: StoredSession, url: str, members: 
 
 
 def test_listing() -> None:
-    there = world(Host(A), lambda engine: list_devices(engine, A), http=as_json({"sessions": [{"a": 1}, 7]}))
+    there = world(
+        Host(A), lambda engine: desktop_sessions.list_devices(engine, A), http=as_json({"sessions": [{"a": 1}, 7]})
+    )
     assert there.run() == [{"a": 1}]
     assert there.asked[0].headers.get(b"authorization") == b"Bearer t0ken-1234"
-    assert world(Host(A), lambda engine: list_devices(engine, A)).run() == []
+    assert world(Host(A), lambda engine: desktop_sessions.list_devices(engine, A)).run() == []
 
 
 @pytest.mark.parametrize(
@@ -282,12 +273,12 @@ def test_listing_stores_the_first_pin(there: StoredSession, pins: tuple[str | No
 
     host = Host(there)
     host.pins["home.example", 443] = PIN
-    world(host, lambda engine: list_devices(engine, there), http=answer).run()
+    world(host, lambda engine: desktop_sessions.list_devices(engine, there), http=answer).run()
     assert [(kept.cert_pin, kept.route_pins) for kept in host.sessions.values()] == [pins]
 
 
 def test_failed_listing() -> None:
-    there = world(Host(A), lambda engine: list_devices(engine, A), http=(401, b""))
+    there = world(Host(A), lambda engine: desktop_sessions.list_devices(engine, A), http=(401, b""))
     assert there.fails() == Exit(1, "the relay does not know this session any more: pair again with svc-relay pair")
 
 
@@ -295,7 +286,7 @@ def test_failed_listing() -> None:
 def test_extending(prefix: str, stored: float | None) -> None:
     host = Host(A)
     answer = {"ok": True, "expires_at": 9.0, "grants": {"chat": 9.0}}
-    there = world(host, lambda engine: extend_session(engine, A, prefix, 60), http=as_json(answer))
+    there = world(host, lambda engine: desktop_sessions.extend_session(engine, A, prefix, 60), http=as_json(answer))
     assert there.run() == answer
     assert (there.asked[0].method, there.asked[0].path) == ("PATCH", f"/sessions/{prefix}")
     assert there.asked[0].json == {"ttl_seconds": 60}
@@ -311,11 +302,13 @@ def test_extending(prefix: str, stored: float | None) -> None:
     ],
 )
 def test_failed_extension(status: int, says: str) -> None:
-    there = world(Host(A), lambda e: extend_session(e, A, "abcd", 60), http=as_json({"error": "2 match"}, status))
+    there = world(
+        Host(A), lambda e: desktop_sessions.extend_session(e, A, "abcd", 60), http=as_json({"error": "2 match"}, status)
+    )
     assert there.fails() == Exit(1, says)
 
 
 def test_forgetting() -> None:
     host = Host(A, B)
-    world(host, lambda engine: forget_session(engine, A)).run()
+    world(host, lambda engine: desktop_sessions.forget_session(engine, A)).run()
     assert list(host.sessions) == [B.url]

@@ -4,19 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from svc_proto.wire import events
 from svc_proto.wire.connection import Role
-from svc_proto.wire.events import (
-    Event,
-    Headers,
-    RequestData,
-    RequestEnd,
-    RequestHead,
-    ResponseData,
-    ResponseEnd,
-    ResponseHead,
-    StreamId,
-    StreamReset,
-)
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.connection_pair import ONE, TWO, ConnectionOutcome, feed, outcome, seeded, send_events
@@ -29,8 +18,8 @@ PAD = b"x" * 300
 def converse(connection: Http1Connection, pieces: list[bytes], *, eof: bool = False) -> ConnectionOutcome:
     """Pass pieces to a connection and answer each request at its end; return the outcome."""
 
-    def attend(event: Event) -> None:
-        if isinstance(event, RequestEnd):
+    def attend(event: events.Event) -> None:
+        if isinstance(event, events.RequestEnd):
             answer(connection, event.stream)
 
     return outcome(connection, pieces, attend, eof=eof)
@@ -55,14 +44,16 @@ def as_client(data: bytes, method: str = "GET", limits: Limits = SMALL, *, eof: 
 
     def run(pieces: list[bytes]) -> ConnectionOutcome:
         connection = Http1Connection(Role.CLIENT, limits=limits, entropy=seeded())
-        send_events(connection, RequestHead(ONE, method, "/", Headers(((b"host", b"a"),))), RequestEnd(ONE))
+        send_events(
+            connection, events.RequestHead(ONE, method, "/", events.Headers(((b"host", b"a"),))), events.RequestEnd(ONE)
+        )
         return converse(connection, pieces, eof=eof)
 
     return however_cut(run, data)
 
 
-def body(heard: tuple[Event, ...]) -> bytes:
-    return b"".join(event.data for event in heard if isinstance(event, RequestData | ResponseData))
+def body(heard: tuple[events.Event, ...]) -> bytes:
+    return b"".join(event.data for event in heard if isinstance(event, events.RequestData | events.ResponseData))
 
 
 # --- heads ------------------------------------------------------------------------------------------------------
@@ -173,13 +164,16 @@ def test_both_lengths_close_the_connection(connection: Http1Connection) -> None:
     attack = TOP + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + EMBEDDED
     assert converse(connection, [attack]).heard == ()
     assert converse(connection, [EMBEDDED]) == ConnectionOutcome(())
-    assert b"\r\nconnection: close\r\n" in answer(connection, StreamId(0))
+    assert b"\r\nconnection: close\r\n" in answer(connection, events.StreamId(0))
     assert connection.must_close
     assert converse(connection, [EMBEDDED], eof=True) == ConnectionOutcome(())
 
 
 def test_one_empty_line_before_a_request_is_ignored() -> None:
-    assert [type(event) for event in as_server(b"\r\n" + TOP + b"\r\n").heard] == [RequestHead, RequestEnd]
+    assert [type(event) for event in as_server(b"\r\n" + TOP + b"\r\n").heard] == [
+        events.RequestHead,
+        events.RequestEnd,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -202,15 +196,15 @@ def test_the_authority_of_an_absolute_target_is_the_host(line: bytes, target: st
     assert head.headers.get(b"x") == b"1"
 
 
-def head_of(data: bytes) -> RequestHead:
+def head_of(data: bytes) -> events.RequestHead:
     """Return the head that a server receives from `data`; check by `as_server` that pieces do not change it."""
     head = as_server(data).heard[0]
-    assert isinstance(head, RequestHead)
+    assert isinstance(head, events.RequestHead)
     return head
 
 
 def test_heads_with_rare_forms() -> None:
-    assert head_of(b"GET http://b/ HTTP/1.0\r\n\r\n").headers == Headers(((b"host", b"b"),))  # no Host beside it
+    assert head_of(b"GET http://b/ HTTP/1.0\r\n\r\n").headers == events.Headers(((b"host", b"b"),))  # no Host beside it
     assert head_of(b"G#T / HTTP/1.1\r\nHost: a\r\nX: #\r\n\r\n").method == "G#T"
     assert head_of(b"GET /a?b#c HTTP/1.1\r\nHost: a\r\n\r\n").target == "/a?b#c"  # a fragment is part of it
 
@@ -273,17 +267,17 @@ def test_a_body_is_refused(chunks: bytes, status: int, text: str) -> None:
     refused = as_server(CHUNKED + b"3\r\nabc\r\n" + chunks + EMBEDDED, SMALL)
     assert refused.status == status
     assert text in refused.text
-    assert isinstance(refused.heard[0], RequestHead)
+    assert isinstance(refused.heard[0], events.RequestHead)
     assert body(refused.heard).startswith(b"abc")  # earlier data is still reported
-    assert not any(isinstance(event, RequestEnd) for event in refused.heard)
+    assert not any(isinstance(event, events.RequestEnd) for event in refused.heard)
 
 
 @pytest.mark.parametrize(("chunks", "status", "text"), REFUSED_CHUNKS)
 def test_a_response_body_is_refused(chunks: bytes, status: int, text: str) -> None:
     refused = as_client(CHUNKED_ANSWER + chunks + EMBEDDED)
     assert (refused.status, text in refused.text) == (status, True)
-    assert isinstance(refused.heard[0], ResponseHead)
-    assert not any(isinstance(event, ResponseEnd) for event in refused.heard)
+    assert isinstance(refused.heard[0], events.ResponseHead)
+    assert not any(isinstance(event, events.ResponseEnd) for event in refused.heard)
 
 
 @pytest.mark.parametrize(
@@ -308,16 +302,16 @@ def test_a_body_in_chunks(chunks: bytes, whole: bytes, trailers: tuple[tuple[byt
     asked = as_server(CHUNKED + chunks + EMBEDDED, SMALL)
     assert asked.status is None
     assert body(asked.heard) == whole
-    ends = [event for event in asked.heard if isinstance(event, RequestEnd)]
-    assert ends == [RequestEnd(ONE, Headers(trailers)), RequestEnd(TWO)]
+    ends = [event for event in asked.heard if isinstance(event, events.RequestEnd)]
+    assert ends == [events.RequestEnd(ONE, events.Headers(trailers)), events.RequestEnd(TWO)]
     told = as_client(CHUNKED_ANSWER + chunks)
     assert body(told.heard) == whole
-    assert told.heard[-1] == ResponseEnd(ONE, Headers(trailers))
+    assert told.heard[-1] == events.ResponseEnd(ONE, events.Headers(trailers))
 
 
 @pytest.mark.parametrize("cut", [b"", b"2", b"2\r\n", b"2\r\nok", b"2\r\nok\r", b"0\r\n", b"0\r\n\r", b"0\r\nT: v\r\n"])
 def test_a_body_that_breaks_off(cut: bytes) -> None:
-    reset = StreamReset(ONE, "the connection ended within a message")
+    reset = events.StreamReset(ONE, "the connection ended within a message")
     assert as_server(CHUNKED + cut, eof=True).heard[-1] == reset
     assert as_client(CHUNKED_ANSWER + cut, eof=True).heard[-1] == reset
 
@@ -326,7 +320,7 @@ def test_an_early_response_to_a_client_that_does_not_wait_for_100(connection: Ht
     head = CHUNKED.replace(b"Host", b"Expect: 100-continue\r\nHost")
     converse(connection, [head + b"2\r\n"])
     assert b"onnection: close" not in answer(connection, ONE)
-    assert feed(connection, b"ok\r\n0\r\n\r\n" + EMBEDDED)[-1] == RequestEnd(TWO)
+    assert feed(connection, b"ok\r\n0\r\n\r\n" + EMBEDDED)[-1] == events.RequestEnd(TWO)
 
 
 # --- responses ----------------------------------------------------------------------------------------------------
@@ -364,4 +358,4 @@ def test_a_response_is_refused(responses: list[bytes], text: str) -> None:
 @pytest.mark.parametrize(("method", "status"), [("HEAD", b"200"), ("GET", b"204"), ("GET", b"304")])
 def test_responses_that_never_have_a_body(method: str, status: bytes) -> None:
     head = b"HTTP/1.1 " + status + b" X\r\nTransfer-Encoding: chunked\r\n\r\n"
-    assert [type(event) for event in as_client(head, method).heard] == [ResponseHead, ResponseEnd]
+    assert [type(event) for event in as_client(head, method).heard] == [events.ResponseHead, events.ResponseEnd]

@@ -2,16 +2,7 @@ import json
 
 import pytest
 
-from svc_proto.agent.interface import (
-    EphemeralText,
-    MemoryChange,
-    MemoryChanged,
-    ReasoningDelta,
-    TextDelta,
-    TextRetracted,
-    ToolCallStarted,
-    TurnNotice,
-)
+from svc_proto.agent import interface
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.schema.json_rpc import INVALID_PARAMS
 from tests.api.gateway_client import open_chat, open_gateway
@@ -23,28 +14,28 @@ CALL = call_of()
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (MemoryChange(target="memory", count=1, added="likes tea"), "memory updated: likes tea"),
-        (MemoryChange(target="memory", count=0, removed="likes tea"), "memory updated: removed: likes tea"),
+        (interface.MemoryChange(target="memory", count=1, added="likes tea"), "memory updated: likes tea"),
+        (interface.MemoryChange(target="memory", count=0, removed="likes tea"), "memory updated: removed: likes tea"),
     ],
 )
-def test_a_changed_note_is_a_status_line(change: MemoryChange, text: str) -> None:
+def test_a_changed_note_is_a_status_line(change: interface.MemoryChange, text: str) -> None:
     book, phone, _ = open_chat("Hi")
-    book.hand.emit(MemoryChanged(CALL, change))
+    book.hand.emit(interface.MemoryChanged(CALL, change))
     assert phone.last("status.update") == {"kind": "memory", "text": text}
 
 
 def test_the_break_between_two_answers_is_not_part_of_the_second() -> None:
     book, phone, _ = open_chat("Hi")
     hand = book.hand
-    hand.emit(TextDelta("one"))
+    hand.emit(interface.TextDelta("one"))
     hand.store_calls(CALL, text="one")
-    hand.emit(ToolCallStarted(CALL), TextDelta("two"), EphemeralText("!"))
+    hand.emit(interface.ToolCallStarted(CALL), interface.TextDelta("two"), interface.EphemeralText("!"))
     hand.finish()
     assert phone.last("message.complete")["text"] == "two!"
 
 
-@pytest.mark.parametrize("kind", [ReasoningDelta, TurnNotice])
-def test_notices_about_the_turn_are_shown_as_reasoning(kind: type[ReasoningDelta]) -> None:
+@pytest.mark.parametrize("kind", [interface.ReasoningDelta, interface.TurnNotice])
+def test_notices_about_the_turn_are_shown_as_reasoning(kind: type[interface.ReasoningDelta]) -> None:
     book, phone, _ = open_chat("Hi")
     book.hand.emit(kind("the model is called again"))
     assert phone.last("reasoning.delta") == {"text": "the model is called again"}
@@ -54,7 +45,7 @@ def test_notices_about_the_turn_are_shown_as_reasoning(kind: type[ReasoningDelta
 
 def test_a_retracted_text_is_no_part_of_the_answer() -> None:
     book, phone, _ = open_chat("Hi")
-    book.hand.emit(TextDelta("It is late. "), TextDelta("late. late."), TextRetracted(11))
+    book.hand.emit(interface.TextDelta("It is late. "), interface.TextDelta("late. late."), interface.TextRetracted(11))
     book.hand.finish()
     assert phone.last("message.complete")["text"] == "It is late. "
 
@@ -97,7 +88,7 @@ def test_an_answer_to_another_question_than_the_shown_one() -> None:
 
 def test_an_answer_to_a_turn_that_is_being_stopped_is_too_late() -> None:
     book, phone, session = open_chat("Hi")
-    book.hand.emit(TextDelta("text"))
+    book.hand.emit(interface.TextDelta("text"))
     book.hand.request_approval()
     book.hold = (AddMessages,)
     phone.call("session.interrupt", session_id=session)

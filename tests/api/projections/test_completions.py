@@ -1,14 +1,7 @@
 import json
 from typing import Any
 
-from svc_proto.agent.interface import (
-    ReasoningDelta,
-    TextDelta,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallPending,
-    ToolCallStarted,
-)
+from svc_proto.agent import interface
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
@@ -18,7 +11,7 @@ from svc_proto.wire.sse import EventStreamDecoder
 
 NOW = Moment(1.0, 1_927_857_907.02)
 HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_927_857_909, "model": "m"}
-CALL = ToolCall(id="call_7", name="terminal", args={}, preview="ls")
+CALL = interface.ToolCall(id="call_7", name="terminal", args={}, preview="ls")
 
 
 def projection(brand: Brand = SVC, *, usage: bool = False, progress: bool = False) -> CompletionProjection:
@@ -47,8 +40,8 @@ def choice(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
 
 def test_text() -> None:
     assert chunks(TurnStarted(title=None, user_id="u", user_text="Hi")) == [choice({"role": "assistant"})]
-    assert chunks(TextDelta('Hé"')) == [choice({"content": 'Hé"'})]
-    assert chunks(ReasoningDelta("hm")) == [choice({"reasoning_content": "hm"})]
+    assert chunks(interface.TextDelta('Hé"')) == [choice({"content": 'Hé"'})]
+    assert chunks(interface.ReasoningDelta("hm")) == [choice({"reasoning_content": "hm"})]
 
 
 def test_ends_of_a_completion() -> None:
@@ -61,7 +54,7 @@ def test_ends_of_a_completion() -> None:
         {**choice({}, "stop"), "usage": None},
         {"choices": [], "usage": usage},
     ]
-    assert chunks(TextDelta("x"), usage=True) == [{**choice({"content": "x"}), "usage": None}]
+    assert chunks(interface.TextDelta("x"), usage=True) == [{**choice({"content": "x"}), "usage": None}]
     (failed,) = chunks(TurnEnded(content="x", error="gone", code="upstream_error"))
     assert failed["choices"][0]["finish_reason"] == "error"
     assert failed["error"] == {"message": "gone", "type": "agent_error"}
@@ -71,7 +64,7 @@ def test_ends_of_a_completion() -> None:
 
 
 def test_calls_for_the_client() -> None:
-    call = ToolCall(id="call_7", name="add", args={}, arguments='{"a":1')
+    call = interface.ToolCall(id="call_7", name="add", args={}, arguments='{"a":1')
     fragment = {"index": 0, "id": "call_7", "type": "function", "function": {"name": "add", "arguments": '{"a":1'}}
     ended = TurnEnded(content="", finish="tool_calls", calls=(call, call), extra={"mood": "good", "thinking": "hm"})
     first, second, finish = chunks(ended)  # a client may read one call of a chunk only
@@ -83,7 +76,9 @@ def test_calls_for_the_client() -> None:
 def test_tool_progress_bears_the_brand() -> None:
     for brand in (SVC, HERMES):
         one = projection(brand, progress=True)
-        text = one.encode(ToolCallStarted(CALL), NOW) + one.encode(ToolCallFinished(call=CALL, output="x"), NOW)
+        text = one.encode(interface.ToolCallStarted(CALL), NOW) + one.encode(
+            interface.ToolCallFinished(call=CALL, output="x"), NOW
+        )
         events = EventStreamDecoder().receive_data(text.encode())
         assert [event.event for event in events] == [f"{brand.name}.tool.progress"] * 2
         running, completed = (json.loads(event.data) for event in events)
@@ -94,13 +89,13 @@ def test_tool_progress_bears_the_brand() -> None:
 
 def test_omitted_events() -> None:
     one = projection(progress=True)
-    hidden = ToolCall(id="call_8", name="_thinking", args={})
+    hidden = interface.ToolCall(id="call_8", name="_thinking", args={})
     for event in (
-        ToolCallPending(CALL),
-        ToolCallStarted(hidden),
-        ToolCallFinished(call=hidden, output="x"),
-        ToolCallFinished(call=CALL, output="it never ran"),
+        interface.ToolCallPending(CALL),
+        interface.ToolCallStarted(hidden),
+        interface.ToolCallFinished(call=hidden, output="x"),
+        interface.ToolCallFinished(call=CALL, output="it never ran"),
     ):
         assert one.encode(event, NOW) == ""
-    unnamed = ToolCall(id="call_9", name="memory", args={})  # without a preview
-    assert '"label":"memory"' in one.encode(ToolCallStarted(unnamed), NOW)
+    unnamed = interface.ToolCall(id="call_9", name="memory", args={})  # without a preview
+    assert '"label":"memory"' in one.encode(interface.ToolCallStarted(unnamed), NOW)

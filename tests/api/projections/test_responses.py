@@ -1,15 +1,7 @@
 import json
 from typing import Any
 
-from svc_proto.agent.interface import (
-    ModelCallStarted,
-    ReasoningDelta,
-    TextDelta,
-    TextRetracted,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallStarted,
-)
+from svc_proto.agent import interface
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
@@ -17,7 +9,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder
 
 NOW = Moment(1.0, 1_927_857_907.02)
-CALL = ToolCall(id="call_7", name="terminal", args={"a": 1}, arguments='{"a":1}')
+CALL = interface.ToolCall(id="call_7", name="terminal", args={"a": 1}, arguments='{"a":1}')
 BEGUN = TurnStarted(title=None, user_id="u", user_text="Hi")
 
 
@@ -42,7 +34,7 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
 
 def test_a_plain_response() -> None:
     ended = TurnEnded(content="Hello", usage=Usage(input_tokens=1, output_tokens=2))
-    events = told(BEGUN, TextDelta("Hel"), TextDelta("lo"), ended)
+    events = told(BEGUN, interface.TextDelta("Hel"), interface.TextDelta("lo"), ended)
     assert kinds(events)[:3] == ["created", "output_item.added", "content_part.added"]
     text = ["output_text.delta", "output_text.delta", "output_text.done"]
     assert kinds(events)[3:] == [*text, "content_part.done", "output_item.done", "completed"]
@@ -63,16 +55,16 @@ def test_a_plain_response() -> None:
 
 
 def test_tools_between_two_messages() -> None:
-    denied = ToolCall(id="call_8", name="other", args={})
+    denied = interface.ToolCall(id="call_8", name="other", args={})
     events = told(
         BEGUN,
-        TextDelta("Look."),
-        ToolCallStarted(CALL),
-        ToolCallFinished(call=CALL, output="42"),
-        ToolCallFinished(call=denied, output="no", error="no"),  # without a start event
-        TextDelta("\n\n"),
-        TextDelta("Done."),
-        ModelCallStarted(),
+        interface.TextDelta("Look."),
+        interface.ToolCallStarted(CALL),
+        interface.ToolCallFinished(call=CALL, output="42"),
+        interface.ToolCallFinished(call=denied, output="no", error="no"),  # without a start event
+        interface.TextDelta("\n\n"),
+        interface.TextDelta("Done."),
+        interface.ModelCallStarted(),
         TurnEnded(content="Look.\n\nDone."),
     )
     output = events[-1]["response"]["output"]
@@ -91,7 +83,7 @@ def test_tools_between_two_messages() -> None:
 
 
 def test_the_other_ends() -> None:
-    failed = told(BEGUN, TextDelta("x"), TurnEnded(content="x", error="gone", code="upstream_error"))[-1]
+    failed = told(BEGUN, interface.TextDelta("x"), TurnEnded(content="x", error="gone", code="upstream_error"))[-1]
     assert failed["type"] == "response.failed"
     assert failed["response"]["error"] == {"code": "upstream_error", "message": "gone"}
     assert failed["response"]["status"] == "failed"
@@ -105,7 +97,9 @@ def test_the_other_ends() -> None:
 
 
 def test_interrupted_call() -> None:
-    events = told(BEGUN, ToolCallStarted(CALL), ToolCallStarted(CALL), TurnEnded(content="", interrupted=True))
+    events = told(
+        BEGUN, interface.ToolCallStarted(CALL), interface.ToolCallStarted(CALL), TurnEnded(content="", interrupted=True)
+    )
     (item,) = events[-1]["response"]["output"]
     assert (item["type"], item["status"]) == ("mcp_call", "incomplete")
     assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == [item]
@@ -114,12 +108,12 @@ def test_interrupted_call() -> None:
 def test_reasoning_is_an_item() -> None:
     events = told(
         BEGUN,
-        ReasoningDelta("h"),
-        ReasoningDelta("m"),
-        TextDelta("I greet."),
-        TextRetracted(8),
-        ReasoningDelta("I greet."),
-        TextDelta("Hello"),
+        interface.ReasoningDelta("h"),
+        interface.ReasoningDelta("m"),
+        interface.TextDelta("I greet."),
+        interface.TextRetracted(8),
+        interface.ReasoningDelta("I greet."),
+        interface.TextDelta("Hello"),
         TurnEnded(content="Hello"),
     )
     summary = ["part.added", "text.delta", "text.delta", "text.done", "part.done"]
@@ -132,7 +126,7 @@ def test_reasoning_is_an_item() -> None:
     assert [item["type"] for item in output] == ["reasoning", "message", "reasoning", "message"]
     assert "".join(part["text"] for item in output if item["type"] == "message" for part in item["content"]) == "Hello"
     assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == output
-    alone = told(BEGUN, ReasoningDelta("hm"), TurnEnded(content="", error="no", code="empty_answer"))
+    alone = told(BEGUN, interface.ReasoningDelta("hm"), TurnEnded(content="", error="no", code="empty_answer"))
     assert [item["type"] for item in alone[-1]["response"]["output"]] == ["reasoning"]
 
 

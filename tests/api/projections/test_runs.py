@@ -3,18 +3,7 @@ from typing import Any
 
 from attrs import evolve
 
-from svc_proto.agent.interface import (
-    ApprovalRequested,
-    ApprovalResolved,
-    MemoryChange,
-    MemoryChanged,
-    ReasoningDelta,
-    TextDelta,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallPending,
-    ToolCallStarted,
-)
+from svc_proto.agent import interface
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.runs import RunProjection
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
@@ -22,7 +11,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import EventStreamDecoder
 
 NOW = Moment(1.0, 1_927_857_907.02)
-CALL = ToolCall(id="call_7", name="terminal", args={"a": 1}, preview="ls")
+CALL = interface.ToolCall(id="call_7", name="terminal", args={"a": 1}, preview="ls")
 IDS = {"tool": "terminal", "call_id": "call_7", "tool_call_id": "call_7", "args": {"a": 1}}
 
 
@@ -38,26 +27,31 @@ def told(event: TurnStreamEvent) -> tuple[str, dict[str, Any]]:
 
 def test_the_events_of_the_wire() -> None:
     assert told(TurnStarted(title=None, user_id="u", user_text="Hi")) == ("run.started", {})
-    assert told(TextDelta("Hé")) == ("message.delta", {"delta": "Hé"})
-    assert told(ReasoningDelta("hm")) == ("reasoning.available", {"text": "hm"})
-    assert told(ToolCallStarted(CALL)) == ("tool.started", {**IDS, "preview": "ls"})
+    assert told(interface.TextDelta("Hé")) == ("message.delta", {"delta": "Hé"})
+    assert told(interface.ReasoningDelta("hm")) == ("reasoning.available", {"text": "hm"})
+    assert told(interface.ToolCallStarted(CALL)) == ("tool.started", {**IDS, "preview": "ls"})
     completed = {**IDS, "duration": 1.235, "error": False, "result_preview": "4"}
-    assert told(ToolCallFinished(call=CALL, output="42", preview="4", seconds=1.23456)) == ("tool.completed", completed)
+    assert told(interface.ToolCallFinished(call=CALL, output="42", preview="4", seconds=1.23456)) == (
+        "tool.completed",
+        completed,
+    )
     failed = {**IDS, "duration": 0.0, "error": True, "result_preview": "no"}
-    assert told(ToolCallFinished(call=CALL, output="x", error="no")) == ("tool.completed", failed)
-    name, data = told(MemoryChanged(CALL, MemoryChange(target="memory", count=1, added="x")))
+    assert told(interface.ToolCallFinished(call=CALL, output="x", error="no")) == ("tool.completed", failed)
+    name, data = told(interface.MemoryChanged(CALL, interface.MemoryChange(target="memory", count=1, added="x")))
     assert (name, data["tool"], data["added"]) == ("memory.updated", CALL.name, "x")
-    assert RunProjection(session_id="s1", run_id="run_a1").encode(ToolCallPending(CALL), NOW) == ""
+    assert RunProjection(session_id="s1", run_id="run_a1").encode(interface.ToolCallPending(CALL), NOW) == ""
 
 
 def test_approvals() -> None:
-    asked = ApprovalRequested(call=CALL, command="rm x", description="removes", pattern="rm", choices=("once", "deny"))
+    asked = interface.ApprovalRequested(
+        call=CALL, command="rm x", description="removes", pattern="rm", choices=("once", "deny")
+    )
     text = {"tool_name": CALL.name, "command": "rm x", "description": "removes"}
     patterns = {"pattern_key": "rm", "pattern_keys": ["rm"], "allow_permanent": False}
     choices = {"choices": ["once", "deny"], "expires_at": None}
     assert told(asked) == ("approval.request", {**IDS, **text, **patterns, **choices})
     given = {"call_id": CALL.id, "tool_call_id": CALL.id, "choice": "once", "resolved": 1}
-    assert told(ApprovalResolved(call=CALL, choice="once")) == ("approval.responded", given)
+    assert told(interface.ApprovalResolved(call=CALL, choice="once")) == ("approval.responded", given)
 
 
 def test_the_three_ends() -> None:

@@ -6,18 +6,7 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.agent.interface import (
-    ApprovalRequested,
-    ApprovalResolved,
-    MemoryChange,
-    MemoryChanged,
-    ReasoningDelta,
-    TextDelta,
-    ToolCall,
-    ToolCallFinished,
-    ToolCallPending,
-    ToolCallStarted,
-)
+from svc_proto.agent import interface
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.projections.session import SessionProjection
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
@@ -26,7 +15,7 @@ from svc_proto.wire.sse import EventStreamDecoder, encode_event
 
 NOW = Moment(1.0, 1_927_857_907.02)
 HEAD = {"session_id": 's"1', "run_id": "run_a1"}
-CALL = ToolCall(id="call_7", name="terminal", args={"a": "ö"}, preview="ls")
+CALL = interface.ToolCall(id="call_7", name="terminal", args={"a": "ö"}, preview="ls")
 IDS = {"tool_name": "terminal", "call_id": "call_7", "tool_call_id": "call_7", "args": {"a": "ö"}}
 
 
@@ -52,31 +41,31 @@ def test_the_beginning() -> None:
 
 
 def test_text_and_reasoning() -> None:
-    assert told(TextDelta("Hel")) == [("assistant.delta", {"message_id": "m1", "delta": "Hel"})]
+    assert told(interface.TextDelta("Hel")) == [("assistant.delta", {"message_id": "m1", "delta": "Hel"})]
     thought = {"message_id": "m1", "tool_name": "_thinking", "delta": "hm"}
-    assert told(ReasoningDelta("hm")) == [("tool.progress", thought)]
+    assert told(interface.ReasoningDelta("hm")) == [("tool.progress", thought)]
 
 
 def test_tools() -> None:
-    assert told(ToolCallPending(CALL)) == [("tool.pending", {**IDS, "preview": "ls"})]
-    assert told(ToolCallStarted(CALL)) == [("tool.started", {**IDS, "preview": "ls"})]
-    finished = ToolCallFinished(call=CALL, output="all of it", preview="all", seconds=0.5)
+    assert told(interface.ToolCallPending(CALL)) == [("tool.pending", {**IDS, "preview": "ls"})]
+    assert told(interface.ToolCallStarted(CALL)) == [("tool.started", {**IDS, "preview": "ls"})]
+    finished = interface.ToolCallFinished(call=CALL, output="all of it", preview="all", seconds=0.5)
     assert told(finished) == [("tool.completed", {**IDS, "duration": 0.5, "result_preview": "all", "success": True})]
-    failed = ToolCallFinished(call=CALL, output="x", error="no such file")
+    failed = interface.ToolCallFinished(call=CALL, output="x", error="no such file")
     assert told(failed) == [("tool.failed", {**IDS, "duration": 0.0, "error": "no such file", "success": False})]
 
 
-ASKED = ApprovalRequested(call=CALL, command="ls", description="lists", pattern="p", choices=("once", "deny"))
+ASKED = interface.ApprovalRequested(call=CALL, command="ls", description="lists", pattern="p", choices=("once", "deny"))
 
 
 def test_questions() -> None:
     pending, (name, asked) = told(ASKED)
     assert pending[0] == "tool.pending"
     assert (name, asked["command"], asked["choices"]) == ("approval.request", "ls", ["once", "deny"])
-    ((name, given),) = told(ApprovalResolved(call=CALL, choice="deny"))
+    ((name, given),) = told(interface.ApprovalResolved(call=CALL, choice="deny"))
     assert (name, given["choice"]) == ("approval.responded", "deny")
     one = projection()
-    assert one.encode(ToolCallPending(CALL), NOW)
+    assert one.encode(interface.ToolCallPending(CALL), NOW)
     assert "tool.pending" not in one.encode(ASKED, NOW)  # it is reported once
 
 
@@ -89,10 +78,10 @@ def test_questions() -> None:
     ],
 )
 def test_notes(added: str | None, removed: str | None, method: str, body: dict[str, str]) -> None:
-    change = MemoryChange(target="user", count=3, added=added, removed=removed)
+    change = interface.MemoryChange(target="user", count=3, added=added, removed=removed)
     members = {"target": "user", "entry_count": 3, "added": added, "removed": removed}
     undo = {"method": method, "body": {"target": "user", **body}}
-    assert told(MemoryChanged(CALL, change)) == [("memory.updated", {**IDS, **members, "undo": undo})]
+    assert told(interface.MemoryChanged(CALL, change)) == [("memory.updated", {**IDS, **members, "undo": undo})]
 
 
 def test_the_end() -> None:
@@ -112,13 +101,13 @@ def test_the_end() -> None:
 @given(text=st.text())
 @settings(max_examples=50)
 def test_any_text_is_encoded_in_one_line(text: str) -> None:
-    frame = projection().encode(TextDelta(text), NOW)
+    frame = projection().encode(interface.TextDelta(text), NOW)
     (event,) = EventStreamDecoder().receive_data(frame.encode("utf-8"))
     assert json.loads(event.data)["delta"] == text
     assert frame.encode() == encode_event(event.data, event="assistant.delta")
 
 
 def test_a_lone_surrogate_is_escaped() -> None:
-    frame = projection().encode(TextDelta("\ud83d"), NOW)
+    frame = projection().encode(interface.TextDelta("\ud83d"), NOW)
     assert '"delta":"\\ud83d"}' in frame
     frame.encode("utf-8")

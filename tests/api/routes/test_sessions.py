@@ -4,16 +4,8 @@ from typing import Any
 
 import pytest
 
+from svc_proto.api.chat import store_requests
 from svc_proto.api.chat.records import ChatSession, Message
-from svc_proto.api.chat.store_requests import (
-    AddMessages,
-    CreateChat,
-    DeleteChat,
-    ForkChat,
-    GetChat,
-    ListTitles,
-    UpdateChat,
-)
 from svc_proto.commands import Level, StoreRequest
 from tests.api.harness import START, ApiHarness
 
@@ -31,7 +23,7 @@ def fill(book: ApiHarness, session_id: str, *texts: str, role: str = "user") -> 
         Message(id=f"{session_id}-{text}", session_id=session_id, role=role, content=text, timestamp=book.now.wall)
         for text in texts
     )
-    assert book.store.execute(AddMessages(session_id=session_id, messages=rows)) is True
+    assert book.store.execute(store_requests.AddMessages(session_id=session_id, messages=rows)) is True
 
 
 def error(answer: Any) -> tuple[int, str | None]:
@@ -57,7 +49,7 @@ def test_session_with_all_members(book: ApiHarness) -> None:
     answer = book.request("POST", "/api/sessions", {**wanted, "unknown": [1]})
     assert answer.status == 201
     assert (answer.json["id"], answer.json["title"], answer.json["model"]) == ("mine", "Trip plan", "fast")
-    found = book.store.execute(GetChat(id="mine"))
+    found = book.store.execute(store_requests.GetChat(id="mine"))
     assert isinstance(found, ChatSession)
     assert found.system_prompt == "be brief"
     assert error(book.request("POST", "/api/sessions", wanted)) == (409, "session_exists")
@@ -80,7 +72,7 @@ def test_bad_sessions_are_not_made(book: ApiHarness, body: object, code: str | N
     answer = book.request("POST", "/api/sessions", body)
     assert error(answer) == (400, code)
     assert book.request("GET", "/api/sessions").json["total"] == 0
-    assert not [query for query in book.queries() if isinstance(query, CreateChat)]
+    assert not [query for query in book.queries() if isinstance(query, store_requests.CreateChat)]
 
 
 @pytest.mark.parametrize("body", [{"system_prompt": ""}, {"system_prompt": None}, {"model": None, "title": None}])
@@ -184,7 +176,7 @@ def test_nothing_to_change(book: ApiHarness, body: dict[str, object]) -> None:
     identity = book.session()
     assert book.request("PATCH", f"/api/sessions/{identity}", body).json["id"] == identity
     assert error(book.request("PATCH", f"/api/sessions/{UNKNOWN}", body)) == (404, "session_not_found")
-    assert not [query for query in book.queries() if isinstance(query, UpdateChat)]
+    assert not [query for query in book.queries() if isinstance(query, store_requests.UpdateChat)]
 
 
 @pytest.mark.parametrize(
@@ -219,13 +211,14 @@ def test_delete(book: ApiHarness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "method", "path", "body"), [(DeleteChat, "DELETE", "", None), (ForkChat, "POST", "/fork", {})]
+    ("held", "method", "path", "body"),
+    [(store_requests.DeleteChat, "DELETE", "", None), (store_requests.ForkChat, "POST", "/fork", {})],
 )
 def test_session_deleted_during_the_request(book: ApiHarness, held: type, method: str, path: str, body: object) -> None:
     identity = book.session()
     book.hold = (held,)
     call = book.call(method, f"/api/sessions/{identity}{path}", body)
-    book.store.execute(DeleteChat(id=identity))
+    book.store.execute(store_requests.DeleteChat(id=identity))
     book.hold = ()
     book.release()
     assert error(call.result) == (404, "session_not_found")
@@ -282,9 +275,9 @@ def test_a_fork(book: ApiHarness) -> None:
 
 def forked_at_once(book: ApiHarness, *forks: tuple[str, dict[str, str]]) -> list[Any]:
     """Send forks that reach each step of the store at the same time; return the answers."""
-    book.hold = (GetChat,)
+    book.hold = (store_requests.GetChat,)
     calls = [book.call("POST", f"/api/sessions/{source}/fork", body) for source, body in forks]
-    for held in ((ListTitles,), (ForkChat,), ()):
+    for held in ((store_requests.ListTitles,), (store_requests.ForkChat,), ()):
         book.hold = held
         book.release()
     return [call.result for call in calls]
@@ -316,7 +309,7 @@ def test_search(book: ApiHarness) -> None:
     identity = book.session(title="Trip")
     parts = ({"type": "text", "text": "look at this"}, {"type": "image_url", "image_url": {"url": "data:image/png,"}})
     row = Message(id="p", session_id=identity, role="user", content=parts, timestamp=1.0)
-    assert book.store.execute(AddMessages(session_id=identity, messages=(row,)))
+    assert book.store.execute(store_requests.AddMessages(session_id=identity, messages=(row,)))
     fill(book, identity, "in the mountains", "x" * 300)
     answer = book.request("GET", "/api/sessions/search?q=mountains").json
     assert (answer["query"], answer["count"]) == ("mountains", 1)
