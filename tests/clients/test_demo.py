@@ -88,13 +88,6 @@ def test_a_failed_fetch_of_a_picture_shows_no_token() -> None:
     assert str(shown).startswith("GET /media/…: ")
 
 
-def test_an_unreachable_relay() -> None:
-    book, connect = started()
-    book.fail(connect, FailureKind.UNREACHABLE)
-    assert Exit(1) in book.drain_commands()
-    assert texts(book) == ["POST /pairing/register: unreachable"]
-
-
 @pytest.mark.parametrize(("status", "body"), [(403, b'{"ok":false}'), (200, b"["), (200, b"[]")])
 def test_a_relay_that_refuses(status: int, body: bytes) -> None:
     book, connect = started()
