@@ -3,10 +3,11 @@
 import json
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import define, evolve
+from attrs import define, field
 
 from tests.conformance.app_paired_requests import API_REQUESTS, RELAY_MESSAGES, RELAY_REQUESTS, AppMessage
 from tests.conformance.app_requests import AppRequest
@@ -15,7 +16,7 @@ from tests.loops.clients import HttpClient, WebSocketTestClient
 from tests.loops.live_environment import LiveConnection
 from tests.support.http_codec import Response
 
-__all__ = ["REFUSED", "check_answer", "check_api", "check_relay"]
+__all__ = ["REFUSED", "AppServer", "check_api", "check_relay", "check_row"]
 
 STATUS = {
     "screen_on": True,
@@ -29,29 +30,32 @@ REFUSED = "the service does not offer it: the app switches the feature off"
 
 
 @define
-class _Server:
-    """A server on this host, and the bearer token for its requests."""
+class AppServer:
+    """A server on this host, and the header fields of requests that are signed in."""
 
     port: int
-    bearer: str = ""
+    headers: dict[str, str] = field(factory=dict)
 
     def client(self) -> HttpClient:
         sock = socket.create_connection(("127.0.0.1", self.port), timeout=10.0)
         return HttpClient(LiveConnection(sock), f"127.0.0.1:{self.port}", os.urandom)
 
     def request(self, method: str, path: str, body: object = None, *, signed_in: bool = True) -> Response:
-        headers = {"authorization": f"Bearer {self.bearer}"} if self.bearer and signed_in else {}
-        return self.client().ask_once(method, path, body, headers=headers)
+        return self.client().ask_once(method, path, body, headers=self.headers if signed_in else {})
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
 
 
 def check_api(result: Result, port: int, key: str) -> str:
     """Send each request of `API_REQUESTS` to the API server, and record the answers; return the id of their chat."""
-    server = _Server(port, key)
+    server = AppServer(port, _bearer(key))
     chat = server.request("POST", "/api/sessions", {}).json["session"]["id"]
     fork = server.request("POST", f"/api/sessions/{chat}/fork", {}).json["session"]["id"]
     run = server.request("POST", "/v1/runs", {"input": "/wait 60"}).json["run_id"]
     for row in API_REQUESTS:
-        _check_row(result, "api", server, row, {"id": chat, "fork": fork, "run": run})
+        check_row(result, "api", server, row, {"id": chat, "fork": fork, "run": run})
     return str(chat)
 
 
@@ -60,7 +64,7 @@ def check_relay(result: Result, port: int, home: Path, chat: str) -> None:
 
     `chat`: id of a chat of the API server, in which no tool has taken a picture.
     """
-    server = _Server(port)
+    server = AppServer(port)
     code = server.request("POST", "/pairing").json["code"]
     phone = WebSocketTestClient(server.client(), path="/ws")
     signed = phone.sign_in(pairing_code=code, device_name="Phone", device_id="phone-1")
@@ -69,23 +73,28 @@ def check_relay(result: Result, port: int, home: Path, chat: str) -> None:
     picture.parent.mkdir(exist_ok=True)
     picture.write_text("a picture")
     media = server.request("POST", "/media/register", {"path": str(picture), "content_type": "text/plain"})
-    server.bearer = phone.token
+    server.headers = _bearer(phone.token)
     prefix = server.request("GET", "/sessions").json["sessions"][0]["token_prefix"]
     for message in RELAY_MESSAGES:
         _check_message(result, phone, message)
     _check_command(result, phone, server)
     for row in RELAY_REQUESTS:
         names = {"prefix": prefix, "media": media.json.get("token", "none"), "id": chat}
-        _check_row(result, "relay", server, row, names)
+        check_row(result, "relay", server, row, names)
     again = WebSocketTestClient(server.client(), path="/ws").sign_in(session_token=phone.token, device_name="Phone")
     result.note("relay auth again", None if again["type"] == "auth.ok" else f"{again!r:.300}")
 
 
-def check_answer(result: Result, case: str, row: AppRequest, answer: Response) -> None:
-    """Record whether a request is answered as its row requires.
+def check_row(result: Result, name: str, server: AppServer, row: AppRequest, names: Mapping[str, str]) -> None:
+    """Send a request, with `names` for the names in its path, and record whether it is answered as its row requires.
 
-    Where the row has no check, the service must refuse with 404 or 405; that case is left out.
+    Where the row has no check, the server must refuse with 404 or 405; that case is left out.
     """
+    path = row.path
+    for word, put in names.items():
+        path = path.replace(f"{{{word}}}", put)
+    case = f"{name} {row.method} {row.path} {row.body or ''}".strip()
+    answer = server.request(row.method, path, row.body, signed_in=row.signed_in)
     if row.check is None:
         if answer.status in (404, 405):
             result.leave_out(case, REFUSED)
@@ -100,14 +109,6 @@ def check_answer(result: Result, case: str, row: AppRequest, answer: Response) -
     result.note(case, None if good else f"status {answer.status}: {answer.body[:300]!r}")
 
 
-def _check_row(result: Result, name: str, server: _Server, row: AppRequest, names: dict[str, str]) -> None:
-    path = row.path
-    for key, value in names.items():
-        path = path.replace(f"{{{key}}}", value)
-    answer = server.request(row.method, path, row.body, signed_in=row.signed_in)
-    check_answer(result, f"{name} {row.method} {row.path}", evolve(row, path=path), answer)
-
-
 def _check_message(result: Result, phone: WebSocketTestClient, message: AppMessage) -> None:
     phone.send_envelope(message.channel, message.kind, message.payload)
     if not message.answer:
@@ -119,10 +120,9 @@ def _check_message(result: Result, phone: WebSocketTestClient, message: AppMessa
     result.note(f"relay {message.channel} {message.kind}", None if good else f"{kinds}")
 
 
-def _check_command(result: Result, phone: WebSocketTestClient, server: _Server) -> None:
+def _check_command(result: Result, phone: WebSocketTestClient, server: AppServer) -> None:
     phone.send_envelope("bridge", "bridge.status", STATUS)
-    headers = {"authorization": f"Bearer {server.bearer}"}
-    pending = server.client().begin("GET", "/ping", headers=headers)
+    pending = server.client().begin("GET", "/ping", headers=server.headers)
     command = phone.command()
     payload = {"request_id": command["request_id"], "status": 200, "result": {"pong": True}}
     phone.send_envelope("bridge", "bridge.response", payload)

@@ -1,8 +1,6 @@
 """The phone's app on its standard connection and its pairing, replayed against the servers of one process."""
 
 import json
-import os
-import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,13 +13,11 @@ from attrs import define, field
 from svc_proto.schema.gateway_rpc import NOT_SUPPORTED
 from svc_proto.schema.json_rpc import METHOD_NOT_FOUND
 from svc_proto.wire.events import TextMessage, WebSocketClosed
-from tests.conformance.app_paired_suite import REFUSED, check_answer, check_api, check_relay
-from tests.conformance.app_requests import CALLS, REQUESTS, AppCall, AppRequest
+from tests.conformance.app_paired_suite import REFUSED, AppServer, check_api, check_relay, check_row
+from tests.conformance.app_requests import CALLS, REQUESTS, AppCall
 from tests.conformance.result import Result
-from tests.loops.clients import HttpClient, WebSocketTestClient
-from tests.loops.live_environment import LiveConnection
+from tests.loops.clients import WebSocketTestClient
 from tests.servers.program_process import LOCAL, ports_of, running
-from tests.support.http_codec import Response
 
 __all__ = ["app"]
 
@@ -36,7 +32,7 @@ def app(runtime: str) -> Result:
     with TemporaryDirectory() as home, _servers(Path(home), runtime) as ports:
         phone = AppConnection(ports["dashboard"])
         for row in (row for row in REQUESTS if not row.signed_in):
-            _check_request(result, phone, row)
+            check_row(result, "dashboard", phone, row, {})
         phone.sign_in()
         phone.open()
         chat = phone.call("session.create", {"cols": 80, "source": "webui"})["result"]["session_id"]
@@ -45,7 +41,7 @@ def app(runtime: str) -> Result:
         for call in CALLS:
             _check_call(result, phone, call, chat)
         for row in (row for row in REQUESTS if row.signed_in):
-            _check_request(result, phone, row, chat)
+            check_row(result, "dashboard", phone, row, {"id": chat})
         _check_speech(result, phone)
         chat = check_api(result, ports["api"], KEY)
         check_relay(result, ports["relay"], Path(home), chat)
@@ -53,24 +49,18 @@ def app(runtime: str) -> Result:
 
 
 @define
-class AppConnection:
+class AppConnection(AppServer):
     """The app's connection to the dashboard: its cookie, its WebSocket and the received events."""
 
-    port: int
-    cookie: str = ""
     calls: int = 0
     events: list[dict[str, Any]] = field(factory=list)
     socket: WebSocketTestClient | None = None
-
-    def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Response:
-        headers = {"cookie": self.cookie} if self.cookie else {}
-        return self._client().ask_once(method, path, body, headers=headers)
 
     def sign_in(self) -> None:
         """Sign in with the password, and keep the session cookie."""
         body = {"provider": "basic", "username": "me", "password": PASSWORD, "next": "/"}
         answer = self.request("POST", "/auth/password-login", body)
-        self.cookie = (answer.headers.get(b"set-cookie") or b"").decode().partition(";")[0]
+        self.headers = {"cookie": (answer.headers.get(b"set-cookie") or b"").decode().partition(";")[0]}
 
     def open(self) -> None:
         self.socket = self.open_socket("/api/ws")
@@ -78,7 +68,7 @@ class AppConnection:
     def open_socket(self, path: str) -> WebSocketTestClient:
         """Request a ticket and open a WebSocket with it."""
         ticket = self.request("POST", "/api/auth/ws-ticket").json["ticket"]
-        return WebSocketTestClient(self._client(), path=f"{path}?ticket={ticket}")
+        return WebSocketTestClient(self.client(), path=f"{path}?ticket={ticket}")
 
     def call(self, method: str, params: Mapping[str, object]) -> dict[str, Any]:
         """Send a JSON-RPC call and return its answer; events that arrive before it are kept."""
@@ -97,15 +87,6 @@ class AppConnection:
             self.events.append(self.socket.receive_message()["params"])
         mine = [event["type"] for event in self.events if event.get("session_id") == session]
         return list(dict.fromkeys(mine))
-
-    def _client(self) -> HttpClient:
-        sock = socket.create_connection(("127.0.0.1", self.port), timeout=10.0)
-        return HttpClient(LiveConnection(sock), f"127.0.0.1:{self.port}", os.urandom)
-
-
-def _check_request(result: Result, phone: AppConnection, row: AppRequest, chat: str = "") -> None:
-    answer = phone.request(row.method, row.path.replace("{id}", chat), row.body)
-    check_answer(result, f"{row.method} {row.path} {row.body or ''}".strip(), row, answer)
 
 
 def _check_call(result: Result, phone: AppConnection, row: AppCall, chat: str) -> None:

@@ -6,20 +6,10 @@ from collections.abc import Callable, Coroutine
 from importlib import import_module
 from typing import Any
 
-from tests.conformance.chat_clients.steps import (
-    PICTURE,
-    PROMPTS,
-    Instructions,
-    Steps,
-    collect,
-    get_weather,
-    is_cancelled,
-    run_steps,
-    status_of,
-)
+from tests.conformance.chat_clients import steps
 
 
-def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure for each step
+def make_steps(instructions: steps.Instructions) -> steps.Steps:  # noqa: C901 - a closure for each step
     """Return the steps that call the service with the OpenAI Agents SDK, for the route under test."""
     os.environ["OPENAI_AGENTS_DISABLE_TRACING"] = "1"
     agents: Any = import_module("agents")
@@ -47,7 +37,9 @@ def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure f
         )
 
     async def stream() -> object:
-        return collect([delta async for delta in deltas(agents.Runner.run_streamed(agent(), PROMPTS["stream"]))])
+        return steps.collect(
+            [delta async for delta in deltas(agents.Runner.run_streamed(agent(), steps.PROMPTS["stream"]))]
+        )
 
     async def streamed(prompt: str, **more: Any) -> Any:
         result = agents.Runner.run_streamed(agent(**more), prompt)
@@ -56,47 +48,48 @@ def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure f
         return result
 
     async def cancel() -> object:
-        result = agents.Runner.run_streamed(agent(), PROMPTS["cancel"])
+        result = agents.Runner.run_streamed(agent(), steps.PROMPTS["cancel"])
         async for _ in deltas(result):
             result.cancel()
             break
         async for _ in result.stream_events():
             pass
-        return await asyncio.to_thread(is_cancelled, instructions)
+        return await asyncio.to_thread(steps.is_cancelled, instructions)
 
     def counts(result: Any) -> list[int]:
         usage = result.context_wrapper.usage
         return [usage.input_tokens, usage.output_tokens]
 
     def second_turn() -> object:
-        first = run(PROMPTS["first turn"])
-        return run([*first.to_input_list(), {"role": "user", "content": PROMPTS["second turn"]}]).final_output
+        first = run(steps.PROMPTS["first turn"])
+        return run([*first.to_input_list(), {"role": "user", "content": steps.PROMPTS["second turn"]}]).final_output
 
     def image() -> object:
-        picture = {"type": "input_image", "image_url": f"data:image/png;base64,{PICTURE}", "detail": "auto"}
-        parts = [{"type": "input_text", "text": PROMPTS["image"]}, picture]
+        picture = {"type": "input_image", "image_url": f"data:image/png;base64,{steps.PICTURE}", "detail": "auto"}
+        parts = [{"type": "input_text", "text": steps.PROMPTS["image"]}, picture]
         return run([{"role": "user", "content": parts}]).final_output
 
     def awaited(step: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         return asyncio.run(step())
 
-    offered = [agents.function_tool(get_weather)]
+    offered = [agents.function_tool(steps.get_weather)]
     return {
-        "plain": lambda: run(PROMPTS["plain"]).final_output,
+        **steps.text_steps(lambda prompt: run(prompt).final_output),
         "stream": lambda: awaited(stream),
-        "tools": lambda: run(PROMPTS["tools"], tools=offered).final_output,
-        "streamed tools": lambda: awaited(lambda: streamed(PROMPTS["tools"], tools=offered)).final_output,
-        "structured": lambda: run(PROMPTS["structured"], output_type=place).final_output.model_dump(),
+        "tools": lambda: run(steps.PROMPTS["tools"], tools=offered).final_output,
+        "streamed tools": lambda: awaited(lambda: streamed(steps.PROMPTS["tools"], tools=offered)).final_output,
+        "structured": lambda: run(steps.PROMPTS["structured"], output_type=place).final_output.model_dump(),
         "image": image,
-        "usage": lambda: [counts(run(PROMPTS["plain"])), counts(awaited(lambda: streamed(PROMPTS["plain"])))],
+        "usage": lambda: [
+            counts(run(steps.PROMPTS["plain"])),
+            counts(awaited(lambda: streamed(steps.PROMPTS["plain"]))),
+        ],
         "second turn": second_turn,
-        "wrong key": lambda: status_of(lambda: run("x", key="wrong")),
-        "refused": lambda: run(PROMPTS["refused"]).final_output,
-        "refused stream": lambda: awaited(lambda: streamed(PROMPTS["refused"])),
-        "own tools": lambda: run(PROMPTS["own tools"]).final_output,
+        "wrong key": lambda: steps.status_of(lambda: run("x", key="wrong")),
+        "refused stream": lambda: awaited(lambda: streamed(steps.PROMPTS["refused"])),
         "cancel": lambda: awaited(cancel),
     }
 
 
 if __name__ == "__main__":
-    run_steps(make_steps)
+    steps.run_steps(make_steps)

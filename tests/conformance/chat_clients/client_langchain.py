@@ -61,7 +61,7 @@ def make_steps(instructions: steps.Instructions) -> steps.Steps:
         return steps.is_cancelled(instructions)
 
     return {
-        "plain": lambda: ours.invoke(steps.PROMPTS["plain"]).text,
+        **steps.text_steps(lambda prompt: ours.invoke(prompt).text),
         "stream": lambda: steps.collect(chunk.text for chunk in ours.stream(steps.PROMPTS["stream"])),
         "tools": lambda: tools(stream=False),
         "streamed tools": lambda: tools(stream=True),
@@ -70,9 +70,7 @@ def make_steps(instructions: steps.Instructions) -> steps.Steps:
         "usage": usage,
         "second turn": second_turn,
         "wrong key": lambda: steps.status_of(lambda: client("wrong").invoke("x")),
-        "refused": lambda: ours.invoke(steps.PROMPTS["refused"]),
         "refused stream": lambda: [chunk.text for chunk in ours.stream(steps.PROMPTS["refused"])],
-        "own tools": lambda: ours.invoke(steps.PROMPTS["own tools"]).text,
         "cancel": cancel,
     }
 

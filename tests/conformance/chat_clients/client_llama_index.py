@@ -67,7 +67,7 @@ def make_steps(instructions: steps.Instructions) -> steps.Steps:
         return steps.is_cancelled(instructions)
 
     return {
-        "plain": lambda: ask(steps.PROMPTS["plain"]).message.content,
+        **steps.text_steps(lambda prompt: ask(prompt).message.content),
         "stream": lambda: steps.collect(chunk.delta for chunk in streamed(steps.PROMPTS["stream"])),
         "tools": lambda: asyncio.run(agent(stream=False)),
         "streamed tools": lambda: asyncio.run(agent(stream=True)),
@@ -80,9 +80,7 @@ def make_steps(instructions: steps.Instructions) -> steps.Steps:
         "wrong key": lambda: steps.status_of(
             lambda: client("wrong").chat([llms.ChatMessage(role="user", content="x")])
         ),
-        "refused": lambda: ask(steps.PROMPTS["refused"]).message.content,
         "refused stream": lambda: [chunk.delta for chunk in streamed(steps.PROMPTS["refused"])],
-        "own tools": lambda: ask(steps.PROMPTS["own tools"]).message.content,
         "cancel": cancel,
     }
 

@@ -47,7 +47,7 @@ def make_steps(instructions: steps.Instructions) -> steps.Steps:
 
     picture = llm.Attachment(content=base64.b64decode(steps.PICTURE), type="image/png")
     return {
-        "plain": lambda: ask(steps.PROMPTS["plain"]).text(),
+        **steps.text_steps(lambda prompt: ask(prompt).text()),
         "stream": lambda: steps.collect(ask(steps.PROMPTS["stream"], stream=True)),
         "tools": lambda: final(tools(stream=False)),
         "streamed tools": lambda: final(tools(stream=True)),
@@ -56,9 +56,7 @@ def make_steps(instructions: steps.Instructions) -> steps.Steps:
         "usage": lambda: [counts(ask(steps.PROMPTS["plain"])), counts(ask(steps.PROMPTS["plain"], stream=True))],
         "second turn": second_turn,
         "wrong key": lambda: steps.status_of(lambda: ours.prompt("x", key="wrong").text()),
-        "refused": lambda: ask(steps.PROMPTS["refused"]).text(),
         "refused stream": lambda: list(ask(steps.PROMPTS["refused"], stream=True)),
-        "own tools": lambda: ask(steps.PROMPTS["own tools"]).text(),
         "cancel": cancel,
     }
 

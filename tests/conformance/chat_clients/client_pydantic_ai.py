@@ -77,7 +77,7 @@ def make_steps(instructions: steps.Instructions) -> steps.Steps:  # noqa: C901 -
         return lambda: asyncio.run(step())
 
     return {
-        "plain": lambda: run(steps.PROMPTS["plain"]).output,
+        **steps.text_steps(lambda prompt: run(prompt).output),
         "stream": awaited(lambda: stream(steps.PROMPTS["stream"])),
         "tools": lambda: agent(tools=[steps.get_weather]).run_sync(steps.PROMPTS["tools"]).output,
         "streamed tools": awaited(streamed_tools),
@@ -86,9 +86,7 @@ def make_steps(instructions: steps.Instructions) -> steps.Steps:  # noqa: C901 -
         "usage": lambda: [counts(run(steps.PROMPTS["plain"]).usage), asyncio.run(streamed_usage())],
         "second turn": second_turn,
         "wrong key": lambda: steps.status_of(lambda: agent("wrong").run_sync("x")),
-        "refused": lambda: run(steps.PROMPTS["refused"]).output,
         "refused stream": awaited(lambda: stream(steps.PROMPTS["refused"])),
-        "own tools": lambda: run(steps.PROMPTS["own tools"]).output,
         "cancel": awaited(cancel),
     }
 

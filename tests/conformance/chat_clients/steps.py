@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
+from functools import partial
 from typing import Any, TypedDict
 from urllib.request import urlopen
 
@@ -58,6 +59,11 @@ def run_steps(make: Callable[[Instructions], Steps]) -> None:
             except Exception as problem:
                 seen[name] = f"{type(problem).__name__}: {problem}"[:500]
     print(json.dumps(seen))  # noqa: T201 - the output of this program
+
+
+def text_steps(ask: Callable[[str], object]) -> Steps:
+    """Return the steps whose result is the text of an answer; `ask` returns it for a prompt."""
+    return {name: partial(ask, PROMPTS[name]) for name in ("plain", "refused", "own tools")}
 
 
 def collect(pieces: Iterable[str | None]) -> list[object]:
