@@ -80,8 +80,7 @@ def scene(
 
 def test_an_echo_and_the_end_of_its_input() -> None:
     bench = scene(Cat)
-    bench.order(Send(CH, b"hello "), Send(CH, b"world"), CloseWrite(CH))
-    bench.world.run_idle()
+    bench.run(Send(CH, b"hello "), Send(CH, b"world"), CloseWrite(CH))
     assert bench.toy.received(CH) == b"hello world"
     assert [type(fact) for fact in bench.toy.facts][-2:] == [ReadClosed, Closed]
     assert bench.toy.of(Closed) == [Closed(CH, "exit status 0", 0)]
@@ -94,13 +93,11 @@ def test_a_terminal() -> None:
     bench = scene(Shell, terminal=True)
     (child,) = bench.relay.children
     assert "runs" in repr(child)
-    bench.order(ResizeTerminal(CH, TerminalSize(132, 50)), Signal(CH, SignalName.INTERRUPT))
-    bench.world.run_idle()
+    bench.run(ResizeTerminal(CH, TerminalSize(132, 50)), Signal(CH, SignalName.INTERRUPT))
     assert bench.toy.received(CH) == b"$ warned132x50"
     assert child.signals == [SignalName.INTERRUPT]
     assert child.alive
-    bench.order(Signal(CH, SignalName.TERMINATE), Signal(CH, SignalName.KILL))
-    bench.world.run_idle()
+    bench.run(Signal(CH, SignalName.TERMINATE), Signal(CH, SignalName.KILL))
     assert bench.toy.of(Closed) == [Closed(CH, "ended by signal 9", -9)]
     assert "exited -9" in repr(child)
     child.exit(0)  # it has exited before
@@ -114,8 +111,7 @@ def test_error_output() -> None:
     bench.world.run_idle()
     assert bench.toy.of(Closed) == [Closed(ERR, "exit status 3"), Closed(CH, "exit status 3", 3)]
     bench = scene(Shell, errors=True)
-    bench.order(Abort(ERR))
-    bench.world.run_idle()
+    bench.run(Abort(ERR))
     bench.relay.children[0].emit_error(b"lost")
     bench.relay.children[0].exit(3)
     bench.world.run_idle()
@@ -130,8 +126,7 @@ def test_last_words_wait_for_a_paused_reader() -> None:
     bench.world.run_idle()
     assert bench.toy.of(Closed) == []
     assert bench.toy.received(CH) == b""
-    bench.order(ResumeReading(CH))
-    bench.world.run_idle()
+    bench.run(ResumeReading(CH))
     assert bench.toy.received(CH) == b"last words"
     assert bench.toy.of(Closed) == [Closed(CH, "exit status 0", 0)]
 
@@ -156,8 +151,7 @@ def test_a_pause_stops_yes() -> None:
     bench.order(ResumeReading(CH))
     bench.world.run_for(10.0)
     assert scripts[0].written > before
-    bench.order(Abort(CH))
-    bench.world.run_idle()
+    bench.run(Abort(CH))
     assert bench.relay.children == []  # by SIGPIPE
     assert scripts[0].child.status == -13
 
@@ -166,16 +160,14 @@ def test_input_that_is_not_read() -> None:
     bench = scene(Cat)
     (child,) = bench.relay.children
     child.stop_reading()
-    bench.order(Send(CH, bytes(3 * WINDOW)))
-    bench.world.run_idle()
+    bench.run(Send(CH, bytes(3 * WINDOW)))
     assert sum(fact.n for fact in bench.toy.of(Sent)) == WINDOW
     child.read_on()
     bench.world.run_idle()
     assert sum(fact.n for fact in bench.toy.of(Sent)) == 3 * WINDOW
     assert len(bench.toy.received(CH)) == 3 * WINDOW
     child.stop_reading()
-    bench.order(Send(CH, bytes(3 * WINDOW)))
-    bench.world.run_idle()
+    bench.run(Send(CH, bytes(3 * WINDOW)))
     child.exit(0)
     bench.world.run_idle()
     assert sum(fact.n for fact in bench.toy.of(Sent)) == 6 * WINDOW

@@ -145,8 +145,7 @@ def test_giving_up_connecting(bench: ToyNetwork, wait: float) -> None:
     bench.world.network.link(bench.phone, bench.relay, latency=0.002, jitter=0.0)
     bench.order(Connect(OperationId(901), OUT, "phone", 80))
     bench.world.run_for(wait)
-    bench.order(Cancel(OperationId(901)))
-    bench.world.run_idle()
+    bench.run(Cancel(OperationId(901)))
     assert bench.toy.answer(901) == Failure(FailureKind.CANCELLED)
     if wait == 0.0021:
         wire = listener.accept()
@@ -248,8 +247,7 @@ def test_after_a_fin_the_other_direction_goes_on(bench: ToyNetwork, wire: RawPee
 
 
 def test_abort_loses_bytes_in_flight(bench: ToyNetwork, wire: RawPeer) -> None:
-    bench.order(Send(CH, b"never seen"), Abort(CH), Abort(CH), Send(CH, b"ignored"), CloseWrite(CH))
-    bench.world.run_idle()
+    bench.run(Send(CH, b"never seen"), Abort(CH), Abort(CH), Send(CH, b"ignored"), CloseWrite(CH))
     assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
     assert (wire.receive(), wire.closed, wire.why) == (b"", True, "reset by the peer")
     bench.order(Abort(CH), PauseReading(CH), ResumeReading(CH))
@@ -264,8 +262,7 @@ def test_abort_loses_bytes_in_flight(bench: ToyNetwork, wire: RawPeer) -> None:
 
 
 def test_abort_after_a_fin_loses_nothing(bench: ToyNetwork, wire: RawPeer) -> None:
-    bench.order(Send(CH, b"last words"), CloseWrite(CH), Abort(CH))
-    bench.world.run_idle()
+    bench.run(Send(CH, b"last words"), CloseWrite(CH), Abort(CH))
     assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
     assert (wire.receive(), wire.eof, wire.closed) == (b"last words", True, False)
     wire.close_write()

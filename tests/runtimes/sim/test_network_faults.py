@@ -118,8 +118,7 @@ def test_a_connection_that_is_cut_before_its_handshake_ends(bench: ToyNetwork) -
 
 def test_an_abort_before_a_cut(bench: ToyNetwork, wire: RawPeer) -> None:
     wire.connection.cut()
-    bench.order(Abort(CH))
-    bench.world.run_idle()
+    bench.run(Abort(CH))
     assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
     assert wire.why == "the connection was cut"
 

@@ -117,8 +117,7 @@ def test_sending_past_the_end_of_a_file_fails(bench: ToyNetwork) -> None:
 def test_a_file_on_a_channel_that_closes() -> None:
     bench, _, file = unread()
     bench.order(SendFile(op(901), CH, file.handle, 0, 100_000))
-    bench.order(Abort(CH), SendFile(op(902), CH, file.handle, 0, 1))
-    bench.world.run_idle()
+    bench.run(Abort(CH), SendFile(op(902), CH, file.handle, 0, 1))
     closed = Failure(FailureKind.CANCELLED, "the channel closed")
     assert bench.toy.of(Failed) == [Failed(op(901), closed), Failed(op(902), closed)]
     assert len(bench.toy.of(Closed)) == 1
@@ -152,8 +151,7 @@ def test_discarding_crosses_with_the_end_of_an_upload() -> None:
     for seed in range(20):
         bench = ToyNetwork(Simulation(seed), react)
         assert bench.run_operation(lambda op: CreateBlob(op)) == handle
-        bench.order(WriteBlob(op(901), handle, b"abc"), FinishBlob(op(902), handle))
-        bench.world.run_idle()
+        bench.run(WriteBlob(op(901), handle, b"abc"), FinishBlob(op(902), handle))
         finished = bench.toy.answer(902) != gone
         assert (bench.toy.answer(903) == gone) is finished
         assert bench.relay.disk.paths(bench.relay.spool) == []
@@ -202,8 +200,7 @@ def test_files_of_the_state_folder_and_of_extra_folders(bench: ToyNetwork) -> No
 def test_requests_are_carried_out_in_order() -> None:
     for seed in range(10):
         bench = ToyNetwork(Simulation(seed, faults=Faults(slow=0.3)))
-        bench.order(*[Query(op(900 + n), SaveSession("x", {"n": n})) for n in range(10)])
-        bench.world.run_idle()
+        bench.run(*[Query(op(900 + n), SaveSession("x", {"n": n})) for n in range(10)])
         assert bench.relay.store.sessions == {"x": {"n": 9}}
         assert [fact.op for fact in bench.toy.of(Done)] == list(range(900, 910))
 
@@ -238,8 +235,7 @@ def test_work_by_name(bench: ToyNetwork) -> None:
 
 
 def test_a_cancelled_operation_has_one_answer_and_no_effect(bench: ToyNetwork) -> None:
-    bench.order(CreateBlob(op(901)), Cancel(op(901)), Cancel(op(901)))
-    bench.world.run_idle()
+    bench.run(CreateBlob(op(901)), Cancel(op(901)), Cancel(op(901)))
     assert bench.toy.of(Failed) == [Failed(op(901), Failure(FailureKind.CANCELLED))]
     assert bench.relay.disk.paths(bench.relay.spool) == []
     with pytest.raises(ContractError, match="has been answered"):
@@ -248,8 +244,7 @@ def test_a_cancelled_operation_has_one_answer_and_no_effect(bench: ToyNetwork) -
 
 def test_a_cancel_may_come_too_late() -> None:
     bench = ToyNetwork(Simulation(faults=Faults(late_answer=1.0)))
-    bench.order(CreateBlob(op(901)), Cancel(op(901)))
-    bench.world.run_idle()
+    bench.run(CreateBlob(op(901)), Cancel(op(901)))
     assert bench.toy.answer(901) == ("done", 1)
 
 
@@ -257,8 +252,7 @@ def test_a_cancelled_change_may_be_made_nevertheless() -> None:
     made = set()
     for seed in range(20):
         bench = ToyNetwork(Simulation(seed))
-        bench.order(Query(op(901), SaveSession("a", {})), Cancel(op(901)))
-        bench.world.run_idle()
+        bench.run(Query(op(901), SaveSession("a", {})), Cancel(op(901)))
         assert bench.toy.answer(901) == Failure(FailureKind.CANCELLED)
         made.add("a" in bench.relay.store.sessions)
     assert made == {True, False}

@@ -118,6 +118,11 @@ class ToyNetwork:
         self.process.nudge()
         self.world.run_until(lambda: not self.toy.orders)
 
+    def run(self, *commands: Command) -> None:
+        """Make the toy core return `commands` now, and run until only timers are left."""
+        self.order(*commands)
+        self.world.run_idle()
+
     def run_operation(self, make: Callable[[OperationId], Operation[Any]]) -> Any:
         """Order an operation and run until its answer; return the result, or the `Failure`."""
         op = self.toy.new_op()
