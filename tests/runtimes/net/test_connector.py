@@ -104,22 +104,15 @@ def test_an_unknown_name_is_unreachable(runtime: str) -> None:
         assert refusal(live, Connect(OperationId(2), ChannelId(3), "::bad::", 80)) is FailureKind.UNREACHABLE
 
 
-def test_the_next_address_is_tried(runtime: str) -> None:
-    with server() as listening:
+@pytest.mark.parametrize("first", ["refused", "silent"])
+def test_the_next_address_is_tried(runtime: str, first: str) -> None:
+    with server() as listening, silent() as deaf:
         port = listening.getsockname()[1]
         found = [
             (9999, socket.SOCK_STREAM, 6, "", ("?", 0)),  # a family that this host does not have
-            entry("127.0.0.1", refused_port()),
+            entry("127.0.0.1", deaf if first == "silent" else refused_port()),
             entry("127.0.0.1", port),
         ]
-        with running(runtime, services=Services(resolver=lambda host, port: found)) as live:
-            assert live.done(Connect(OP, CH, "two.example", 1)) == Connected(Address("127.0.0.1", port))
-
-
-def test_the_next_address_overtakes_a_silent_one(runtime: str) -> None:
-    with server() as listening, silent() as deaf:
-        port = listening.getsockname()[1]
-        found = [entry("127.0.0.1", deaf), entry("127.0.0.1", port)]
         with running(runtime, services=Services(resolver=lambda host, port: found)) as live:
             assert live.done(Connect(OP, CH, "two.example", 1)) == Connected(Address("127.0.0.1", port))
 
