@@ -10,6 +10,7 @@ from svc_proto.api.chat.records import Usage
 from svc_proto.api.chat.store_requests import (
     AddMessages,
     BeginTurn,
+    CreateChat,
     DeleteChat,
     ForkChat,
     GetChat,
@@ -43,6 +44,12 @@ def test_sessions_round_trip(store: Store) -> None:
     assert get(store) == full
     assert get(store, "plain") == chat("plain")
     assert execute(store, GetChat(id="other")) is None
+
+
+def test_an_id_is_taken_once(store: Store) -> None:
+    create(store, chat(title="first"))
+    assert execute(store, CreateChat(session=chat(title="second"))) is False
+    assert get(store).title == "first"
 
 
 def test_lists_are_ordered_and_filtered(store: Store) -> None:
@@ -304,6 +311,14 @@ def test_an_existing_message_is_replaced(store: Store) -> None:
     add(store, message("m1", "", at=1.0))
     assert get(store).preview == "hello"
     assert get(store).last_active == 4.0
+
+
+def test_one_id_in_two_sessions(store: Store) -> None:
+    create(store, chat(), chat("d"))
+    add(store, message("m", "here"))
+    add(store, message("m", "there"), to="d")
+    assert messages_of(store, "c") == (message("m", "here"),)
+    assert messages_of(store, "d") == (message("m", "there", session_id="d"),)
 
 
 @pytest.mark.parametrize("store", EMBEDDED, indirect=True)
