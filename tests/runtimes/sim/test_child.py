@@ -8,7 +8,6 @@ from runtimes.sim.child import WINDOW, ScriptedProgram, SimChild
 from runtimes.sim.simulation import Simulation
 from svc_proto.commands import (
     Abort,
-    CloseWrite,
     Compute,
     Exit,
     OpenFile,
@@ -23,7 +22,7 @@ from svc_proto.commands import (
     Spawned,
     TerminalSize,
 )
-from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, ReadClosed, Received, Sent
+from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, Received, Sent
 from tests.runtimes.sim.toy_cores import ToyNetwork
 
 CH, ERR = ChannelId(101), ChannelId(103)
@@ -76,17 +75,6 @@ def scene(
     assert (child.pid, child.argv, child.size) == (answer.pid, ("it", "-x"), size)
     bench.world.run_idle()
     return bench
-
-
-def test_an_echo_and_the_end_of_its_input() -> None:
-    bench = scene(Cat)
-    bench.run(Send(CH, b"hello "), Send(CH, b"world"), CloseWrite(CH))
-    assert bench.toy.received(CH) == b"hello world"
-    assert [type(fact) for fact in bench.toy.facts][-2:] == [ReadClosed, Closed]
-    assert bench.toy.of(Closed) == [Closed(CH, "exit status 0", 0)]
-    assert sum(fact.n for fact in bench.toy.of(Sent)) == 11
-    assert bench.relay.children == []
-    assert bench.process.channel_count == 0
 
 
 def test_a_terminal() -> None:
