@@ -12,18 +12,7 @@ import pytest
 
 from runtimes.net import outbox
 from runtimes.processes import child_output
-from svc_proto.commands import (
-    Abort,
-    CloseWrite,
-    Command,
-    PauseReading,
-    ResizeTerminal,
-    ResumeReading,
-    Send,
-    Signal,
-    SignalName,
-    TerminalSize,
-)
+from svc_proto import commands
 from svc_proto.facts import ChannelId, Closed, Fact, ReadClosed, Received, Sent
 from tests.runtimes.processes.spawned_child import CH, ERR, SIZE, SpawnedChild, spawned, wait_gone
 from tests.runtimes.scripted_core import running
@@ -38,7 +27,9 @@ def test_echo_through_cat_and_the_end_of_its_input(runtime: str) -> None:
     with spawned(runtime, "cat") as (live, child):
         child.send(b"hello")
         child.until(b"hello")
-        live.order(Send(CH, b" world"), CloseWrite(CH), CloseWrite(CH), Send(CH, b"never"))
+        live.order(
+            commands.Send(CH, b" world"), commands.CloseWrite(CH), commands.CloseWrite(CH), commands.Send(CH, b"never")
+        )
         assert child.closed() == Closed(CH, "exit status 0", 0)
         assert child.data == b"hello world"
         assert sum(fact.n for fact in child.facts if isinstance(fact, Sent)) == 11
@@ -55,7 +46,7 @@ def test_exit_statuses(runtime: str, shell: str, status: int, terminal: bool) ->
 
 def test_standard_error_is_a_separate_channel(runtime: str) -> None:
     with spawned(runtime, shell="echo out; echo err >&2; exit 3", stderr=ERR) as (live, child):
-        live.order(Send(ERR, b"x"), CloseWrite(ERR))
+        live.order(commands.Send(ERR, b"x"), commands.CloseWrite(ERR))
         assert child.closed() == Closed(CH, "exit status 3", 3)
         assert (child.data, child.errors) == (b"out\n", b"err\n")
         assert next(fact for fact in child.facts if isinstance(fact, Closed)) == Closed(ERR, "exit status 3")
@@ -63,7 +54,7 @@ def test_standard_error_is_a_separate_channel(runtime: str) -> None:
 
 def test_standard_error_can_be_aborted(runtime: str) -> None:
     with spawned(runtime, shell="trap '' PIPE; read go; echo err >&2; echo out", stderr=ERR) as (live, child):
-        live.order(Abort(ERR), Abort(ERR))
+        live.order(commands.Abort(ERR), commands.Abort(ERR))
         assert child.closed(ERR) == Closed(ERR, "aborted")
         child.send(b"go\n")
         assert child.closed() == Closed(CH, "exit status 0", 0)
@@ -75,12 +66,12 @@ def test_standard_error_can_be_aborted(runtime: str) -> None:
 
 def test_standard_error_can_be_paused_and_ends_with_the_child(runtime: str) -> None:
     with spawned(runtime, shell="read line; echo err >&2", stderr=ERR) as (live, child):
-        live.order(PauseReading(ERR))
+        live.order(commands.PauseReading(ERR))
         child.send(b"go\n")
         while not any(isinstance(fact, ReadClosed) for fact in child.facts):
             child.step()
         wait_gone(child.pid)
-        live.order(Abort(ERR))
+        live.order(commands.Abort(ERR))
         assert child.closed().exit == 0
         assert child.errors == b""
 
@@ -140,12 +131,12 @@ def test_the_end_of_a_terminal_is_read_twice(runtime: str, error: int, monkeypat
     exited = False
     monkeypatch.setattr(os, "read", reading)
     with spawned(runtime, shell="read go; echo late", terminal=True) as (live, child):
-        live.order(PauseReading(CH))
+        live.order(commands.PauseReading(CH))
         child.send(b"\n")
         live.expect(Sent)
         wait_gone(child.pid)
         exited = True
-        live.order(ResumeReading(CH))
+        live.order(commands.ResumeReading(CH))
         assert child.closed().exit == 0
         assert child.data == b"\r\nlate\r\n"
         assert not errors
@@ -160,12 +151,12 @@ def test_terminal_reads_have_the_full_size(runtime: str, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "read", reading)
     with spawned(runtime, shell="read go; seq 20000", terminal=True) as (live, child):
-        live.order(PauseReading(CH))
+        live.order(commands.PauseReading(CH))
         child.send(b"\n")
         live.expect(Sent)
-        live.order(ResumeReading(CH))
+        live.order(commands.ResumeReading(CH))
         child.until(b"20000\r\n")
-        live.order(Abort(CH))
+        live.order(commands.Abort(CH))
         child.closed()
     assert child_output.CHUNK_SIZE <= min(asked) < max(asked) == 64 * 1024
     assert max(len(fact.data) for fact in child.facts if isinstance(fact, Received)) <= 64 * 1024
@@ -183,13 +174,13 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
         child.send(body[size // 2 :])  # queued after the first
         first = live.expect(Sent)
         assert 0 < first.n < size
-        live.order(Abort(CH))
+        live.order(commands.Abort(CH))
         assert child.closed() == Closed(CH, "aborted", None)
         wait_gone(child.pid)
     shell = f"{raw}echo ready; read go; echo went; head -c {size} | wc -c"
     with spawned(runtime, shell=shell, terminal=terminal) as (live, child):
         child.until(b"ready")
-        live.order(Send(CH, b"go\n"), *[Send(CH, body[:100_000])] * 10)
+        live.order(commands.Send(CH, b"go\n"), *[commands.Send(CH, body[:100_000])] * 10)
         assert child.closed().exit == 0
         assert str(size).encode() in child.data
         assert sum(fact.n for fact in child.facts if isinstance(fact, Sent)) == size + 3
@@ -202,7 +193,7 @@ def test_input_after_the_child_closed_it_is_discarded(runtime: str, gate: Path) 
         assert live.expect(Sent) == Sent(CH, 300_000)
         child.send(b"y")
         assert live.expect(Sent) == Sent(CH, 1)
-        live.order(CloseWrite(CH))
+        live.order(commands.CloseWrite(CH))
         gate.write_text("go\n")
         assert child.closed().exit == 0
         assert child.data == b"closed\non\n"
@@ -223,15 +214,15 @@ def test_a_shell_in_a_terminal(runtime: str) -> None:
         child.until(b"ready> ")
         child.send(b"stty size; echo pid=$$ group=$(ps -o tpgid= -p $$ 2>/dev/null || echo $$)\n")
         child.until(b"24 80")
-        live.order(ResizeTerminal(CH, TerminalSize(132, 50)))
+        live.order(commands.ResizeTerminal(CH, commands.TerminalSize(132, 50)))
         child.send(b"stty size\n")
         child.until(b"50 132")
-        live.order(ResizeTerminal(CH, TerminalSize(0, 100_000)))
+        live.order(commands.ResizeTerminal(CH, commands.TerminalSize(0, 100_000)))
         child.send(b"stty size\n")
         child.until(b"65535 1\r")
         child.send(b"tty; exit 5\n")
         assert child.closed() == Closed(CH, "exit status 5", 5)
-        live.order(ResizeTerminal(CH, SIZE), Signal(CH, SignalName.KILL))
+        live.order(commands.ResizeTerminal(CH, SIZE), commands.Signal(CH, commands.SignalName.KILL))
 
 
 def test_control_c_through_the_terminal(runtime: str) -> None:
@@ -244,12 +235,12 @@ def test_control_c_through_the_terminal(runtime: str) -> None:
 def test_the_end_of_a_terminals_input(runtime: str) -> None:
     with spawned(runtime, shell="echo ready; cat", terminal=True) as (live, child):
         child.until(b"ready")
-        live.order(Send(CH, b"a line that has begun"), CloseWrite(CH), Send(CH, b"never"))
+        live.order(commands.Send(CH, b"a line that has begun"), commands.CloseWrite(CH), commands.Send(CH, b"never"))
         assert child.closed().exit == 0
         assert child.data.count(b"a line that has begun") == 2
     with spawned(runtime, shell="stty raw; echo ready; head -c 3", terminal=True) as (live, child):
         child.until(b"ready")
-        live.order(Send(CH, b"abc"), CloseWrite(CH))
+        live.order(commands.Send(CH, b"abc"), commands.CloseWrite(CH))
         assert child.closed().exit == 0
 
 
@@ -258,7 +249,9 @@ def test_a_terminal_that_its_child_has_closed(runtime: str, gate: Path) -> None:
     with spawned(runtime, shell=shell, terminal=True) as (live, child):
         while not isinstance(child.step(), ReadClosed):
             pass
-        live.order(PauseReading(CH), ResumeReading(CH), Send(CH, b"absent"), CloseWrite(CH))
+        live.order(
+            commands.PauseReading(CH), commands.ResumeReading(CH), commands.Send(CH, b"absent"), commands.CloseWrite(CH)
+        )
         assert live.expect(Sent).n == 6
         gate.write_text("go\n")
         assert child.closed().exit == 0
@@ -267,16 +260,16 @@ def test_a_terminal_that_its_child_has_closed(runtime: str, gate: Path) -> None:
 # --- signals -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SignalName)
-def test_signals_go_to_the_group(runtime: str, name: SignalName) -> None:
+@pytest.mark.parametrize("name", commands.SignalName)
+def test_signals_go_to_the_group(runtime: str, name: commands.SignalName) -> None:
     with spawned(runtime, shell="sleep 1000 & echo $! ready; wait") as (live, child):
         child.until(b"ready")
-        live.order(Signal(CH, name))
+        live.order(commands.Signal(CH, name))
         closed = child.closed()
         assert closed.exit is not None
         assert closed.exit < 0
         pid = int(child.data.split()[0])
-        if name is SignalName.INTERRUPT:  # a shell without job control makes its background jobs ignore this
+        if name is commands.SignalName.INTERRUPT:  # a shell without job control makes its background jobs ignore this
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         wait_gone(pid)
@@ -287,35 +280,35 @@ def test_signals_go_to_the_group(runtime: str, name: SignalName) -> None:
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_pause_stops_yes(runtime: str, terminal: bool) -> None:
-    def react(fact: Fact) -> list[Command]:
-        return [PauseReading(CH)] if isinstance(fact, Received) else []
+    def react(fact: Fact) -> list[commands.Command]:
+        return [commands.PauseReading(CH)] if isinstance(fact, Received) else []
 
     with running(runtime, react) as live:
         SpawnedChild(live, "yes", terminal=terminal)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for _ in range(40):
             assert isinstance(live.fact(), Received)
-            live.order(PauseReading(ChannelId(9999)))
+            live.order(commands.PauseReading(ChannelId(9999)))
             assert live.core.facts.empty()
-            live.order(ResumeReading(CH))
+            live.order(commands.ResumeReading(CH))
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         assert grown < 8 * 1024, f"{grown} KiB more"
-        live.order(Signal(CH, SignalName.KILL), ResumeReading(CH))
+        live.order(commands.Signal(CH, commands.SignalName.KILL), commands.ResumeReading(CH))
         while not isinstance(fact := live.fact(), Closed):
-            live.order(ResumeReading(CH))
+            live.order(commands.ResumeReading(CH))
         assert fact.exit == -9
 
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_output_before_the_exit_waits_for_a_paused_reader(runtime: str, terminal: bool) -> None:
     with spawned(runtime, shell="read go; echo the last words", terminal=terminal) as (live, child):
-        live.order(PauseReading(CH), PauseReading(CH))
+        live.order(commands.PauseReading(CH), commands.PauseReading(CH))
         child.send(b"\n")
         live.expect(Sent)
         wait_gone(child.pid)
         sock, _ = live.accept()  # the loop has had another round
         assert not any(isinstance(fact, Received | Closed) and fact.ch == CH for fact in live.seen)
-        live.order(ResumeReading(CH), ResumeReading(CH))
+        live.order(commands.ResumeReading(CH), commands.ResumeReading(CH))
         assert child.closed().exit == 0
         assert b"the last words" in child.data
         sock.close()

@@ -8,57 +8,52 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from runtimes.service_home import server_registry
 from runtimes.service_home.home import service_home_path, with_env_file
 from runtimes.service_home.running_relay import with_running_settings
-from runtimes.service_home.server_registry import (
-    PROBE_TIMEOUT,
-    HomeClaim,
-    HomeInUseError,
-    find_running_server,
-    find_running_servers,
-    is_held,
-    lock_home,
-)
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.relay_config import RelayConfig
 
 WHERE = {"host": "::", "port": 8767, "inside": "http://[::1]:8767"}
 
 
-def taken(home: Path, role: str = "relay", **more: object) -> HomeClaim:
-    made = lock_home(home, role, version="1.2")
+def taken(home: Path, role: str = "relay", **more: object) -> server_registry.HomeClaim:
+    made = server_registry.lock_home(home, role, version="1.2")
     made.publish({**WHERE, **more})
     return made
 
 
 def test_a_running_server_is_found_with_its_settings(tmp_path: Path) -> None:
-    assert find_running_server(tmp_path, "relay") is None
+    assert server_registry.find_running_server(tmp_path, "relay") is None
     relay = taken(tmp_path, certificate="c.pem", certificate_key="k.pem", brand="hermes")
-    found = find_running_server(tmp_path, "relay")
+    found = server_registry.find_running_server(tmp_path, "relay")
     assert found is not None
     assert (found.role, found.pid, found.version, found.brand) == ("relay", os.getpid(), "1.2", "hermes")
     assert (found.url, found.inside) == ("https://[::]:8767", "http://[::1]:8767")
     api = taken(tmp_path, "api", host="127.0.0.1", key="environment")
-    assert [each.url for each in find_running_servers(tmp_path)] == ["https://[::]:8767", "http://127.0.0.1:8767"]
+    assert [each.url for each in server_registry.find_running_servers(tmp_path)] == [
+        "https://[::]:8767",
+        "http://127.0.0.1:8767",
+    ]
     for claimed in (relay, api):
         claimed.release()
         claimed.release()  # a second call does nothing
         claimed.publish(WHERE)
-    assert find_running_servers(tmp_path) == []
+    assert server_registry.find_running_servers(tmp_path) == []
 
 
 def test_a_starting_server_holds_the_home_and_is_not_listed(tmp_path: Path) -> None:
-    starting = lock_home(tmp_path, "relay", version="1")
-    assert is_held(tmp_path, "relay")
-    assert find_running_server(tmp_path, "relay") is None
+    starting = server_registry.lock_home(tmp_path, "relay", version="1")
+    assert server_registry.is_held(tmp_path, "relay")
+    assert server_registry.find_running_server(tmp_path, "relay") is None
     starting.release()
-    assert not is_held(tmp_path, "relay")
+    assert not server_registry.is_held(tmp_path, "relay")
 
 
 def test_a_second_server_gets_the_holder_of_the_home(tmp_path: Path) -> None:
     first = taken(tmp_path)
-    with pytest.raises(HomeInUseError) as caught:
-        lock_home(tmp_path, "relay", version="1")
+    with pytest.raises(server_registry.HomeInUseError) as caught:
+        server_registry.lock_home(tmp_path, "relay", version="1")
     assert (caught.value.role, caught.value.pid) == ("relay", os.getpid())
     taken(tmp_path, "api").release()  # a server of another kind is permitted
     first.release()
@@ -74,8 +69,8 @@ def test_the_lock_ends_with_its_process_and_the_file_is_ignored(tmp_path: Path) 
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
     assert done.returncode == -9
     assert json.loads((tmp_path / "run" / "relay.json").read_text())["port"] == 1
-    assert not is_held(tmp_path, "relay")
-    assert find_running_server(tmp_path, "relay") is None
+    assert not server_registry.is_held(tmp_path, "relay")
+    assert server_registry.find_running_server(tmp_path, "relay") is None
     taken(tmp_path).release()
 
 
@@ -84,7 +79,7 @@ def test_a_reader_does_not_block_the_lock(tmp_path: Path, monkeypatch: pytest.Mo
     look = os.open(tmp_path / "run" / "relay.json", os.O_RDONLY)
     fcntl.flock(look, fcntl.LOCK_SH)
     monkeypatch.setattr("runtimes.service_home.server_registry.time.sleep", lambda seconds: os.close(look))
-    assert PROBE_TIMEOUT > 0
+    assert server_registry.PROBE_TIMEOUT > 0
     taken(tmp_path).release()
 
 
@@ -92,9 +87,9 @@ def test_a_reader_does_not_block_the_lock(tmp_path: Path, monkeypatch: pytest.Mo
 def test_invalid_registry_files_are_ignored(tmp_path: Path, text: str) -> None:
     held = taken(tmp_path)
     (tmp_path / "run" / "relay.json").write_text(text)
-    assert find_running_server(tmp_path, "relay") is None
-    with pytest.raises(HomeInUseError) as caught:
-        lock_home(tmp_path, "relay", version="1")
+    assert server_registry.find_running_server(tmp_path, "relay") is None
+    with pytest.raises(server_registry.HomeInUseError) as caught:
+        server_registry.lock_home(tmp_path, "relay", version="1")
     assert caught.value.pid is None
     held.release()
 
@@ -105,7 +100,7 @@ def test_registry_files_are_private(tmp_path: Path) -> None:
     assert (tmp_path / "home" / "run" / "relay.json").stat().st_mode & 0o777 == 0o600
     (tmp_path / "home" / "run" / "api.json").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic"):
-        lock_home(tmp_path / "home", "api", version="1")
+        server_registry.lock_home(tmp_path / "home", "api", version="1")
 
 
 def test_settings_follow_the_running_server(tmp_path: Path) -> None:

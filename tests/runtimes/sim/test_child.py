@@ -6,27 +6,12 @@ import pytest
 
 from runtimes.sim.child import WINDOW, ScriptedProgram, SimChild
 from runtimes.sim.simulation import Simulation
-from svc_proto.commands import (
-    Abort,
-    Compute,
-    Exit,
-    OpenFile,
-    PauseReading,
-    ResizeTerminal,
-    ResumeReading,
-    Send,
-    SendFile,
-    Signal,
-    SignalName,
-    Spawn,
-    Spawned,
-    TerminalSize,
-)
+from svc_proto import commands
 from svc_proto.facts import ChannelId, Closed, Failure, FailureKind, Received, Sent
 from tests.runtimes.sim.toy_cores import ToyNetwork
 
 CH, ERR = ChannelId(101), ChannelId(103)
-SIZE = TerminalSize(80, 24)
+SIZE = commands.TerminalSize(80, 24)
 
 
 class Cat(ScriptedProgram):
@@ -41,11 +26,11 @@ class Shell(ScriptedProgram):
         self.child.emit(b"$ ")
         self.child.emit_error(b"warned")
 
-    def on_resize(self, size: TerminalSize) -> None:
+    def on_resize(self, size: commands.TerminalSize) -> None:
         self.child.emit(b"%dx%d" % (size.cols, size.rows))
 
-    def on_signal(self, signal: SignalName) -> None:
-        if signal is SignalName.HANGUP:
+    def on_signal(self, signal: commands.SignalName) -> None:
+        if signal is commands.SignalName.HANGUP:
             super().on_signal(signal)
 
 
@@ -69,8 +54,10 @@ def scene(
     bench = ToyNetwork(Simulation(3))
     bench.relay.programs["/bin/it"] = factory
     size = SIZE if terminal else None
-    answer = bench.run_operation(lambda op: Spawn(op, CH, ("it", "-x"), terminal=size, stderr=ERR if errors else None))
-    assert isinstance(answer, Spawned)
+    answer = bench.run_operation(
+        lambda op: commands.Spawn(op, CH, ("it", "-x"), terminal=size, stderr=ERR if errors else None)
+    )
+    assert isinstance(answer, commands.Spawned)
     (child,) = bench.relay.children
     assert (child.pid, child.argv, child.size) == (answer.pid, ("it", "-x"), size)
     bench.world.run_idle()
@@ -81,15 +68,17 @@ def test_a_terminal() -> None:
     bench = scene(Shell, terminal=True)
     (child,) = bench.relay.children
     assert "runs" in repr(child)
-    bench.run(ResizeTerminal(CH, TerminalSize(132, 50)), Signal(CH, SignalName.INTERRUPT))
+    bench.run(
+        commands.ResizeTerminal(CH, commands.TerminalSize(132, 50)), commands.Signal(CH, commands.SignalName.INTERRUPT)
+    )
     assert bench.toy.received(CH) == b"$ warned132x50"
-    assert child.signals == [SignalName.INTERRUPT]
+    assert child.signals == [commands.SignalName.INTERRUPT]
     assert child.alive
-    bench.run(Signal(CH, SignalName.TERMINATE), Signal(CH, SignalName.KILL))
+    bench.run(commands.Signal(CH, commands.SignalName.TERMINATE), commands.Signal(CH, commands.SignalName.KILL))
     assert bench.toy.of(Closed) == [Closed(CH, "ended by signal 9", -9)]
     assert "exited -9" in repr(child)
     child.exit(0)  # it has exited before
-    bench.order(Signal(CH, SignalName.KILL), ResizeTerminal(CH, SIZE))
+    bench.order(commands.Signal(CH, commands.SignalName.KILL), commands.ResizeTerminal(CH, SIZE))
 
 
 def test_error_output() -> None:
@@ -99,7 +88,7 @@ def test_error_output() -> None:
     bench.world.run_idle()
     assert bench.toy.of(Closed) == [Closed(ERR, "exit status 3"), Closed(CH, "exit status 3", 3)]
     bench = scene(Shell, errors=True)
-    bench.run(Abort(ERR))
+    bench.run(commands.Abort(ERR))
     bench.relay.children[0].emit_error(b"lost")
     bench.relay.children[0].exit(3)
     bench.world.run_idle()
@@ -108,13 +97,13 @@ def test_error_output() -> None:
 
 def test_last_words_wait_for_a_paused_reader() -> None:
     bench = scene()
-    bench.order(PauseReading(CH))
+    bench.order(commands.PauseReading(CH))
     bench.relay.children[0].emit(b"last words")
     bench.relay.children[0].exit(0)
     bench.world.run_idle()
     assert bench.toy.of(Closed) == []
     assert bench.toy.received(CH) == b""
-    bench.run(ResumeReading(CH))
+    bench.run(commands.ResumeReading(CH))
     assert bench.toy.received(CH) == b"last words"
     assert bench.toy.of(Closed) == [Closed(CH, "exit status 0", 0)]
 
@@ -128,18 +117,18 @@ def test_a_pause_stops_yes() -> None:
 
     bench = ToyNetwork(Simulation())
     bench.relay.programs["/bin/yes"] = factory
-    bench.toy.react = lambda toy, fact: toy.emit(PauseReading(CH)) if isinstance(fact, Received) else None
-    bench.run_operation(lambda op: Spawn(op, CH, ("/bin/yes",)))
+    bench.toy.react = lambda toy, fact: toy.emit(commands.PauseReading(CH)) if isinstance(fact, Received) else None
+    bench.run_operation(lambda op: commands.Spawn(op, CH, ("/bin/yes",)))
     bench.world.run_for(10.0)
     assert scripts[0].written <= 2 * WINDOW
     assert scripts[0].child.room < WINDOW
     before = scripts[0].written
-    bench.order(ResumeReading(CH))
+    bench.order(commands.ResumeReading(CH))
     bench.world.run_for(10.0)
-    bench.order(ResumeReading(CH))
+    bench.order(commands.ResumeReading(CH))
     bench.world.run_for(10.0)
     assert scripts[0].written > before
-    bench.run(Abort(CH))
+    bench.run(commands.Abort(CH))
     assert bench.relay.children == []  # by SIGPIPE
     assert scripts[0].child.status == -13
 
@@ -148,14 +137,14 @@ def test_input_that_is_not_read() -> None:
     bench = scene(Cat)
     (child,) = bench.relay.children
     child.stop_reading()
-    bench.run(Send(CH, bytes(3 * WINDOW)))
+    bench.run(commands.Send(CH, bytes(3 * WINDOW)))
     assert sum(fact.n for fact in bench.toy.of(Sent)) == WINDOW
     child.read_on()
     bench.world.run_idle()
     assert sum(fact.n for fact in bench.toy.of(Sent)) == 3 * WINDOW
     assert len(bench.toy.received(CH)) == 3 * WINDOW
     child.stop_reading()
-    bench.run(Send(CH, bytes(3 * WINDOW)))
+    bench.run(commands.Send(CH, bytes(3 * WINDOW)))
     child.exit(0)
     bench.world.run_idle()
     assert sum(fact.n for fact in bench.toy.of(Sent)) == 6 * WINDOW
@@ -167,11 +156,11 @@ def test_abort_detaches_the_child(terminal: bool) -> None:
     bench = scene(Cat, terminal=terminal)
     (child,) = bench.relay.children
     before = bench.world.now
-    bench.order(Abort(CH), Signal(CH, SignalName.KILL))
+    bench.order(commands.Abort(CH), commands.Signal(CH, commands.SignalName.KILL))
     bench.world.run_until(lambda: bench.toy.of(Closed) == [Closed(CH, "aborted")])
     assert bench.world.now == before
     bench.world.run_idle()
-    assert child.signals == ([SignalName.HANGUP] if terminal else [])
+    assert child.signals == ([commands.SignalName.HANGUP] if terminal else [])
     assert child.status == (-1 if terminal else 0)
     assert len(bench.toy.of(Closed)) == 1
 
@@ -184,7 +173,7 @@ def test_the_process_ends(terminal: bool, killed: bool) -> None:
     if killed:
         bench.process.kill()
     else:
-        bench.order(Exit(0))
+        bench.order(commands.Exit(0))
     bench.world.run_idle()
     assert bench.relay.children == []
     assert child.status == (-1 if terminal else 0 if killed else -9)
@@ -211,7 +200,7 @@ def test_programs_that_cannot_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusal(*argv: str, cwd: str | None = None, errors: ChannelId | None = None) -> FailureKind:
         ch = ChannelId(1001 + 4 * bench.toy.ops)
         terminal = SIZE if errors is not None else None
-        answer = bench.run_operation(lambda op: Spawn(op, ch, argv, cwd=cwd, terminal=terminal, stderr=errors))
+        answer = bench.run_operation(lambda op: commands.Spawn(op, ch, argv, cwd=cwd, terminal=terminal, stderr=errors))
         assert isinstance(answer, Failure)
         return answer.kind
 
@@ -221,10 +210,10 @@ def test_programs_that_cannot_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal("it", cwd="/file") is FailureKind.NOT_FOUND
     assert refusal() is FailureKind.INVALID
     assert refusal("it", errors=ChannelId(3)) is FailureKind.INVALID
-    assert bench.run_operation(lambda op: Compute(op, "which", ("it",))) == "/bin/it"
-    assert bench.run_operation(lambda op: Compute(op, "executable", ("/bin/it",))) is True
-    assert bench.run_operation(lambda op: Compute(op, "executable", ("/file",))) is False
-    handle = bench.run_operation(lambda op: OpenFile(op, "/file")).handle
-    assert bench.run_operation(lambda op: SendFile(op, CH, handle, 0, 1)).kind is FailureKind.UNSUPPORTED
+    assert bench.run_operation(lambda op: commands.Compute(op, "which", ("it",))) == "/bin/it"
+    assert bench.run_operation(lambda op: commands.Compute(op, "executable", ("/bin/it",))) is True
+    assert bench.run_operation(lambda op: commands.Compute(op, "executable", ("/file",))) is False
+    handle = bench.run_operation(lambda op: commands.OpenFile(op, "/file")).handle
+    assert bench.run_operation(lambda op: commands.SendFile(op, CH, handle, 0, 1)).kind is FailureKind.UNSUPPORTED
     monkeypatch.setattr("runtimes.sim.operations.MAX_CHILDREN", 1)
     assert refusal("it", cwd="/home") is FailureKind.TOO_LARGE
