@@ -26,20 +26,6 @@ def test_a_cut_ends_both_sides(bench: ToyNetwork, wire: RawPeer) -> None:
     assert bench.toy.of(Closed) == [Closed(CH, "the connection was cut")]
 
 
-def test_a_hung_connection_is_silent_until_it_is_mended() -> None:
-    bench = ToyNetwork(Simulation(), echo)
-    wire = connected(bench)
-    wire.connection.hang()
-    wire.send(b"one")
-    bench.world.run_for(500.0)
-    wire.send(b"two")
-    bench.world.run_for(0.0005)
-    assert bench.toy.of(Received) == []
-    assert not wire.closed
-    bench.world.network.heal()
-    assert wire.read_exactly(6) == b"onetwo"
-
-
 def test_an_abort_into_a_black_hole_arrives_when_it_is_mended(bench: ToyNetwork, wire: RawPeer) -> None:
     wire.connection.hang()
     bench.order(Abort(CH))
@@ -49,19 +35,6 @@ def test_an_abort_into_a_black_hole_arrives_when_it_is_mended(bench: ToyNetwork,
     bench.world.heal_all()
     bench.world.run_idle()
     assert wire.closed
-
-
-def test_a_partition_holds_up_everything_between_two_hosts() -> None:
-    bench = ToyNetwork(Simulation(), echo)
-    wire, inside = connected(bench), bench.world.connect(bench.relay, "localhost", 80)
-    bench.world.network.partition(bench.relay, bench.phone)
-    wire.send(b"far")
-    inside.send(b"near")
-    assert inside.read_exactly(4) == b"near"
-    bench.world.run_for(100.0)
-    assert wire.receive() == b""
-    bench.world.network.heal()
-    assert wire.read_exactly(3) == b"far"
 
 
 def test_end_of_one_partition_leaves_other_faults() -> None:
