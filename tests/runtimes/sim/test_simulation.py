@@ -6,6 +6,7 @@ from runtimes.sim.contract import ContractError
 from runtimes.sim.cost import HandleCost
 from runtimes.sim.faults import Faults
 from runtimes.sim.process import KILLED
+from runtimes.sim.raw_peer import ConnectFailed
 from runtimes.sim.simulation import Simulation, SimulationLimitError
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Compute, Exit, Level, Log, Operation, Query, Send
@@ -91,25 +92,21 @@ def test_a_world_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_stop_sends_stopping_and_closes_the_port() -> None:
-    def react(toy: ToyCore, fact: Fact | None) -> None:
-        if isinstance(fact, Stopping):
-            toy.emit(Exit(0, "bye"), Log(Level.INFO, "last", {}))
-
     world = Simulation()
-    bench = ToyNetwork(world, react)
+    bench = ToyNetwork(world)
     bench.process.stop(grace=3.0)
-    assert bench.process.alive
-    assert repr(bench.process) == "<process relay#1 runs>"
     world.run_idle()
-    assert Stopping(3.0) in bench.toy.facts
+    assert bench.toy.facts[-1] == Stopping(3.0)
+    assert repr(bench.process) == "<process relay#1 runs>"
+    with pytest.raises(ConnectFailed, match="refused"):
+        world.connect(bench.phone, "relay", 80)
+    bench.order(Exit(0, "bye"), Log(Level.INFO, "last", {}))
     assert (bench.process.exit_code, bench.process.exit_reason) == (0, "bye")
     assert repr(bench.process) == "<process relay#1 exited 0>"
     assert [line.event for line in bench.process.logs] == ["last"]
-    bench.process.stop()
-    bench.process.kill()
-    bench.process.nudge()
+    for late in (bench.process.stop, bench.process.kill, bench.process.nudge):
+        late()
     assert bench.process.exit_code == 0
-    world.run_for(1.0)
 
 
 def test_exit_sends_buffered_bytes_and_a_fin() -> None:
