@@ -151,17 +151,7 @@ def test_a_name_cannot_reverse_the_text_of_a_question(site: Site, visit: PageOpe
     assert {style_of(name, "unicodeBidi") for name in page.locator("tbody .name").all()} == {"isolate"}
 
 
-MARKDOWN = f"""# Title
-1. one
-   - inner
-     more of it
-2. two
-
-7) seven
-
-| a | b |
-|---|---|
-> quoted
+MARKDOWN = f"""> quoted
 > again
 
 See https://a.example/x. and [there](https://b.example/y)
@@ -177,12 +167,7 @@ def test_markdown_of_a_model(site: Site, visit: PageOpener) -> None:
     script = Scripted(messages={"messages": rows}, chats={"sessions": [{"id": "c", "title": LONG}]})
     page = start(site, visit, "#chat/c", script, viewport={"width": 360, "height": 740})
     prose = page.locator(".prose")
-    expect(prose.locator("h3")).to_have_text("Title")
-    expect(prose.locator("ol").first.locator("> li")).to_have_count(2)
-    expect(prose.locator("ol ul li")).to_have_text("innermore of it")  # a line break
-    expect(prose.locator("ol[start='7'] li")).to_have_text("seven")
-    expect(prose.locator("th")).to_have_text(["a", "b"])
-    expect(prose.locator("blockquote")).to_have_text("quotedagain")
+    expect(prose.locator("blockquote")).to_have_text("quotedagain")  # a line break
     links = [(each.inner_text(), each.get_attribute("href")) for each in prose.locator("a").all()]
     assert links == [("https://a.example/x", "https://a.example/x"), ("there", "https://b.example/y")]
     log = box_of(page.locator(".log"))
