@@ -53,7 +53,7 @@ def check_api(result: Result, port: int, key: str) -> str:
     server = AppServer(port, _bearer(key))
     chat = server.request("POST", "/api/sessions", {}).json["session"]["id"]
     fork = server.request("POST", f"/api/sessions/{chat}/fork", {}).json["session"]["id"]
-    run = server.request("POST", "/v1/runs", {"input": "/wait 60"}).json["run_id"]
+    run = server.request("POST", "/v1/runs", {"input": "/count 1000"}).json["run_id"]
     for row in API_REQUESTS:
         check_row(result, "api", server, row, {"id": chat, "fork": fork, "run": run})
     return str(chat)
