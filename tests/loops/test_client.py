@@ -108,29 +108,6 @@ def test_requests_and_a_websocket_to_our_own_relay(world: Environment, secure: b
     assert outcome(world, flow) == [200, refused, "auth.ok", 404, True, "closed 1000"]
 
 
-def test_a_turn_over_server_sent_events(world: Environment) -> None:
-    api = world.api()
-    url = f"http://{'127.0.0.1' if isinstance(world, LiveEnvironment) else '10.0.0.1'}:{api.server.port}"
-
-    def flow(engine: Engine) -> Flow[object]:
-        made = yield from fetch(engine, "POST", f"{url}/api/sessions", body=b"{}", prior_knowledge=True)
-        assert isinstance(made, HttpResult)
-        session = json.loads(made.body)["id"]
-        body = b'{"message": "/count 5"}'
-        stream = f"{url}/api/sessions/{session}/chat/stream"
-        reader = yield from fetch(engine, "POST", stream, into=event_stream(), body=body, prior_knowledge=True)
-        assert isinstance(reader, EventReader)
-        names: list[str] = []
-        while isinstance(batch := (yield from reader.read()), tuple):
-            names += [event.event for event in batch]
-        reader.abandon()
-        assert batch is None
-        return [made.status, names[0], "assistant.delta" in names, names[-2:]]
-
-    assert outcome(world, flow) == [201, "session.created", True, ["run.completed", "done"]]
-    assert api.server.stop() == 0
-
-
 # --- a server that shares no code with us ---
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "story",
     [
-        test_client.test_a_turn_over_server_sent_events,
+        partial(test_client.test_requests_and_a_websocket_to_our_own_relay, secure=False),
         test_lifecycle.test_a_session_survives_a_kill,
         test_tls_and_ipv6.test_the_reference_phone_over_tls,
     ],
