@@ -182,14 +182,6 @@ def test_files_of_the_state_folder_and_of_extra_folders(bench: ToyNetwork) -> No
 # --- the store -----------------------------------------------------------------------------------------------------
 
 
-def test_requests_are_carried_out_in_order() -> None:
-    for seed in range(10):
-        bench = ToyNetwork(Simulation(seed, faults=Faults(slow=0.3)))
-        bench.run(*[commands.Query(op(900 + n), SaveSession("x", {"n": n})) for n in range(10)])
-        assert bench.relay.store.sessions == {"x": {"n": 9}}
-        assert [fact.op for fact in bench.toy.of(Done)] == list(range(900, 910))
-
-
 def test_requests_pending_at_a_kill_may_be_stored() -> None:
     kept = set()
     for seed in range(40):
