@@ -92,6 +92,7 @@ def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
         assert call(ports["api"], "GET", "/health").body["platform"] == "svc-agent"
         assert call(ports["api"], "GET", "/api/sessions").status == 401
         assert call(ports["api"], "GET", "/api/sessions", token="sk-all-5d1c").body["sessions"] == []
+        assert call(ports["dashboard"], "GET", "/api/agent/sessions").body["sessions"] == []  # with the API's key
         invite = invite_of(servers)
         assert (invite["port"], invite["tls"]) == (ports["api"], False)
         assert invite["key"] not in ("", "sk-all-5d1c")  # the pairing has a key of its own

@@ -51,11 +51,8 @@ def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
         port = port_of(api)
         identity = call(port, "POST", "/api/sessions", {}).body["id"]
         with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as sock:
-            body = b'{"message":"/count 1000"}'
-            head = (
-                f"POST /api/sessions/{identity}/chat/stream HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
-            )
-            sock.sendall(head.encode() + body)
+            head = f"POST /api/sessions/{identity}/chat/stream HTTP/1.1\r\nHost: x\r\nContent-Length: 25\r\n\r\n"
+            sock.sendall(head.encode() + b'{"message":"/count 1000"}')
             data = b""
             while b"assistant.delta" not in data:
                 data += sock.recv(65_536)
