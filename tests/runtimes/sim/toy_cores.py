@@ -131,10 +131,6 @@ class ToyNetwork:
         answer = self.toy.answer(op)
         return answer if isinstance(answer, Failure) else answer[1]  # type: ignore[index]
 
-    def channel(self) -> ChannelId:
-        """Return the channel that was accepted last."""
-        return self.toy.of(Accepted)[-1].ch
-
 
 def connected(bench: ToyNetwork) -> RawPeer:
     """Connect from the phone, run until the toy core has accepted a connection, and return the phone's end."""
