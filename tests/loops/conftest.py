@@ -53,6 +53,13 @@ def world(any_loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iter
 
 
 @pytest.fixture
+def host(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
+    """Yield a real environment, where programs can run."""
+    with open_world(runtime, tmp_path, request) as opened:
+        yield opened
+
+
+@pytest.fixture
 def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Give the test a home and tmux servers of its own; the tmux servers are killed at the end."""
     monkeypatch.setenv("HOME", str(tmp_path))

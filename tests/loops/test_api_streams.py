@@ -99,23 +99,20 @@ def check_stream(body: bytes, deltas: int) -> int:
 # --- many -----------------------------------------------------------------------------------------------------------
 
 
-def test_many_streams_at_once(
-    runtime: str, full: bool, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_many_streams_at_once(host: Environment, full: bool, ask: Ask) -> None:
     load = FULL if full else LESS
-    with open_world(runtime, tmp_path, request) as world:
-        model = ScriptedModel(counting(10_000 * number, load.deltas) for number in range(load.streams))
-        api = start(world, model)
-        sessions = [api.session() for _ in range(load.streams)]
-        clients = [ask(api, session) for session in sessions]
-        with ThreadPoolExecutor(load.streams) as threads:
-            bodies = list(threads.map(read, clients))
-        firsts = [check_stream(body, load.deltas) for body in bodies]
-        assert sorted(firsts) == [10_000 * number for number in range(load.streams)]
-        check_turn(bodies[0])
-        for session, first in zip(sessions[::20], firsts[::20], strict=True):
-            rows = [row["content"] for row in api.messages(session)]
-            assert rows == ["Count", text_of(first, load.deltas)]
+    model = ScriptedModel(counting(10_000 * number, load.deltas) for number in range(load.streams))
+    api = start(host, model)
+    sessions = [api.session() for _ in range(load.streams)]
+    clients = [ask(api, session) for session in sessions]
+    with ThreadPoolExecutor(load.streams) as threads:
+        bodies = list(threads.map(read, clients))
+    firsts = [check_stream(body, load.deltas) for body in bodies]
+    assert sorted(firsts) == [10_000 * number for number in range(load.streams)]
+    check_turn(bodies[0])
+    for session, first in zip(sessions[::20], firsts[::20], strict=True):
+        rows = [row["content"] for row in api.messages(session)]
+        assert rows == ["Count", text_of(first, load.deltas)]
 
 
 # --- clients that read nothing --------------------------------------------------------------------------------------

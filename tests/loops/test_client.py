@@ -20,7 +20,6 @@ from svc_proto.engine.response_readers import EventReader, event_stream
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure, OperationId
 from svc_proto.phone.service import PhoneConfig
-from tests.loops.conftest import open_world
 from tests.loops.environment import Environment
 from tests.loops.live_environment import LiveEnvironment
 from tests.support.playbook import FlowService
@@ -126,15 +125,12 @@ def node_server(certificate: tuple[Path, Path], mode: str) -> Iterator[tuple[int
 
 
 @pytest.fixture
-def loop_world(
-    runtime: str, request: pytest.FixtureRequest, tmp_path: Path, certificate: tuple[Path, Path]
-) -> Iterator[Environment]:
+def loop_world(host: Environment, certificate: tuple[Path, Path]) -> Environment:
     if which("node") is None:
         pytest.skip("node is not installed")
-    with open_world(runtime, tmp_path, request) as opened:
-        assert isinstance(opened, LiveEnvironment)
-        opened.client_tls = client_context(certificate[0])
-        yield opened
+    assert isinstance(host, LiveEnvironment)
+    host.client_tls = client_context(certificate[0])
+    return host
 
 
 @pytest.mark.parametrize("mode", ["sockets", "none"])

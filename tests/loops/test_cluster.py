@@ -1,6 +1,5 @@
 """Tests of two relays that share a Redis."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,11 @@ FAILOVER_WITHIN = 120.0  # s; Sentinels that are not scheduled for 2 s do nothin
 
 
 @pytest.fixture
-def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """Yield an environment with two relays that share a Redis; `relay` is the second."""
-    with open_world(runtime, tmp_path, request) as opened:
-        opened.start_relay(durable=True, cluster=redis.address)
-        opened.start_relay(durable=True, cluster=redis.address)
-        yield opened
+def nodes(redis: RedisServer, host: Environment) -> Environment:
+    """Return an environment with two relays that share a Redis; `relay` is the second."""
+    host.start_relay(durable=True, cluster=redis.address)
+    host.start_relay(durable=True, cluster=redis.address)
+    return host
 
 
 def at(world: Environment, n: int) -> RelayHandle:

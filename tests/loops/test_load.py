@@ -7,7 +7,6 @@ import os
 import random
 import socket
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection, RemoteDisconnected
@@ -23,7 +22,6 @@ from svc_proto.engine.flow import Task
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.engine.websocket import WebSocketConnection
 from tests.loops.clients import PATIENCE
-from tests.loops.conftest import open_world
 from tests.loops.environment import REMOTE, Environment, bearer
 from tests.loops.live_environment import LiveConnection
 from tests.loops.raw_http import TEXT, frame
@@ -38,12 +36,6 @@ TASKS = {"trio._core._run.Task", "curio.task.Task"}  # of loops that are optiona
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # the preface and empty SETTINGS
 MIB = 1024 * 1024
-
-
-@pytest.fixture
-def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    with open_world(runtime, tmp_path, request) as world:
-        yield world
 
 
 # --- clients that vanish --------------------------------------------------------------------------------------------
@@ -104,22 +96,22 @@ def vanish(sock: LiveConnection, rng: random.Random) -> None:
             sock.abort()
 
 
-def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_path: Path) -> None:
+def test_2000_clients_that_vanish_leave_nothing_behind(host: Environment, tmp_path: Path) -> None:
     rng = random.Random(SEED)
-    live.start_relay()
-    phone = live.phone()
+    host.start_relay()
+    phone = host.phone()
     ping = bearer(phone.token)
-    ways = beginnings(live.pair("Vanisher", grants={"bridge": 0}).token)
-    normal = live.client()
+    ways = beginnings(host.pair("Vanisher", grants={"bridge": 0}).token)
+    normal = host.client()
     assert normal.request("GET", "/ping", headers=ping).status == 200
-    live.eventually(lambda: live.http("GET", "/health").json["clients"] == 2)
+    host.eventually(lambda: host.http("GET", "/health").json["clients"] == 2)
     before = counter()
 
     for begun in range(0, CLIENTS, BATCH):
         crowd = []
         for number in range(begun, begun + BATCH):
             crowd.append(
-                sock := LiveConnection(socket.create_connection(("127.0.0.1", live.relay.port), timeout=PATIENCE))
+                sock := LiveConnection(socket.create_connection(("127.0.0.1", host.relay.port), timeout=PATIENCE))
             )
             if piece := ways[number % len(ways)]:
                 sock.send(piece)
@@ -131,16 +123,16 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_pa
         for sock in crowd[BATCH // 2 :]:
             vanish(sock, rng)
 
-    live.eventually(lambda: live.http("GET", "/health").json["clients"] == 2)
-    deadline = live.clock() + PATIENCE
+    host.eventually(lambda: host.http("GET", "/health").json["clients"] == 2)
+    deadline = host.clock() + PATIENCE
     while left := counter() - before:
-        assert live.clock() < deadline, left
+        assert host.clock() < deadline, left
         # on the same connection, since a new one could be counted still
         assert normal.request("GET", "/ping", headers=ping).status == 200
-    live.eventually(lambda: live.http("GET", "/relay/info").json["pending_commands"] == 0)
-    live.eventually(lambda: not list((tmp_path / "spool").glob("*")))
-    assert live.http("GET", "/ping", headers=ping).status == 200
-    assert live.pair("Late").token
+    host.eventually(lambda: host.http("GET", "/relay/info").json["pending_commands"] == 0)
+    host.eventually(lambda: not list((tmp_path / "spool").glob("*")))
+    assert host.http("GET", "/ping", headers=ping).status == 200
+    assert host.pair("Late").token
     assert phone.count("offline") == 0
 
 
@@ -171,41 +163,40 @@ def call_until_close(client: HTTPConnection, answered: list[int]) -> None:
                 return
 
 
-def fetching(live: Environment, path: Path, token: str) -> LiveConnection:
+def fetching(host: Environment, path: Path, token: str) -> LiveConnection:
     """Return a connection that has requested a large file and read little more than the head of the response."""
-    answer = live.http("POST", "/media/register", {"path": str(path), "content_type": "application/octet-stream"})
+    answer = host.http("POST", "/media/register", {"path": str(path), "content_type": "application/octet-stream"})
     assert answer.status == 200, answer
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)  # so that most of the response is still at the relay
-    sock.connect(("127.0.0.1", live.relay.port))
+    sock.connect(("127.0.0.1", host.relay.port))
     wire = LiveConnection(sock)
     wire.send(authorized(f"GET /media/{answer.json['token']}", token, "Accept: */*"))
     assert wire.read_until(b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
     return wire
 
 
-def test_a_stop_under_load_loses_no_answer(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    with open_world(runtime, tmp_path, request) as world:
-        relay = world.start_relay(killable=True)
-        phone = world.pair(peer=REMOTE)
-        large = tmp_path / "workspace" / "large.bin"
-        large.parent.mkdir()
-        large.write_bytes(os.urandom(8 * MIB))
-        slow = [fetching(world, large, phone.token) for _ in range(3)]
-        answered: list[int] = []
-        with ThreadPoolExecutor(30) as threads:
-            clients = [connected(relay.port) for _ in range(30)]  # a stop refuses new connections
-            callers = [threads.submit(call_until_close, client, answered) for client in clients]
-            world.eventually(lambda: len(answered) >= 150)
-            relay.begin_stop()
-            for caller in callers:
-                caller.result(PATIENCE)
-        body = large.read_bytes()
-        for wire in slow:
-            assert wire.read_exactly(len(body)) == body
-            assert wire.read_all() == b""
-            assert not wire.reset
-            wire.close()
-        assert phone.wait_closed().code == 1001
-        phone.wire.close()
-        assert relay.exit_code() == 0
+def test_a_stop_under_load_loses_no_answer(host: Environment, tmp_path: Path) -> None:
+    relay = host.start_relay(killable=True)
+    phone = host.pair(peer=REMOTE)
+    large = tmp_path / "workspace" / "large.bin"
+    large.parent.mkdir()
+    large.write_bytes(os.urandom(8 * MIB))
+    slow = [fetching(host, large, phone.token) for _ in range(3)]
+    answered: list[int] = []
+    with ThreadPoolExecutor(30) as threads:
+        clients = [connected(relay.port) for _ in range(30)]  # a stop refuses new connections
+        callers = [threads.submit(call_until_close, client, answered) for client in clients]
+        host.eventually(lambda: len(answered) >= 150)
+        relay.begin_stop()
+        for caller in callers:
+            caller.result(PATIENCE)
+    body = large.read_bytes()
+    for wire in slow:
+        assert wire.read_exactly(len(body)) == body
+        assert wire.read_all() == b""
+        assert not wire.reset
+        wire.close()
+    assert phone.wait_closed().code == 1001
+    phone.wire.close()
+    assert relay.exit_code() == 0

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from svc_proto.wire.limits import Limits
-from tests.loops.conftest import open_world
 from tests.loops.environment import Environment, bearer
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.scenario_plan import PLAIN
@@ -28,12 +27,11 @@ FORM_END = b"\r\n--xyz--\r\n"
 
 
 @pytest.fixture
-def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """Yield a real environment with a relay that serves files by their paths only from `public` of `tmp_path`."""
+def live(host: Environment, tmp_path: Path) -> Environment:
+    """Return a real environment with a relay that serves files by their paths only from `public` of `tmp_path`."""
     (tmp_path / "public").mkdir()
-    with open_world(runtime, tmp_path, request) as world:
-        world.start_relay(temp_dir=str(tmp_path / "public"), workspace=str(tmp_path / "nowhere"))
-        yield world
+    host.start_relay(temp_dir=str(tmp_path / "public"), workspace=str(tmp_path / "nowhere"))
+    return host
 
 
 def register(world: Environment, path: Path) -> str:

@@ -3,14 +3,12 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.loops.clients import WebSocketTestClient
-from tests.loops.conftest import open_world
 from tests.loops.environment import Environment, bearer
 from tests.loops.terminal_client import TerminalClient, runs
 
@@ -21,22 +19,16 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture
-def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path, hermetic: None) -> Iterator[Environment]:
-    with open_world(runtime, tmp_path, request) as opened:
-        yield opened
-
-
-@pytest.fixture
-def plain(loop: Environment) -> Environment:
-    loop.start_relay(terminal_tmux=False, user_shell="/bin/sh")
-    return loop
+def plain(hermetic: None, host: Environment) -> Environment:
+    host.start_relay(terminal_tmux=False, user_shell="/bin/sh")
+    return host
 
 
 @pytest.fixture(params=KINDS)
-def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
+def either(request: pytest.FixtureRequest, hermetic: None, host: Environment) -> Environment:
     """Return an environment with a relay: one parameter without tmux and, where tmux is installed, one with it."""
-    loop.start_relay(terminal_tmux=request.param == "tmux", user_shell="/bin/sh")
-    return loop
+    host.start_relay(terminal_tmux=request.param == "tmux", user_shell="/bin/sh")
+    return host
 
 
 def terminal_client(world: Environment, name: str = "Desk") -> TerminalClient:
@@ -213,9 +205,9 @@ def resident() -> int:
 if TMUX is not None:
 
     @pytest.fixture
-    def tmux(loop: Environment) -> Environment:
-        loop.start_relay(user_shell="/bin/sh")
-        return loop
+    def tmux(hermetic: None, host: Environment) -> Environment:
+        host.start_relay(user_shell="/bin/sh")
+        return host
 
     def test_detach_and_re_attach_keep_the_shell(tmux: Environment) -> None:
         client = terminal_client(tmux)

@@ -2,14 +2,12 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.loops.clients import WebSocketTestClient
-from tests.loops.conftest import open_world
 from tests.loops.environment import ApiHandle, Environment
 from tests.loops.terminal_client import runs
 from tests.support.scenario_plan import PLAIN
@@ -20,15 +18,9 @@ CHILD = (sys.executable, "-c")
 
 
 @pytest.fixture
-def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    with open_world(runtime, tmp_path, request) as opened:
-        yield opened
-
-
-@pytest.fixture
-def api(loop: Environment) -> ApiHandle:
-    server = loop.api(key="k3y")
-    loop.start_relay(tui_command=GATEWAY, webapi_url=f"http://127.0.0.1:{server.server.port}", api_key="k3y")
+def api(host: Environment) -> ApiHandle:
+    server = host.api(key="k3y")
+    host.start_relay(tui_command=GATEWAY, webapi_url=f"http://127.0.0.1:{server.server.port}", api_key="k3y")
     return server
 
 
@@ -72,8 +64,8 @@ def child(world: Environment, script: str) -> None:
     world.start_relay(tui_command=(*CHILD, f"import json, os, signal, sys, time\n{script}"))
 
 
-def test_a_chat(loop: Environment, api: ApiHandle) -> None:
-    ws, pid = attach(loop)
+def test_a_chat(host: Environment, api: ApiHandle) -> None:
+    ws, pid = attach(host)
     assert event(ws, "gateway.ready")["payload"]["skin"] == {}
     session = call(ws, "session.create", cols=80)["result"]["session_id"]
     assert call(ws, "prompt.submit", session_id=session, text="/echo Grüße 😀")["result"] == {"status": "streaming"}
@@ -84,29 +76,29 @@ def test_a_chat(loop: Environment, api: ApiHandle) -> None:
     ws.send_envelope("tui", "tui.resize", {"cols": 97, "rows": 31, "session_id": session})
     assert ws.receive_message()["payload"]["result"] == {"cols": 97}
     ws.send_envelope("tui", "tui.detach")
-    loop.eventually(lambda: not runs(pid))
+    host.eventually(lambda: not runs(pid))
 
 
-def test_lines_of_five_megabytes_both_ways(loop: Environment) -> None:
+def test_lines_of_five_megabytes_both_ways(host: Environment) -> None:
     child(
-        loop,
+        host,
         "for line in sys.stdin: print(json.dumps({'id': 'r-echo', 'result': json.loads(line)['params']}), flush=True)",
     )
-    ws, _ = attach(loop, loop.pair(deflate=loop.name == PLAIN))  # deflating costs the same on each loop
+    ws, _ = attach(host, host.pair(deflate=host.name == PLAIN))  # deflating costs the same on each loop
     text = os.urandom(2_500_000).hex()
     assert call(ws, "echo", text=text)["result"] == {"text": text}
 
 
-def test_a_line_over_the_unread_limit_keeps_the_socket(loop: Environment) -> None:
+def test_a_line_over_the_unread_limit_keeps_the_socket(host: Environment) -> None:
     """A gateway's line of 30 MB and all messages after it arrive, though the limit of unsent data is 16 MiB."""
     child(
-        loop,
+        host,
         "print(json.dumps({'id': 'big', 'result': 'z' * 30_000_000}), flush=True)\n"
         "for n in range(200): print(json.dumps({'n': n}), flush=True)\n"
         "sys.exit(3)",
     )
-    ws, _ = attach(loop, loop.pair(deflate=False))
-    other = loop.pair("Other")
+    ws, _ = attach(host, host.pair(deflate=False))
+    other = host.pair("Other")
     for _ in range(20):
         other.pong()  # while the first does not read
     assert len(ws.receive_message()["payload"]["result"]) == 30_000_000
@@ -115,60 +107,60 @@ def test_a_line_over_the_unread_limit_keeps_the_socket(loop: Environment) -> Non
     ws.pong()
 
 
-def test_20000_lines_in_order(loop: Environment) -> None:
+def test_20000_lines_in_order(host: Environment) -> None:
     lines = "for n in range(20000): print(json.dumps({'method': 'event', 'n': n}))"
-    child(loop, f"{lines}\nsys.stdout.flush(); sys.stdin.read()")
-    ws, _ = attach(loop)
+    child(host, f"{lines}\nsys.stdout.flush(); sys.stdin.read()")
+    ws, _ = attach(host)
     assert [ws.receive_message()["payload"]["n"] for _ in range(20_000)] == list(range(20_000))
 
 
-def test_an_exited_gateway_is_reported(loop: Environment) -> None:
-    child(loop, "print(json.dumps({'last': 'words'}), flush=True); sys.exit(7)")
-    ws, _ = attach(loop)
+def test_an_exited_gateway_is_reported(host: Environment) -> None:
+    child(host, "print(json.dumps({'last': 'words'}), flush=True); sys.exit(7)")
+    ws, _ = attach(host)
     assert ws.receive_message()["payload"] == {"last": "words"}
     message = ws.receive_message()
     assert (message["type"], message["payload"]) == ("tui.error", {"message": "the agent gateway exited with 7"})
     assert call(ws, "anything")["error"]["code"] == -32000
 
 
-def test_a_gateway_that_ignores_signals_is_killed(loop: Environment) -> None:
-    child(loop, "signal.signal(15, signal.SIG_IGN); print('{}', flush=True)\nwhile True: time.sleep(60)")
-    ws, pid = attach(loop)
+def test_a_gateway_that_ignores_signals_is_killed(host: Environment) -> None:
+    child(host, "signal.signal(15, signal.SIG_IGN); print('{}', flush=True)\nwhile True: time.sleep(60)")
+    ws, pid = attach(host)
     assert ws.receive_message()["type"] == "tui.rpc.event"
     ws.send_envelope("tui", "tui.detach")
-    loop.eventually(lambda: not runs(pid))
+    host.eventually(lambda: not runs(pid))
 
 
-def test_a_gateway_may_clean_up_when_the_relay_stops(loop: Environment, tmp_path: Path) -> None:
+def test_a_gateway_may_clean_up_when_the_relay_stops(host: Environment, tmp_path: Path) -> None:
     child(
-        loop,
+        host,
         f"def bye(*_):\n    time.sleep(0.2); open({str(tmp_path / 'bye')!r}, 'w'); sys.exit(0)\n"
         "signal.signal(15, bye); print('{}', flush=True)\nwhile True: time.sleep(60)",
     )
-    ws, pid = attach(loop)
+    ws, pid = attach(host)
     assert ws.receive_message()["type"] == "tui.rpc.event"
-    loop.relay.begin_stop()
+    host.relay.begin_stop()
     ws.wait_closed()
     ws.wire.close()
-    assert loop.relay.exit_code() == 0
+    assert host.relay.exit_code() == 0
     assert (tmp_path / "bye").exists()
     assert not runs(pid)
 
 
-def test_a_flood_from_a_gateway_does_not_delay_others(loop: Environment) -> None:
-    child(loop, "line = json.dumps({'x': os.urandom(4000).hex()})\nwhile True: print(line)")
-    ws, pid = attach(loop)
-    phone = loop.fake_phone("Phone")
+def test_a_flood_from_a_gateway_does_not_delay_others(host: Environment) -> None:
+    child(host, "line = json.dumps({'x': os.urandom(4000).hex()})\nwhile True: print(line)")
+    ws, pid = attach(host)
+    phone = host.fake_phone("Phone")
     for _ in range(20):
         phone.pong()
     ws.send_envelope("tui", "tui.detach")
     ws.pong()
-    loop.eventually(lambda: not runs(pid))
+    host.eventually(lambda: not runs(pid))
 
 
 @pytest.mark.parametrize(("choice", "says"), [("once", "you allowed it"), ("deny", "did not allow this call")])
-def test_an_approval_request_reaches_the_desktop(loop: Environment, api: ApiHandle, choice: str, says: str) -> None:
-    ws, _ = attach(loop)
+def test_an_approval_request_reaches_the_desktop(host: Environment, api: ApiHandle, choice: str, says: str) -> None:
+    ws, _ = attach(host)
     session = call(ws, "session.create", cols=80)["result"]["session_id"]
     call(ws, "prompt.submit", session_id=session, text="/approve")
     asked = event(ws, "approval.request")["payload"]

@@ -1,13 +1,9 @@
 """Tests of the voice routes with the speech engines and programs of this host."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from svc_proto.wire.multipart import Part, encode_multipart
-from tests.loops.conftest import open_world
 from tests.loops.environment import Environment, bearer
 from tests.loops.voice_client import seconds
 from tests.support.http_codec import Response
@@ -15,13 +11,6 @@ from tests.voice.recordings import CLEAR_VOICE, SENTENCE, needs_decoder, needs_e
 
 FORM = "multipart/form-data; boundary=xyz"
 LISTENED = 60.0  # s for a transcription, also on a busy machine
-
-
-@pytest.fixture
-def host(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """Yield a real environment, where programs can run."""
-    with open_world(runtime, tmp_path, request) as opened:
-        yield opened
 
 
 def json_of(answer: Response, status: int = 200) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import pytest
 
 from svc_proto.basics.brand import HERMES, SVC, Brand
 from tests.loops.clients import Declined
-from tests.loops.conftest import open_world
 from tests.loops.environment import Environment
 from tests.loops.realtime_agent import ANSWER, KEY, RealtimeAgentSetup, ends, of, play, talk, types
 from tests.loops.simulated_environment import SimulatedEnvironment
@@ -69,22 +68,21 @@ def speech_becomes_a_run(world: Environment, brand: Brand) -> None:
 
 
 @needs_engines
-def test_a_conversation_without_any_key(runtime: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    with open_world(runtime, tmp_path, request) as world:
-        agent = RealtimeAgentSetup(world)
-        client = agent.open(provider="local", voice=CLEAR_VOICE)
-        speech = spoken()[44:]
-        for chunk, start in enumerate(range(0, len(speech), 8_820), 1):  # 200 ms each
-            piece = base64.b64encode(speech[start : start + 8_820]).decode()
-            client.send("input_audio.append", chunk_id=chunk, sample_rate=22_050, audio_base64=piece)
-        client.send("input_audio.commit")
-        events = [client.ws.receive_message(60.0)]
-        while events[-1]["type"] != "voice.response.done":
-            events.append(client.ws.receive_message(60.0))  # transcription takes some seconds on a busy machine
-        heard = of(events, "voice.input_transcript.final")["text"]
-        assert understood(heard), heard
-        answer = events[-1]["final_text"]  # of the built-in agent: how to connect a model
-        assert "model" in answer
-        sound = sum(event["byte_count"] for event in events if event["type"] == "voice.output_audio.delta")
-        assert sound > 24_000 * 2 * 3  # more than three seconds
-        assert not list((tmp_path / "spool").iterdir())  # no recording is left
+def test_a_conversation_without_any_key(host: Environment, tmp_path: Path) -> None:
+    agent = RealtimeAgentSetup(host)
+    client = agent.open(provider="local", voice=CLEAR_VOICE)
+    speech = spoken()[44:]
+    for chunk, start in enumerate(range(0, len(speech), 8_820), 1):  # 200 ms each
+        piece = base64.b64encode(speech[start : start + 8_820]).decode()
+        client.send("input_audio.append", chunk_id=chunk, sample_rate=22_050, audio_base64=piece)
+    client.send("input_audio.commit")
+    events = [client.ws.receive_message(60.0)]
+    while events[-1]["type"] != "voice.response.done":
+        events.append(client.ws.receive_message(60.0))  # transcription takes some seconds on a busy machine
+    heard = of(events, "voice.input_transcript.final")["text"]
+    assert understood(heard), heard
+    answer = events[-1]["final_text"]  # of the built-in agent: how to connect a model
+    assert "model" in answer
+    sound = sum(event["byte_count"] for event in events if event["type"] == "voice.output_audio.delta")
+    assert sound > 24_000 * 2 * 3  # more than three seconds
+    assert not list((tmp_path / "spool").iterdir())  # no recording is left
