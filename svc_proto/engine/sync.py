@@ -104,12 +104,17 @@ def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
 
 
 class Semaphore:
-    """Semaphore with a number of slots; flows wait in order of arrival."""
+    """Semaphore with a number of slots; flows wait in order of arrival.
+
+    A flow that gets a slot runs until its next wait before the next one gets a slot. So any number of flows may wait:
+    none runs within the `release` of another.
+    """
 
     def __init__(self, engine: Engine, free: int) -> None:
         self._engine = engine
         self._free = free
         self._queue = Condition(engine)
+        self._passing = False  # a `release` passes slots to waiting flows
 
     @property
     def waiting(self) -> int:
@@ -117,8 +122,8 @@ class Semaphore:
         return len(self._queue.waiting)
 
     def try_acquire(self) -> bool:
-        """Acquire a slot if one is free; return whether the caller has one, and so has to `release` it."""
-        free = self._free > 0
+        """Acquire a slot if one is free and no flow waits; return True if the caller has to `release` it."""
+        free = self._free > 0 and not self._queue.waiting
         self._free -= free
         return free
 
@@ -128,8 +133,17 @@ class Semaphore:
 
     def release(self) -> None:
         """Release the slot; the next waiting flow, if any, acquires it."""
-        if not self._queue.notify():
-            self._free += 1
+        self._free += 1
+        if self._passing:
+            return
+        self._passing = True
+        try:
+            while self._free and self._queue.waiting:
+                self._free -= 1
+                taken = self._queue.notify()  # what runs meanwhile changes `_free`
+                self._free += not taken
+        finally:
+            self._passing = False
 
 
 class Lock(Semaphore):

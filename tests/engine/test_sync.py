@@ -134,6 +134,55 @@ def test_a_cancelled_waiter_is_skipped(gone: int) -> None:
     ]
 
 
+def test_a_crowd_that_waits_for_a_lock_takes_no_depth_of_calls() -> None:
+    """Check that a flow that continues after its release does not run within the release of the one before it."""
+    crowd = 3000  # flows, thrice the depth of calls that Python permits
+    order: list[int] = []
+
+    def flow(engine: Engine) -> Flow[object]:
+        place = Lock(engine)
+
+        def visit(number: int) -> Flow[None]:
+            yield from place.acquire()
+            place.release()
+            order.append(number)
+            yield from sleep(engine, 1.0)
+
+        yield from place.acquire()
+        for number in range(crowd):
+            engine.spawn(visit(number))
+        place.release()
+        assert place.waiting == 0
+        return place.try_acquire()
+
+    _, caller = running(flow)
+    assert caller.results == [True]
+    assert order == [*range(crowd)]
+
+
+def test_who_comes_back_waits_behind_the_others() -> None:
+    seen: list[str] = []
+
+    def flow(engine: Engine) -> Flow[object]:
+        place = Lock(engine)
+
+        def visit(name: str) -> Flow[None]:
+            for _ in range(2):
+                yield from place.acquire()
+                seen.append(name)
+                place.release()
+
+        yield from place.acquire()
+        for name in "ab":
+            engine.spawn(visit(name))
+        place.release()
+        yield from ()
+        return None
+
+    running(flow)
+    assert seen == [*"abab"]
+
+
 def test_a_long_wait() -> None:
     def flow(engine: Engine) -> Flow[object]:
         place = Lock(engine)
