@@ -27,7 +27,7 @@ from bench.wire import request
 
 __all__ = ["IN_FLIGHT", "sockets_section"]
 
-IN_FLIGHT = (1, 16, 64)  # commands on the bridge
+IN_FLIGHT = (1, 32, 64)  # commands on the bridge
 FRESH_CALLERS = 8
 FRESH = {"close": "close", "keep_alive": "keep-alive"}  # value of `Connection` by the end of a table's name
 
@@ -71,10 +71,11 @@ def _health(
     runs = {name: TimedRounds() for name in by_name}
     for server in servers:  # one round to warm up
         drive(server.address, asked, callers=callers, seconds=0.1, most=scale.most_requests, fresh=bool(fresh))
-    for turn in range(scale.load_rounds):
+    turns = scale.load_rounds * TURNS
+    for turn in range(turns):
         for name in rotated(list(by_name), turn):
-            progress(f"sockets: /health, round {turn + 1} of {scale.load_rounds}, {name}")
-            _round(runs[name], by_name[name], asked, scale, scale.load_rounds, callers, fresh=bool(fresh))
+            progress(f"sockets: /health, turn {turn + 1} of {turns}, {name}")
+            _round(runs[name], by_name[name], asked, scale, turns, callers, fresh=bool(fresh))
     what = (
         "kept connections"
         if fresh is None
