@@ -90,7 +90,7 @@ def test_sockets() -> None:
     health, close, keep_alive, *bridge = sockets_section(
         TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT, NULL), bridges=(ABSENT,)
     )
-    assert [table.section for table in bridge] == ["bridge_1", "bridge_16", "bridge_64"]
+    assert [table.section for table in bridge] == ["bridge_1", "bridge_32", "bridge_64"]
     for table in (health, close, keep_alive, *bridge):
         check(table, 1 + table.section.startswith("health"), "per_second", "p50_ms", note=LEFT_OUT)
 

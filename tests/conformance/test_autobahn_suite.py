@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import autobahn_suite
+from tests.conformance import autobahn_suite, external_tools
 from tests.conformance.autobahn_suite import judge
-from tests.conformance.external_tools import Unavailable
 
 OK, LATE, INFORMATIONAL = ("OK", "OK"), ("FAILED", "UNCLEAN"), ("INFORMATIONAL", "INFORMATIONAL")
 
@@ -33,10 +32,10 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runner:
     runner = Runner(
         {"1.1": [OK, OK], "1.2": [INFORMATIONAL], "12.1.1": [LATE, OK], "12.1.2": [LATE, ("NON-STRICT", "OK")]}
     )
-    monkeypatch.setattr(autobahn_suite, "FOLDER", tmp_path)
+    monkeypatch.setattr(external_tools, "FOLDER", tmp_path)
     monkeypatch.setattr(autobahn_suite, "CHAPTERS", (1, "12.1"))
     monkeypatch.setattr(autobahn_suite, "CASES", 4)
-    monkeypatch.setattr(autobahn_suite, "program", lambda *names: names[0])
+    monkeypatch.setattr(external_tools, "program", lambda *names: names[0])
     monkeypatch.setattr(autobahn_suite, "_run", runner)
     return runner
 
@@ -64,9 +63,9 @@ def test_a_missing_case_is_a_failure(run: Runner) -> None:
 
 def test_without_python_2_kosoku_runs_the_basic_cases(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*names: str) -> str:
-        raise Unavailable("it is not installed")
+        raise external_tools.Unavailable("it is not installed")
 
-    monkeypatch.setattr(autobahn_suite, "program", missing)
+    monkeypatch.setattr(external_tools, "program", missing)
     monkeypatch.setattr(autobahn_suite, "BASIC", (1,))
     monkeypatch.setattr(autobahn_suite, "BASIC_CASES", 2)
     result = judge(1, "autobahn-trio", "on trio")

@@ -110,11 +110,10 @@ class ApiCluster(RelayCluster):
         """Run a turn to its end; return 200 and the answer's text, another status and the error's code, or 0 and ""."""
         try:
             answer = call(port, "POST", f"/api/sessions/{session}/chat", {"message": message}, token=KEY)
+            body = answer.body
         except (OSError, ValueError, HTTPException):  # the node is gone, or the proxy's error page is HTML
             return 0, ""
-        if answer.status == 200:
-            return 200, str(answer.body["message"]["content"])
-        return answer.status, str(answer.body["error"]["code"])
+        return answer.status, str(body["message"]["content"] if answer.status == 200 else body["error"]["code"])
 
     def rows(self, n: int, session: str) -> list[tuple[str, str]]:
         """Return role and content of the stored messages of a session, as a node shows them."""

@@ -188,6 +188,7 @@ class ProgramResponse:
 
     @property
     def body(self) -> Any:
+        """The parsed JSON. Raises `ValueError` for other content, such as a proxy's error page."""
         return json.loads(self.data)
 
 

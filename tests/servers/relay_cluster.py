@@ -226,9 +226,9 @@ class RelayCluster:
         """Send a command for a phone to a port; return status and error code, or 0 and "" without an answer in JSON."""
         try:
             answer = call(port, "POST", f"/tap?device=device-{phone.name}", {"x": x, "y": 1}, token=token)
+            return answer.status, str(answer.body.get("code", ""))
         except (OSError, ValueError):  # the node is gone, or the proxy's error page is HTML
             return 0, ""
-        return answer.status, str(answer.body.get("code", ""))
 
     def wait_reached(self, n: int, phone: NodePhone, token: str = "") -> None:
         """Wait until node `n` answers a command for the phone with 200; `token` is the phone's own by default."""

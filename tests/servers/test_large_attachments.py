@@ -33,7 +33,7 @@ class _Phone(AppConnection):
         self._sockets = sockets
         self.left = SENT
 
-    def _client(self) -> HttpClient:
+    def client(self) -> HttpClient:
         self.raw = self._sockets.enter_context(socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE))
         return HttpClient(LiveConnection(self.raw), f"127.0.0.1:{self.port}", os.urandom)
 
