@@ -84,7 +84,7 @@ PENDING, HEAD_RETURNED, BODY_RETURNED, RETURNED = range(4)  # how many events of
 
 # bytes of the fields of a request, the fields, the length of its body, whether the connection closes after it
 KnownFields: TypeAlias = tuple[bytes, Headers, int, bool]
-_shared: dict[bytes, KnownFields] = {}  # by their bytes
+_shared: dict[bytes, KnownFields] = {}  # fields that connections share, by their bytes
 
 
 class FastPathServerConnection(ServerConnection):
@@ -144,7 +144,7 @@ class FastPathServerConnection(ServerConnection):
             return None
         at, known = line.end(), self._known
         if known is None:
-            known = self._known = _of_another(data[at : at + MAX_AGAIN], self._limits)
+            known = self._known = _shared_fields(data[at : at + MAX_AGAIN], self._limits)
         if known is None or not data.startswith(known[0], at):
             known = self._read(data, at)
             if known is None:
@@ -396,7 +396,7 @@ class FastPathServerConnection(ServerConnection):
         del self._head
 
 
-def _of_another(block: bytes, limits: Limits) -> KnownFields | None:
+def _shared_fields(block: bytes, limits: Limits) -> KnownFields | None:
     """Return the fields of a block that another connection has parsed, if they are within the limits of this one."""
     known = _shared.get(block)
     return known if known is not None and len(known[1]) <= limits.max_fields else None
