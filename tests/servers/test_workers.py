@@ -73,7 +73,7 @@ class WorkerGroup:
         """Return the start time of the worker that gets connections from `source`, which identifies the worker."""
         answer = self.ask(source, "GET", "/metrics", token=TOKEN)
         assert answer.status == 200
-        return str(re.search(r"^process_start_time_seconds (\S+)", answer.data.decode(), re.MULTILINE)[1])  # type: ignore[index]
+        return str(re.findall(r"^process_start_time_seconds (\S+)", answer.data.decode(), re.MULTILINE)[0])
 
     def tap(self, source: str, phone: NodePhone) -> int:
         """Send a command for the phone from address `source`; return the status, or 0 without an answer."""
