@@ -141,8 +141,8 @@ def test_max_tokens(given: object, tokens: int | None) -> None:
         (routed({"model": "a", "api_key": "k", "base_url": CLOUD}), {}, False),
     ],
 )
-def test_keys_sent_to_the_main_host(found: dict[str, object], config: dict[str, str], sends: bool) -> None:
-    assert agent_settings.sends_key_to_main_host(ApiConfig(**config), found) is sends  # type: ignore[arg-type]  # text fields only
+def test_keys_sent_to_the_main_host(found: dict[str, object], config: dict[str, Any], sends: bool) -> None:
+    assert agent_settings.sends_key_to_main_host(ApiConfig(**config), found) is sends
 
 
 PEOPLE: dict[str, object] = {
