@@ -1,81 +1,19 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL, check_arguments
+from tests.support.tables import read_table
 
-LINE = {"start_x": 0, "start_y": "2", "end_x": 3, "end_y": 4}
-
-GOOD: list[tuple[str, str, dict[str, object]]] = [
-    ("GET", "/ping", {"anything": ["goes"]}),
-    ("GET", "/screen", {"include_bounds": "true"}),
-    ("POST", "/diff_screen", {"previous_hash": "ab"}),
-    ("POST", "/find_nodes", {}),
-    ("POST", "/find_nodes", {"text": "OK", "clickable": True, "limit": "5"}),
-    ("POST", "/describe_node", {"node_id": "w0:1"}),
-    ("POST", "/tap", {"x": 1, "y": "2", "duration_ms": 50}),
-    ("POST", "/tap", {"x": 0, "y": "9" * 19}),
-    ("POST", "/tap", {"nodeId": "w0:1"}),
-    ("POST", "/tap_text", {"text": 12}),
-    ("POST", "/long_press", {"node_id": "w0:1", "duration": 500}),
-    ("POST", "/drag", {**LINE, "duration_ms": 500}),
-    ("POST", "/drag", {**LINE, "start_x": "0"}),
-    ("POST", "/type", {"text": " "}),
-    ("POST", "/swipe", {**LINE, "start_x": -1}),
-    ("POST", "/swipe", {"direction": "UP"}),
-    ("POST", "/scroll", {"direction": "down"}),
-    ("POST", "/press_key", {"key": "back"}),
-    ("POST", "/wait", {}),
-    ("POST", "/open_app", {"package": "com.example.mail"}),
-    ("POST", "/clipboard", {"text": ""}),
-    ("POST", "/media", {"action": "play"}),
-    ("POST", "/send_intent", {"action": "a", "extras": {"k": 1}}),
-    ("POST", "/broadcast", {"action": "a"}),
-    ("GET", "/events", {"limit": "5", "since": "0"}),
-    ("POST", "/events/stream", {"enabled": "false"}),
-    ("POST", "/search_contacts", {"query": "Ada"}),
-    ("POST", "/call", {"number": "+1 555"}),
-    ("POST", "/send_sms", {"to": "+1", "body": "hi"}),
-    ("POST", "/share_media", {"text": "hi"}),
-    ("POST", "/share_media", {"attachments": [{"media": "t"}]}),
-    ("POST", "/send_mms", {"to": "+1", "media_tokens": ["t"]}),
+ROWS = [
+    (row["method"], row["path"], json.loads(row["arguments"]), row["refused"])
+    for row in read_table("tests/schema/device_control_arguments.tsv")
 ]
-
-BAD: list[tuple[str, str, dict[str, object], str]] = [
-    ("GET", "/screen", {"include_bounds": "yes"}, "include_bounds"),
-    ("POST", "/diff_screen", {"previous_hash": "  "}, "previous_hash"),
-    ("POST", "/find_nodes", {"limit": "1.5"}, "limit"),
-    ("POST", "/find_nodes", {"clickable": 1}, "clickable"),
-    ("POST", "/describe_node", {"nodeId": {"a": 1}}, "nodeId"),
-    ("POST", "/tap", {"x": 1}, "nodeId"),
-    ("POST", "/tap", {"x": 1, "y": True}, "nodeId"),
-    ("POST", "/tap", {"x": 1, "y": -1}, "nodeId"),
-    ("POST", "/tap", {"x": 1, "y": "9" * 20}, "nodeId"),
-    ("POST", "/tap", {"x": 1, "y": 2, "duration_ms": 1.5}, "duration_ms"),
-    ("POST", "/tap_text", {"text": True}, "text"),
-    ("POST", "/long_press", {}, "nodeId"),
-    ("POST", "/drag", {**LINE, "start_x": -1}, "start_x"),
-    ("POST", "/type", {}, "text"),
-    ("POST", "/swipe", {"direction": "sideways"}, "start_x"),
-    ("POST", "/scroll", {"direction": 4}, "direction"),
-    ("POST", "/press_key", {"key": []}, "key"),
-    ("POST", "/wait", {"ms": "soon"}, "ms"),
-    ("POST", "/open_app", {"package": ""}, "package"),
-    ("POST", "/clipboard", {}, "text"),
-    ("POST", "/media", {}, "action"),
-    ("POST", "/send_intent", {}, "action"),
-    ("POST", "/broadcast", {}, "action"),
-    ("GET", "/events", {"since": "x"}, "since"),
-    ("POST", "/events/stream", {}, "enabled"),
-    ("POST", "/search_contacts", {}, "query"),
-    ("POST", "/call", {}, "number"),
-    ("POST", "/send_sms", {"to": "+1"}, "body"),
-    ("POST", "/share_media", {}, "attachments"),
-    ("POST", "/share_media", {"paths": "/tmp/a"}, "paths"),
-    ("POST", "/send_mms", {"text": "hi"}, "to"),
-]
-
+GOOD = [(method, path, arguments) for method, path, arguments, field in ROWS if not field]
+BAD = [row for row in ROWS if row[-1]]
 WITH_RULES = {key for key, row in DEVICE_CONTROL.items() if row.rules}
 
 
