@@ -115,10 +115,7 @@ def test_display_names(names: list[str | None], expected: str | None) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "text/plain",
-        " image/png ",
-        "text/plain; charset=utf-8",
-        "application/vnd.x+json",
+        *("text/plain", " image/png ", "text/plain; charset=utf-8", "application/vnd.x+json"),
         "a/" + "b" * 127 + "; c=" + "d" * 67,
     ],
 )

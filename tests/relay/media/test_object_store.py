@@ -10,6 +10,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
 from tests.relay.cluster.test_request_forwarding import uploaded
+from tests.relay.routes.media_harness import check_quota
 from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient
 
 MIB = 1024 * 1024
@@ -91,18 +92,9 @@ def test_quota_applies_to_the_sum_of_all_nodes() -> None:
     scene.sim.run_for(1.0)
     assert sum(map(len, s3.objects.values())) == 10 * MIB + 6
     for node in range(2):
-        assert [got(scene, node, path, phone.token).status for path in (*paths[:2], paths[-1], theirs)] == [
-            404,
-            200,
-            200,
-            200,
-        ]
-        assert scene.relays[node].media.uploads._used == {
-            upload.owner: sum(
-                each.size for each in scene.relays[node].media.uploads._owned.values() if each.owner == upload.owner
-            )
-            for upload in scene.relays[node].media.uploads._owned.values()
-        }
+        found = [got(scene, node, path, phone.token).status for path in (*paths[:2], paths[-1], theirs)]
+        assert found == [404, 200, 200, 200]
+        check_quota(scene.relays[node].media)
     scene.check_invariants()
 
 

@@ -1,11 +1,13 @@
 """Relay with files on its simulated host, and the requests of the media tests."""
 
 import base64
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from svc_proto.facts import Started
+from svc_proto.relay.media.media_service import MediaService
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
@@ -76,13 +78,17 @@ def form(*parts: Part) -> bytes:
     return encode_multipart(parts, "xyz")
 
 
+def check_quota(media: MediaService) -> None:
+    """Require that each owner's used quota is the size of its uploads."""
+    used = Counter[str]()
+    for upload in media.uploads._owned.values():
+        used[upload.owner] += upload.size
+    assert media.uploads._used == +used
+
+
 def clean(book: RelayHarness) -> None:
     """Require that no handle is open, each owner's used quota is the size of its uploads, and no bug was logged."""
-    media = book.relay.media
-    used: dict[str, int] = {}
-    for upload in media.uploads._owned.values():
-        used[upload.owner] = used.get(upload.owner, 0) + upload.size
-    assert media.uploads._used == {owner: size for owner, size in used.items() if size}
+    check_quota(book.relay.media)
     assert book.node.operations.open_handles == 0
     assert "bug" not in book.events()
 
