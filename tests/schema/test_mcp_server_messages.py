@@ -60,13 +60,8 @@ def test_response_in_an_unreadable_text(text: bytes | str, identity: int | None)
 @pytest.mark.parametrize(
     "text",
     [
-        b"Server starting...",
-        b"{not json}",
-        b"{",
-        b"",
-        b'INFO sent {"id":3,"result":{}}',
-        b'{"jsonrpc":"2.0","method":"notifications/message","params":{"id":3,',
-        b'  "jsonrpc": "2.0",',
+        *(b"Server starting...", b"{not json}", b"{", b"", b'INFO sent {"id":3,"result":{}}'),
+        *(b'{"jsonrpc":"2.0","method":"notifications/message","params":{"id":3,', b'  "jsonrpc": "2.0",'),
         b'  "result": {',
     ],
 )

@@ -18,11 +18,8 @@ def registered(*redirects: object, name: object = "Agent") -> oauth.OAuthClient:
 @pytest.mark.parametrize(
     "redirect",
     [
-        "https://agent.example",
-        "https://agent.example:8443/cb?a=b",
-        "http://127.0.0.1/cb",
-        "http://localhost:3000/",
-        "http://[::1]:1/x",
+        *("https://agent.example", "https://agent.example:8443/cb?a=b", "http://127.0.0.1/cb"),
+        *("http://localhost:3000/", "http://[::1]:1/x"),
     ],
 )
 def test_permitted_redirect_uris(redirect: str) -> None:
@@ -32,27 +29,13 @@ def test_permitted_redirect_uris(redirect: str) -> None:
 @pytest.mark.parametrize(
     "redirect",
     [
-        "javascript:alert(1)",
-        "data:text/html,x",
-        "cursor://agent/cb",
-        "http://agent.example/cb",
-        "http://127.0.0.1.evil.example/cb",
-        "http://localhost@evil.example/",
-        "http://2130706433/",
-        "https://user:word@agent.example/",
-        "https://agent.example/#fragment",
-        "https://agent.example/\r\nset-cookie: a",
-        "https://agent.example/ x",
-        'https://agent.example/"onload="',
-        "https://ag\u0435nt.example/",
-        "https://agent.example\\@evil.example/",
-        "https:///cb",
-        "//agent.example/cb",
-        "https://agent.example/?code=mine",
-        "https://agent.example/?a=b&iss=other",
-        f"https://agent.example/{'a' * 255}",
-        "",
-        7,
+        *("javascript:alert(1)", "data:text/html,x", "cursor://agent/cb", "http://agent.example/cb"),
+        *("http://127.0.0.1.evil.example/cb", "http://localhost@evil.example/", "http://2130706433/"),
+        *("https://user:word@agent.example/", "https://agent.example/#fragment"),
+        *("https://agent.example/\r\nset-cookie: a", "https://agent.example/ x", 'https://agent.example/"onload="'),
+        *("https://ag\u0435nt.example/", "https://agent.example\\@evil.example/", "https:///cb", "//agent.example/cb"),
+        *("https://agent.example/?code=mine", "https://agent.example/?a=b&iss=other"),
+        *(f"https://agent.example/{'a' * 255}", "", 7),
     ],
 )
 def test_forbidden_redirect_uris(redirect: object) -> None:
@@ -104,14 +87,7 @@ def encoded(text: bytes) -> str:
 @pytest.mark.parametrize(
     "identity",
     [
-        "",
-        "a",
-        "\u0430",
-        "====",
-        "a" * (oauth.MAX_ID + 1),
-        encoded(b"{}"),
-        encoded(b"[]"),
-        encoded(b"7"),
+        *("", "a", "\u0430", "====", "a" * (oauth.MAX_ID + 1), encoded(b"{}"), encoded(b"[]"), encoded(b"7")),
         encoded(b'["Agent"]'),
         encoded(b'["Agent", "https://a.example"]'),  # another spelling of the same
         encoded(b'["Agent","javascript:alert(1)"]'),

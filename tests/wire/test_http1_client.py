@@ -169,10 +169,7 @@ def test_a_response_to_nothing(connection: Http1Connection) -> None:
         RequestHead(ONE, "GET", "/\N{EURO SIGN}", HOST),
         RequestHead(ONE, "G T", "/", HOST),
         RequestHead(ONE, "GET", "/", Headers((*HOST, (b"authorization", b"s3cret\n")))),
-        RequestData(ONE, b"x"),
-        RequestEnd(ONE),
-        RequestEnd(StreamId(0)),
-        ResponseHead(ONE, 200),
+        *(RequestData(ONE, b"x"), RequestEnd(ONE), RequestEnd(StreamId(0)), ResponseHead(ONE, 200)),
     ],
 )
 def test_events_that_cannot_be_sent_first(connection: Http1Connection, event: Event) -> None:

@@ -133,18 +133,10 @@ NOT_PLAIN = [
     GET + GET,
     b"\r\n" + GET,
     POST[:-1],
-    POST + b"x",
-    CHUNKED,
-    UPGRADE,
-    EXPECTING,
-    b"TRACE / HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET / HTTP/1.0\r\n\r\n",
-    b"GET / HTTP/1.2\r\nHost: a\r\n\r\n",
-    b"GET / HTTP/1.1\r\n\r\n",
-    b"GET / HTTP/1.1\r\nX: a\r\n\r\n",
+    *(POST + b"x", CHUNKED, UPGRADE, EXPECTING, b"TRACE / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    *(b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", b"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"),
+    *(b"GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.2\r\nHost: a\r\n\r\n"),
+    *(b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nX: a\r\n\r\n"),
     *(
         b"GET / HTTP/1.1\r\nHost: a\r\n" + field + b"\r\n\r\n"
         for field in (
@@ -167,8 +159,7 @@ def test_simple_requests(both: ServerPair, data: bytes) -> None:
 CLOSING = [
     b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     b"POST / HTTP/1.1\r\nHost: a\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nhi",
-    b"GET / HTTP/1.0\r\nHost: a\r\n\r\n",
-    b"GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n",
+    *(b"GET / HTTP/1.0\r\nHost: a\r\n\r\n", b"GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n"),
 ]
 
 

@@ -197,10 +197,7 @@ def test_a_half_closed_peer_still_gets_its_answers(connection: Http1Connection) 
     "event",
     [
         RequestHead(ONE, "GET", "/"),
-        ResponseData(ONE, b"x"),
-        ResponseEnd(ONE),
-        ResponseHead(TWO, 200),
-        ResponseHead(ONE, 1000),
+        *(ResponseData(ONE, b"x"), ResponseEnd(ONE), ResponseHead(TWO, 200), ResponseHead(ONE, 1000)),
         ResponseHead(ONE, 200, Headers(((b"x", b"s3cret\r\ny: z"),))),
         ResponseHead(ONE, 200, Headers(((b"x y", b"s3cret"),))),
         Informational(ONE, 101),

@@ -89,9 +89,7 @@ def test_offers_that_are_declined(offer: bytes) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        b"permessage-bzip2",
-        b"permessage-deflate; x=1",
-        b"permessage-deflate; client_max_window_bits",
+        *(b"permessage-bzip2", b"permessage-deflate; x=1", b"permessage-deflate; client_max_window_bits"),
         b"permessage-deflate, permessage-deflate",
     ],
 )
