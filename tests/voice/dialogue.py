@@ -10,10 +10,8 @@
             -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
         are 1
 
-The first line is a title; each other line is a step of `DialogueRun` or a name of `WAYS`, which stands for several
-steps. Behind the arrow stand all events that arrive, client by client, without the prefix `voice.`, or `nothing`. A
-line that begins with an arrow continues the line before it. `*8` stands for eight in a row, and brackets hold the
-compared members.
+`tests.voice.realtime.dialogue` has the grammar of the lines. A step is a method of `DialogueRun` or a name of `WAYS`.
+Behind the arrow stand all events that arrive, client by client, without the prefix `voice.`.
 `closed` means that the relay closed the socket, `refused` that it refused the step.
 Clients are letters. Events of another client than the one of the line, or than A if the line names none, have their
 client's letter before them: `A:closed(code=4000)`. Without an arrow nothing is compared. In steps, values are JSON if
@@ -35,9 +33,9 @@ from svc_proto.voice.provider_interface import AudioChunk, ProviderError
 from svc_proto.voice.realtime.actions import ConversationAction, Emit
 from svc_proto.voice.session import MAX_DELTA
 from tests.voice.harness import CONFIG, OTHER, OWN, PHONE, SOUND, VoiceHarness, VoiceTestClient, queue_samples
-from tests.voice.realtime.dialogue import dialogues, play
+from tests.voice.realtime.dialogue import play, read_dialogues
 
-__all__ = ["DialogueRun", "dialogues", "play"]
+__all__ = ["DialogueRun", "play", "read_dialogues"]
 
 WAYS = {
     "spoken": "create provider=openai_tts; A comes; A puts response.create text=Hello",

@@ -9,7 +9,7 @@ from svc_proto.machines.voice_session import Cursor
 from svc_proto.voice.connection import VoiceConnection
 from svc_proto.voice.session import MAX_EARLY, VoiceMode, VoiceSession
 from svc_proto.voice.settings import OutputSettings, RealtimeSettings
-from tests.voice.dialogue import DialogueRun, dialogues, play
+from tests.voice.dialogue import DialogueRun, play, read_dialogues
 from tests.voice.harness import PHONE, VoiceHarness, VoiceTestClient
 
 
@@ -96,75 +96,12 @@ class Slow(DialogueRun):
         assert self.rig.engine.next_deadline() is not None
 
 
-DIALOGUES = f"""
-messages from before the session was ready are not lost
-    A comes
-    A puts one -> nothing
-    A puts bad
-    A puts two
-    happened attached
-    begin -> session.ready error(message=this is bad)
-    happened attached one bad two
-    A puts client.ack event_id=2
-    acked 2
-a session that ends while it takes what was said
-    A comes
-    A puts end
-    A puts two
-    begin
-    happened attached end closed
-too many messages before the session is ready
-    A comes
-    early {MAX_EARLY} -> nothing
-    early 1 -> closed(code=1008)
-    happened attached lost
-    state fresh
-    A leaves 1008
-    B comes
-    begin
-    happened attached lost attached
-a session that cannot begin may be tried again
-    A comes
-    after 500
-    fails -> error closed(code=1011)
-    after 100
-    B comes
-    begin -> B:session.ready(event_id=2)
-    after 500
-    state attached
-while it begins no other client may have it
-    A comes
-    B comes
-    B puts session.resume resume_token=$token -> session.resume_failed(reason=session_initializing) closed(code=1013)
-    C comes
-    C puts anything -> session.resume_failed(reason=session_initializing) closed(code=1013)
-a longer window
-    A comes
-    begin
-    extend 100
-    awaits
-    A leaves
-    happened attached detached
-    extend 360
-    after 359
-    B comes
-    after 2 -> B:session.resume_failed(reason=resume_expired) B:closed(code=4008)
-    happened attached detached closed
-a candidate when the session ends otherwise
-    A comes
-    B comes
-    ends revoked -> closed(code=1008, reason=revoked) B:session.resume_failed(reason=session_closed) B:closed(code=4008)
-    ends again
-    happened attached closed
-    emits voice.late -> nothing
-    A leaves 1008
-    A reads
-"""
+DIALOGUES = read_dialogues("voice/session", max_early=MAX_EARLY)
 
 
-@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
-def test_a_dialogue(title: str, lines: list[str]) -> None:
-    play(lines, Slow())
+@pytest.mark.parametrize("title", DIALOGUES)
+def test_a_dialogue(title: str) -> None:
+    play(DIALOGUES[title], Slow())
 
 
 def test_socket_opened_after_the_end_of_the_session() -> None:

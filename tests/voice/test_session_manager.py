@@ -3,7 +3,7 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.voice.session_manager import MAX_PER_PRINCIPAL, MAX_SESSIONS
-from tests.voice.dialogue import DialogueRun, dialogues, play
+from tests.voice.dialogue import DialogueRun, play, read_dialogues
 from tests.voice.harness import OTHER, PHONE, VoiceHarness
 
 EXPRESSION = {"emotion": "calm", "intensity": 0.5, "unknown": 1, "provider_overrides": {"speed": 2, "url": "x"}}
@@ -29,65 +29,12 @@ def test_choices_of_a_caller(rig: VoiceHarness) -> None:
     assert (started["render_mode"], started["text_chars"]) == ("as-is", 28)
 
 
-DIALOGUES = f"""
-disabled
-    set voice_output enabled=false
-    create -> refused(status=404)
-who may open a socket
-    create
-    A comes other -> refused(status=403)
-    A comes again
-    A puts session.close
-    B comes -> refused(status=410)
-    B comes other -> refused(status=410)
-    forget
-    B comes -> refused(status=404)
-a session without a client
-    create
-    after 119.9
-    are 1
-    after 0.2
-    are 0
-    A comes -> refused(status=410)
-    reason expired
-    after 3600
-    A comes -> refused(status=404)
-a session without a client makes room
-    attended {MAX_PER_PRINCIPAL - 2}
-    spoken
-    A leaves
-    create
-    create
-    are {MAX_PER_PRINCIPAL}
-    known fresh
-    A comes
-    create
-    scripted stopped=true
-    A comes
-    create -> refused(status=503, code=too_many_sessions)
-    create other
-    are {MAX_PER_PRINCIPAL + 1}
-a token that is accepted no more
-    create
-    A comes
-    create other
-    revoke -> closed(code=1008, reason=revoked)
-    are 1 fresh
-a token of the lab that is accepted no more
-    create lab
-    revoke
-    are 0
-another token of the device that is accepted no more
-    create provider=openai_tts
-    A comes again
-    B comes again
-    C comes
-    A puts response.create text=Hello.
-    revoke again -> closed(code=1008) B:closed(code=1008)
-    scripted stopped=false
-    C puts session.resume resume_token=$token -> session.resumed replay.started session.ready response.started
-        -> session.detached replay.done
-"""
+DIALOGUES = read_dialogues(
+    "voice/session_manager",
+    max_less_2=MAX_PER_PRINCIPAL - 2,
+    max_per_principal=MAX_PER_PRINCIPAL,
+    max_plus_1=MAX_PER_PRINCIPAL + 1,
+)
 
 
 class Stage(DialogueRun):
@@ -105,9 +52,9 @@ class Stage(DialogueRun):
         assert [table.is_known(name) for name in (table.sessions()[0].id, "x")] == [True, False]
 
 
-@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
-def test_a_dialogue(title: str, lines: list[str]) -> None:
-    play(lines, Stage())
+@pytest.mark.parametrize("title", DIALOGUES)
+def test_a_dialogue(title: str) -> None:
+    play(DIALOGUES[title], Stage())
 
 
 def test_limit_of_all_callers(rig: VoiceHarness) -> None:

@@ -10,7 +10,7 @@ import yaml
 from svc_proto.machines.voice_session import DETACHED_MAX_BYTES
 from svc_proto.voice.session import MAX_DELTA
 from svc_proto.voice.speech_sessions import SENTENCE
-from tests.voice.dialogue import DialogueRun, dialogues, play
+from tests.voice.dialogue import DialogueRun, play, read_dialogues
 from tests.voice.harness import SOUND, VoiceHarness, queue_samples, spoken
 
 # --- the golden session: all members of all events
@@ -77,200 +77,7 @@ def test_whole_stub_session(rig: VoiceHarness) -> None:
 
 # --- dialogues ------------------------------------------------------------------------------------------------------
 
-DIALOGUES = f"""
-a stub session of the lab
-    create lab
-    answered protocol=svc.voice.realtime.v0 resume_token=null
-    A comes -> session.ready(at_ms=0.0, provider=stub, voice=sine, sample_rate=24000, event_id=None)
-    A puts session.start -> session.ready
-    A puts input_audio.append audio_base64=AAAA
-        -> input_audio.received(at_ms=0.0, byte_count=3, total_bytes=3, sample_rate=24000)
-    A puts input_audio.append audio_base64=AA== sample_rate=16000
-        -> input_audio.received(byte_count=1, total_bytes=4, sample_rate=16000)
-    A puts response.create tool_scaffold=true
-        -> response.started(render_mode=conversation, text_chars={len(SENTENCE)}, input_audio_bytes=4, output_mode=None)
-        -> tool.requested(name=svc_run_task, arguments={{"input_audio_bytes": 4}})
-        -> tool.completed(name=svc_run_task, result=scaffold-only)
-        -> audio.delta(event_id=None, audio_event_id=None)*8 audio.done response.done(output_mode=None)
-    A puts response.create text=Again. render_mode=song
-        -> response.started(render_mode=song, text_chars=6) audio.delta*8 audio.done response.done
-    A puts session.close -> closed(code=1000)
-    log audio.delta audio.done response.done realtime.session.closed
-    copied 7400
-    copied 6000 -2
-one response for each session
-    spoken
-    A puts response.create text=Again. -> error(message=a response is already running in this session)
-    speaks sound end -> audio.delta audio.done response.done
-    A puts response.create text=Again. -> error(message=a response was already completed in this session)
-no second response after a failed one
-    spoken
-    speaks sound 'the provider is on fire' -> audio.delta
-        -> error(event_id=4, message=the provider is on fire, provider=openai_tts, fallback_enabled=true)
-    A puts response.create text=Again. -> error(message=a response was already completed in this session)
-the client closes the session
-    spoken
-    A puts session.close -> closed(code=1000)
-    are 0
-    scripted stopped=true
-    A leaves 1000 -> nothing
-    reason 'client closed'
-who asked for nothing is not waited for
-    create provider=openai_tts
-    A comes
-    A leaves 1006
-    are 0
-    after 3601
-    rests
-who leaves by accident finds all that was said
-    spoken
-    speaks sound end
-    A leaves 1006
-    are 1 detached
-    B comes
-    B puts session.resume resume_token=$token -> session.resumed replay.started session.ready response.started
-        -> audio.delta audio.done response.done session.detached replay.done
-    B leaves
-    after 31
-    are 0
-    after 3601
-    rests
-a full disk does not stop speech
-    disk_full
-    spoken
-    speaks sound
-    after 2
-    speaks sound end -> audio.delta audio.done response.done
-    after 2
-    given_up
-another product's names
-    brand
-    create lab -> nothing
-    answered protocol=hermes.voice.realtime.v0
-    A comes
-    A puts response.create tool_scaffold=true -> response.started tool.requested
-        -> tool.completed(name=hermes_run_task) audio.delta*8 audio.done response.done
-    create
-    answered protocol=hermes.voice.output.v0
-    spoken
-    speaks no -> error(message=no, fallback_provider=legacy_hermes_tts)
-    warned openai_tts no
-sound from a piece that was too small
-    spoken
-    speaks half end -> audio.done response.done
-    first_sound null
-a slow client makes the provider wait
-    spoken
-    A stops_reading
-    speaks sound sound sound end
-    scripted taken=0
-    after 300
-    scripted taken=0
-    A reads
-    scripted taken=3
-    log audio.delta audio.delta audio.delta audio.done response.done
-to come back in the middle
-    spoken
-    speaks sound sound -> audio.delta(event_id=3, audio_event_id=1) audio.delta(event_id=4, audio_event_id=2)
-    A leaves 1001
-    speaks sound -> nothing
-    after 10
-    B comes -> nothing
-    B puts session.resume resume_token=$token last_event_id=4 last_audio_event_id=1 last_played_audio_event_id=0
-        -> session.resumed(event_id=7, last_event_id=4, last_audio_event_id=1, last_played_audio_event_id=0)
-        -> replay.started(event_id=8, from_event_id=4, from_audio_event_id=1, replay_event_count=3)
-        -> audio.delta(event_id=4, replayed=true)
-        -> session.detached(event_id=5, replayed=true, reason=websocket_disconnected, resume_ttl_ms=30000)
-        -> audio.delta(event_id=6, replayed=true) replay.done(event_id=9, replay_event_count=3)
-    speaks sound end -> B:audio.delta(event_id=10) B:audio.done(event_id=11) B:response.done(event_id=12)
-    B leaves 1000
-    log response.done output.session.closed
-    copied 960
-to come back with the first word
-    spoken
-    A leaves
-    B comes
-    B puts session.start resume_token=$token -> session.resumed replay.started session.ready response.started
-        -> session.detached replay.done
-    B puts session.start resume_token=$token -> session.resumed replay.started session.ready response.started
-        -> session.detached replay.done
-    B leaves
-    C comes
-    C puts session.start -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
-a wrong token from the owner
-    spoken
-    A puts session.resume resume_token=guess -> session.resume_failed closed(code=4003)
-    are 1 detached
-a cursor that is no number
-    spoken
-    A leaves
-    B comes
-    B puts session.resume resume_token=$token last_event_id='"1"' -> error(message=last_event_id must be a whole number)
-    B puts session.resume resume_token=$token last_event_id=2 -> session.resumed replay.started session.detached
-        -> replay.done
-    B puts session.resume resume_token=$token last_audio_event_id=-1 -> error
-a second socket takes over
-    spoken
-    B comes -> nothing
-    B puts session.resume resume_token=$token -> A:closed(code=4000) session.resumed replay.started session.ready
-        -> response.started replay.done
-    A leaves 4000
-    speaks sound -> B:audio.delta
-    C comes
-    C reads
-    after 60 -> C:session.resume_failed C:closed(code=4009)
-a second socket starts
-    spoken
-    B comes
-    B puts session.start -> session.resume_failed(reason=session_not_claimed) closed(code=4009)
-a candidate that makes no sense may try again
-    spoken
-    B comes
-    B sends {{ -> error
-    B sends_bytes -> session.resume_failed closed(code=4009)
-one response at a time in the lab
-    lab
-    A puts response.create text=One. -> response.started
-    A puts response.create text=Two. -> error
-    speaks sound end -> audio.delta transcript.final(text=as it was said) audio.done response.done
-    A puts response.create text=Three. -> response.started
-    speaks sound 'out of breath' -> audio.delta error(message=out of breath, provider=openai_tts)
-    A puts response.create text=Four. -> response.started
-a lost socket stops the response and the session may be opened again
-    lab
-    A puts response.create text=One.
-    speaks sound
-    A leaves 1000
-    scripted stopped=true
-    are 1 fresh
-    A comes -> session.ready
-    A puts response.create text=One. -> response.started
-    A leaves
-    are 1 fresh
-    A comes
-    A leaves
-    after 121
-    are 0
-    after 2
-    rests
-a second socket of the lab takes the place of the first
-    lab
-    A puts response.create text=One.
-    B comes -> A:closed(code=4000) session.ready
-    scripted stopped=true
-    A leaves 4000
-    stop -> B:closed(code=1001)
-    reason 'server shutdown'
-who may open a socket of the lab
-    create lab
-    A comes other -> refused(status=403)
-    A comes
-    A puts session.close
-    B comes -> refused(status=404)
-a provider of the settings that there is not
-    set realtime_voice provider=gone
-    create lab -> refused(status=400)
-"""
+DIALOGUES = read_dialogues("voice/speech_sessions", sentence_length=len(SENTENCE))
 
 
 class Stage(DialogueRun):
@@ -302,9 +109,9 @@ class Stage(DialogueRun):
             assert copy.getnframes() == int(frames)
 
 
-@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
-def test_a_dialogue(title: str, lines: list[str]) -> None:
-    play(lines, Stage())
+@pytest.mark.parametrize("title", DIALOGUES)
+def test_a_dialogue(title: str) -> None:
+    play(DIALOGUES[title], Stage())
 
 
 ANY = """

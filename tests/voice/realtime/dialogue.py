@@ -12,12 +12,16 @@ actions that follow, or `nothing`: the type of an event without `voice.`, with `
 name of another action.
 Brackets hold the compared fields, and `*8` stands for eight in a row. Without an arrow nothing is compared. A line
 that begins with an arrow continues the line before it.
+
+The scripts are the files `*.dialogue` below `tests`. In a script, `$name` stands for a value that the test gives.
 """
 
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import count
+from pathlib import Path
+from string import Template
 from typing import Any, Protocol, TypeVar
 
 from attrs import asdict
@@ -42,6 +46,7 @@ from svc_proto.voice.realtime.turn_taking import TurnTakingState
 from svc_proto.voice.realtime.voice_run import FOREGROUND, BackgroundPolicy
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 
+TESTS = Path(__file__).parents[2]
 ANSWER = "The disk is 62 percent used."
 TALKS: dict[str, dict[str, Any]] = {
     "background": {"rules": BackgroundPolicy(slow_tools=("terminal", "spawn"))},
@@ -210,12 +215,19 @@ class ConversationDialogue:
         return self.ordered()
 
 
+def read_dialogues(*paths: str, **values: object) -> dict[str, list[str]]:
+    """Return the dialogues of these scripts below `tests`, without the suffix of the files."""
+    texts = [(TESTS / f"{path}.dialogue").read_text("utf-8") for path in paths]
+    return dialogues(Template("\n".join(texts)).safe_substitute(values))
+
+
 def dialogues(text: str) -> dict[str, list[str]]:
     """Return the lines of each dialogue by its title."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in filter(str.strip, text.splitlines()):
         if not line.startswith(" "):
+            assert line not in found, line
             found[line] = lines = []
         elif line.lstrip().startswith("->"):
             lines[-1] += line.strip().removeprefix("->") if " ->" in lines[-1] else f" {line.strip()}"

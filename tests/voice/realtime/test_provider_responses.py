@@ -5,85 +5,16 @@ import pytest
 
 from svc_proto.voice.realtime.actions import ConversationAction, LogEvent, ReadAloud
 from svc_proto.voice.realtime.provider_responses import MAX_IGNORED, MAX_OPEN, MAX_ORPHANS, ProviderResponses
-from tests.voice.realtime.dialogue import dialogues, play
+from tests.voice.realtime.dialogue import play, read_dialogues
 
-DIALOGUES = f"""
-one is asked for, and begins once
-    give_up
-    is none silent
-    ask hello -> ReadAloud(text=hello)
-    is asked talking
-    start r1 -> ~ours
-    start r1 -> ~known
-    is started talking r1
-    finish r1 -> nothing
-    is started silent r1
-    start r1 -> ~known
-    start r2 -> ~stray
-    start r2 -> ~ignored
-an order waits while the provider is at another
-    start r0 -> ~stray
-    ask first -> nothing
-    is held talking
-    due 2.5
-    after 1
-    ask second -> nothing
-    due 3.5
-    start r1 -> ~stray
-    finish r0 -> nothing
-    finish r1 -> ReadAloud(text=second)
-    is asked talking
-    due -
-    start r2 -> ~ours
-    finish another -> nothing
-a provider that does not say that it is free
-    start r0
-    ask hello -> nothing
-    assume_free -> ReadAloud(text=hello)
-    due -
-    start r1 -> ~ours
-    finish r1
-    is started silent r1
-what was given up before it started is waited for
-    ask dropped
-    give_up
-    is none silent
-    after 5
-    ask orphan
-    give_up
-    ask ours
-    start orphan -> ~stray
-    start ours -> ~ours
-    give_up
-    is none talking
-    start ours -> ~ignored
-    ask waits -> nothing
-    give_up
-    due -
-    finish ours -> nothing
-    finish orphan
-    ask next
-    start next -> ~ours
-as many as are under way
-    start r0
-    each {MAX_OPEN - 1} start a{{}}
-    each {MAX_OPEN - 1} finish a{{}}
-    is none talking
-    each {MAX_OPEN} start b{{}}
-    each {MAX_OPEN} finish b{{}}
-    is none silent
-as many as are known to be given up
-    start r0
-    each {MAX_IGNORED - 1} start a{{}}
-    start r0 -> ~ignored
-    start more -> ~stray
-    start r0 -> ~stray
-as many as may still start
-    each {MAX_ORPHANS + 1} orphan
-    ask ours
-    each {MAX_ORPHANS} start a{{}}
-    start ours -> ~ours
-"""
+DIALOGUES = read_dialogues(
+    "voice/realtime/provider_responses",
+    max_open=MAX_OPEN,
+    below_max_open=MAX_OPEN - 1,
+    below_max_ignored=MAX_IGNORED - 1,
+    max_orphans=MAX_ORPHANS,
+    above_max_orphans=MAX_ORPHANS + 1,
+)
 
 
 class Responses:
@@ -120,6 +51,6 @@ class Responses:
         return []
 
 
-@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
-def test_a_dialogue(title: str, lines: list[str]) -> None:
-    play(lines, Responses())
+@pytest.mark.parametrize("title", DIALOGUES)
+def test_a_dialogue(title: str) -> None:
+    play(DIALOGUES[title], Responses())
