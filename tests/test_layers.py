@@ -14,6 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.parsed_modules import find_imports, parse_module
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients", "examples")
 MAX_LINES = 600
@@ -120,14 +122,9 @@ def circles(arrows: Mapping[str, Collection[str]]) -> list[str]:
     return [name for name in arrows if name in reached(name)]
 
 
-@pytest.fixture(scope="module")
-def trees() -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
-
-
 @pytest.mark.parametrize("types", [False, True], ids=["as it runs", "for type checkers, too"])
-def test_there_are_no_import_cycles(trees: dict[Path, ast.Module], *, types: bool) -> None:
-    names = {module_name(path): tree for path, tree in trees.items()}
+def test_there_are_no_import_cycles(*, types: bool) -> None:
+    names = {module_name(path): parse_module(path) for path in SOURCES}
     packages = {name.rpartition(".")[0] for name in names}  # packages load their names on demand
     every = {name: {*imported(tree, types=types)} for name, tree in names.items()}
     arrows = {name: {each for each in found if each in names} - packages for name, found in every.items()}
@@ -136,21 +133,20 @@ def test_there_are_no_import_cycles(trees: dict[Path, ast.Module], *, types: boo
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_only_the_composition_imports_a_service(trees: dict[Path, ast.Module], service: str) -> None:
+def test_only_the_composition_imports_a_service(service: str) -> None:
     package = service.rpartition(".")[0]
-    inside = {module_name(path): tree for path, tree in trees.items() if module_name(path).startswith(f"{package}.")}
-    assert [name for name, tree in inside.items() if service in imported(tree, types=True)] == []
+    inside = [path for path in SOURCES if module_name(path).startswith(f"{package}.")]
+    assert [path for path in inside if service in imported(parse_module(path), types=True)] == []
 
 
-def test_imports_between_packages_do_not_increase(trees: dict[Path, ast.Module]) -> None:
-    rooms = {module_name(path): "/".join(path.relative_to(ROOT).parts[:-1][:2]) for path in trees}
+def test_imports_between_packages_do_not_increase() -> None:
+    rooms = {module_name(path): "/".join(path.relative_to(ROOT).parts[:-1][:2]) for path in SOURCES}
     rooms = {name: room if room.startswith("svc_proto") else room.partition("/")[0] for name, room in rooms.items()}
     arrows = {
         (rooms[module_name(path)], rooms[name])
-        for path, tree in trees.items()
-        for each in ast.walk(tree)
-        if isinstance(each, ast.Import | ast.ImportFrom)
-        for name in imported(ast.Module([each], []))
+        for path in SOURCES
+        for module, member in find_imports(path)
+        for name in (module, f"{module}.{member}")
         if name in rooms
     }
     assert len({(one, other) for one, other in arrows if one != other}) <= ARROWS
@@ -192,10 +188,10 @@ def test_every_package_is_found() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in SOURCES} == set(PACKAGES)
 
 
-def test_files_have_a_docstring_and_stay_small(trees: dict[Path, ast.Module]) -> None:
+def test_files_have_a_docstring_and_stay_small() -> None:
     found = {
-        path.relative_to(ROOT).as_posix(): shortcomings(path.read_text(encoding="utf-8"), tree)
-        for path, tree in trees.items()
+        path.relative_to(ROOT).as_posix(): shortcomings(path.read_text(encoding="utf-8"), parse_module(path))
+        for path in SOURCES
     }
     report = [f"{name}: {shortcoming}" for name, each in found.items() for shortcoming in each]
     assert not report, "\n" + "\n".join(report)

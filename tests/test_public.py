@@ -1,6 +1,5 @@
 """Public names: docs/reference/public-names.md lists them, the packages have them, and the examples use no others."""
 
-import ast
 import importlib
 import re
 import subprocess
@@ -9,6 +8,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
+from tests.support.parsed_modules import find_imports
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/reference/public-names.md").read_text()
@@ -22,23 +23,10 @@ CORE = {"attrs", "h11", "h2", "wsproto"}
 PROTOCOLS = CORE | {"hpack", "hyperframe"}  # dependencies of h2
 
 
-def imports(path: Path) -> list[tuple[str, str]]:
-    """Return (module, name) of each `from module import name` and (module, "") of each `import module` in the file."""
-    found = []
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            found += [(node.module or "", alias.name) for alias in node.names]
-        elif isinstance(node, ast.Import):
-            found += [(alias.name, "") for alias in node.names]
-    return found
-
-
 def for_type_checkers(package: str) -> dict[str, str]:
     """Return the names that a package imports while types are checked, with their modules."""
-    path = ROOT / package.replace(".", "/") / "__init__.py"
-    return {
-        name: module for module, name in imports(path) if module.startswith("svc_proto.") and name != "lazy_exports"
-    }
+    names = find_imports(ROOT / package.replace(".", "/") / "__init__.py")
+    return {name: module for module, name in names if module.startswith("svc_proto.") and name != "lazy_exports"}
 
 
 # --- the packages -----------------------------------------------------------------------------------------------------
@@ -87,7 +75,7 @@ def test_the_product_does_not_import_from_packages() -> None:
         f"{path.relative_to(ROOT)}: from {module} import {name}"
         for package in OURS
         for path in (ROOT / package).rglob("*.py")
-        for module, name in imports(path)
+        for module, name in find_imports(path)
         if module in PACKAGES and not _is_module(f"{module}.{name}")
     ]
     assert found == []
@@ -108,7 +96,7 @@ def test_the_core_needs_four_packages() -> None:
     outside = {
         module.partition(".")[0]
         for path in (ROOT / "svc_proto").rglob("*.py")
-        for module, _ in imports(path)
+        for module, _ in find_imports(path)
         if module.partition(".")[0] not in sys.stdlib_module_names
     }
     assert outside - {"svc_proto"} <= PROTOCOLS
@@ -119,7 +107,7 @@ def test_the_core_needs_four_packages() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
 def test_examples_use_stable_names(path: Path) -> None:
-    used = [(module, name) for module, name in imports(path) if module.partition(".")[0] in OURS and name]
+    used = [(module, name) for module, name in find_imports(path) if module.partition(".")[0] in OURS and name]
     for module, name in used:
         package, _, inner = module.partition(".")
         if package != "svc_proto":

@@ -1,10 +1,12 @@
 """Purity of the core; and samples that its checker must flag or let pass."""
 
+import ast
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.support.parsed_modules import parse_module
 from tests.support.purity import FORBIDDEN_BUILTINS, PurityBreach, violations
 
 ROOT = Path(__file__).parent.parent
@@ -25,7 +27,7 @@ FORBIDDEN = forbidden_modules()
 
 
 def check(source: str) -> list[PurityBreach]:
-    return violations(source, path="sample.py", forbidden_modules=FORBIDDEN)
+    return violations(ast.parse(source), path="sample.py", forbidden_modules=FORBIDDEN)
 
 
 # --- the core -----------------------------------------------------------------------------------------------------
@@ -40,7 +42,7 @@ def test_the_contract_names_what_reaches_outside() -> None:
 
 
 def test_one_module_imports_by_name_and_does_nothing_else_of_the_kind() -> None:
-    (found,) = violations(LATE.read_text(), path=LATE.name, forbidden_modules=FORBIDDEN)
+    (found,) = violations(parse_module(LATE), path=LATE.name, forbidden_modules=FORBIDDEN)
     assert (found.rule, found.detail) == ("import", "one that the layers cannot see")
 
 
@@ -50,7 +52,7 @@ def test_the_core_is_pure() -> None:
         for path in CORE
         if path != LATE
         for violation in violations(
-            path.read_text(encoding="utf-8"), path=path.relative_to(ROOT).as_posix(), forbidden_modules=FORBIDDEN
+            parse_module(path), path=path.relative_to(ROOT).as_posix(), forbidden_modules=FORBIDDEN
         )
     ]
     assert not found, "\n" + "\n".join(map(str, found))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.parsed_modules import parse_module
+
 ROOT = Path(__file__).parent.parent
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
@@ -43,12 +45,12 @@ def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
     return False
 
 
-def foreign_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Return the names of a function's parameters and variables that hold foreign values."""
+def foreign_names(function: ast.FunctionDef | ast.AsyncFunctionDef, nodes: list[ast.AST]) -> set[str]:
+    """Return the names of a function's parameters and variables that hold foreign values; `nodes` are its nodes."""
     given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     names = {each.arg for each in given if isinstance(each.annotation, ast.Name) and each.annotation.id == "object"}
     for _ in range(2):  # a name may come from a name
-        for node in ast.walk(function):
+        for node in nodes:
             match node:
                 case ast.Assign(targets=[ast.Tuple(targets)], value=ast.Tuple(values)):
                     pairs = list(zip(targets, values, strict=True))
@@ -80,20 +82,24 @@ def inspects_type(node: ast.AST, names: set[str]) -> bool:
     return is_foreign(value, names) and any(isinstance(each, ast.Name) and each.id in TYPES for each in ast.walk(types))
 
 
-def private_readers(source: str) -> set[str]:
-    """Return the names of a source's functions that inspect the type of a foreign value, or read JSON themselves."""
+def private_readers(source: str, path: Path | None = None) -> set[str]:
+    """Return the names of a source's functions that inspect the type of a foreign value, or read JSON themselves.
+
+    `path` is the file of the source, if it has one.
+    """
     if not re.search(r"\bisinstance\(|\btype\(|^ *match |\bjson\.load|\bJsonError\b", source, re.MULTILINE):
         return set()  # none of what is looked for, and parsing takes longer
-    functions = [each for each in ast.walk(ast.parse(source)) if isinstance(each, FUNCTIONS)]
     found = set()
-    for function in functions:
-        names = foreign_names(function)
-        found |= {function.name for node in ast.walk(function) if inspects_type(node, names)}
+    for function in ast.walk(parse_module(path) if path else ast.parse(source)):
+        if isinstance(function, FUNCTIONS):
+            nodes = [*ast.walk(function)]
+            names = foreign_names(function, nodes)
+            found |= {function.name for node in nodes if inspects_type(node, names)}
     return found
 
 
 def readers_in(path: str) -> set[str]:
-    return private_readers((ROOT / path).read_text(encoding="utf-8"))
+    return private_readers((ROOT / path).read_text(encoding="utf-8"), ROOT / path)
 
 
 def test_members_that_others_wrote_are_read_by_one_reader() -> None:

@@ -17,6 +17,8 @@ from types import ModuleType
 
 from attrs import fields, has
 
+from tests.support.parsed_modules import parse_module
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = "svc_proto"
 SNAPSHOT = Path(__file__).with_name("constants.json")
@@ -30,7 +32,7 @@ def collect() -> dict[str, Constants]:
     found: dict[str, Constants] = {}
     for path in sorted((ROOT / PACKAGE).rglob("*.py")):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        if constants := _constants_of(import_module(name), path.read_text()):
+        if constants := _constants_of(import_module(name), parse_module(path)):
             found[name] = constants
     return found
 
@@ -41,9 +43,9 @@ def render(found: Mapping[str, Constants]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _constants_of(module: ModuleType, source: str) -> Constants:
+def _constants_of(module: ModuleType, tree: ast.Module) -> Constants:
     found: Constants = {}
-    for name in _assigned(source):
+    for name in _assigned(tree):
         if name.isupper() and name not in OF_PYTHON.get(module.__name__, ()):
             with suppress(TypeError):
                 found[name] = _plain(getattr(module, name))
@@ -53,9 +55,9 @@ def _constants_of(module: ModuleType, source: str) -> Constants:
     return found
 
 
-def _assigned(source: str) -> list[str]:
+def _assigned(tree: ast.Module) -> list[str]:
     names: list[str] = []
-    for node in ast.parse(source).body:
+    for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names += [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]

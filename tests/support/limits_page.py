@@ -8,12 +8,14 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 from attrs import frozen
 
 from svc_proto.wire import DEFAULT_LIMITS
+from tests.support.parsed_modules import parse_module
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/limits.md"
@@ -63,6 +65,7 @@ class ConstantLimit:
         return f"| `{self.module}` | `{self.name}` | {_shown(self.value)} | {meaning} |"
 
 
+@cache
 def constant_limits() -> list[ConstantLimit]:
     """Return the module constants of the product that are limits by name, in the order of their files."""
     found: list[ConstantLimit] = []
@@ -70,7 +73,7 @@ def constant_limits() -> list[ConstantLimit]:
         for path in sorted((ROOT / package).rglob("*.py")):
             where = path.relative_to(ROOT).as_posix()
             if not where.startswith(NOT_PRODUCT):
-                found += _of_file(where, path.read_text())
+                found += _of_file(where, path)
     return found
 
 
@@ -85,10 +88,13 @@ def text() -> str:
     return page + "".join(HEAD.format(package=name) + "\n".join(rows) + "\n" for name, rows in sections.items())
 
 
-def _of_file(where: str, source: str) -> Iterator[ConstantLimit]:
+def _of_file(where: str, path: Path) -> Iterator[ConstantLimit]:
+    source = path.read_text(encoding="utf-8")
+    if not LIMIT_NAME.search(source):
+        return
     parts = where.removesuffix(".py").split("/")
     depth = 2 if parts[0] == "svc_proto" and len(parts) > 2 else 1
-    for node in ast.parse(source).body:
+    for node in parse_module(path).body:
         names = [name for name in _names(node) if LIMIT_NAME.fullmatch(name)]
         if not names:
             continue

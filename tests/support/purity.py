@@ -43,6 +43,7 @@ SET_TYPES = frozenset({"AbstractSet", "FrozenSet", "MutableSet", "Set", "frozens
 SET_ALGEBRA = frozenset({"copy", "difference", "intersection", "symmetric_difference", "union"})
 MAPPING_TYPES = frozenset({"DefaultDict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "dict"})
 
+LEAVES = (ast.Constant, ast.expr_context)  # nodes that no rule is about
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -59,10 +60,9 @@ class PurityBreach:
         return f"{self.path}:{self.line}: {self.rule}: {self.detail}"
 
 
-def violations(source: str, *, path: str = "<text>", forbidden_modules: Collection[str] = ()) -> list[PurityBreach]:
-    """Return the breaches in one module's text, by line. Raise `SyntaxError` for invalid Python."""
-    tree = ast.parse(source, filename=path)
-    nodes = list(ast.walk(tree))
+def violations(tree: ast.Module, *, path: str, forbidden_modules: Collection[str]) -> list[PurityBreach]:
+    """Return the breaches in one module, by line."""
+    nodes = [node for node in ast.walk(tree) if not isinstance(node, LEAVES)]
     found = [
         *_plain_breaches(nodes, forbidden_modules),
         *((line, "unordered", detail) for line, detail in _unordered(tree, nodes)),
@@ -268,8 +268,12 @@ def _scan_scope(
 def _collect_scope(body: Iterable[ast.AST], found: list[ast.AST]) -> None:
     """Append the nodes of a scope to `found`; of inner functions and classes only decorators, defaults and bases."""
     for node in body:
+        if isinstance(node, LEAVES):
+            continue
         found.append(node)
         match node:
+            case ast.Name():
+                continue
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 inner: Iterable[ast.AST] = [
                     *node.decorator_list,
