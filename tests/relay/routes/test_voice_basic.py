@@ -14,7 +14,7 @@ from svc_proto.voice.provider_interface import SpeechFile, SpeechRequest
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.relay.harness import HOST, REMOTE, RelayHarness
-from tests.relay.routes.voice_dialogue import Routes, dialogues, play
+from tests.relay.routes.voice_dialogue import Routes, play, read_dialogues
 from tests.relay.routes.voice_harness import VoiceRoutesHarness
 from tests.support.http_codec import Response
 
@@ -40,95 +40,6 @@ def failed(answer: Response, status: int) -> str:
     assert answer.headers.get(b"content-type") == b"application/json"
     assert answer.json["success"] is False
     return str(answer.json["error"])
-
-
-DIALOGUES = """
-nothing is configured and nothing is installed
-    GET config -> 200 success = true; profile = null; config_scope = "global"; config_path = null
-        -> ; fallback_to_global = false; stt = {"provider": null, "model": null, "enabled": false}
-        -> ; tts = {"provider": null, "voice_id": null, "voice": null, "model": null, "enabled": false,
-        -> "enhanced": null}
-        -> ; requirements.available = false; requirements.audio_available = false; requirements.stt_available = false
-        -> ; requirements.missing_packages = ["espeak-ng", "pocketsphinx"]
-        -> ; requirements.environment = {"available": false, "warnings": []}
-    details speaks: nothing; listens: nothing; not installed: espeak-ng, pocketsphinx
-this host's own engines are the default
-    key OPENAI_API_KEY k
-    local
-    GET config -> 200 stt = {"provider": "local", "model": null, "enabled": true}
-        -> ; tts = {"provider": "local", "voice_id": null, "voice": null, "model": null, "enabled": true,
-        -> "enhanced": null}
-    details speaks: local; listens: local
-else the first vendor with a key
-    text env "XAI_API_KEY=k\\nELEVENLABS_API_KEY=k\\n"
-    GET config -> 200 tts.provider = "xai"; stt.provider = "xai"
-what is configured counts
-    file agent {tts: {provider: XAI, xai: {voice_id: leo, model: xai-tts}, openai: {voice: x}}}
-    local
-    GET config -> 200 stt = {"provider": "local", "model": null, "enabled": true}; tts.provider = "xai"
-        -> ; tts.voice_id = "leo"; tts.voice = "leo"; tts.model = "xai-tts"; tts.enabled = true
-        -> ; tts.enhanced = {"provider": "xai", "supported": true, "voices": [], "models": [], "audio_tag_models": [],
-        -> "audio_tags_enabled": false, "audio_tags_label": "", "supports_persona": false, "supports_language": true,
-        -> "persona_prompt_file": null, "overrides": ["voice", "language"]}
-who listens is configured
-    file agent {stt: {provider: openai, openai: {model: whisper-1}, enabled: "off"}}
-    local
-    GET config -> 200 stt = {"provider": "openai", "model": "whisper-1", "enabled": false}; tts.provider = "local"
-an invalid file counts as empty
-    text agent "tts: ["
-    local
-    GET config -> 200 tts.provider = "local"
-profiles
-    three
-    GET config -> 200 profile = null; config_scope = "global"; config_path = null; fallback_to_global = false
-        -> ; tts.provider = "xai"; stt.provider = "xai"
-    GET config?profile=default -> 200 profile = "default"; config_scope = "profile"; fallback_to_global = false
-        -> ; config_path = "/home/svc/config.yaml"; tts.provider = "xai"
-    GET config?profile=work -> 200 config_path = "/home/svc/profiles/work/config.yaml"; tts.provider = "openai"
-        -> ; stt.provider = "xai"
-    GET config?profile=bare -> 200 config_scope = "global"; config_path = null; fallback_to_global = true
-        -> ; profile = "bare"; tts.provider = "xai"
-    GET config?profile=.. -> 200 profile = ".."; fallback_to_global = true
-a profile that names no provider
-    file agent {tts: {provider: xai, xai: {voice_id: eve}, enabled: false}}
-    file work {tts: {xai: {voice_id: leo}}}
-    local
-    GET config?profile=work -> 200 config_scope = "profile"; tts.provider = "xai"; tts.voice = "leo"
-        -> ; tts.enabled = true; stt = {"provider": "local", "model": null, "enabled": true}
-what a request may choose of xai
-    xai
-    POST synthesize {"text": "x"} -> 200
-    spoke {"text": "x", "model": "xai-tts", "voice": "leo", "language": "en"}
-    POST synthesize {"text": "x", "voice": "ara", "language": "de", "model": "other", "base_url": "http://evil"} -> 200
-    spoke {"text": "x", "model": "xai-tts", "voice": "ara", "language": "de"}
-    POST synthesize {"text": "x", "enhanced": {"voice": "ara"}, "language": " "} -> 200
-    spoke {"text": "x", "model": "xai-tts", "voice": "ara", "language": "en"}
-    POST synthesize {"text": "x", "enhanced": 5, "voice": null} -> 200
-    spoke {"text": "x", "model": "xai-tts", "voice": "leo", "language": "en"}
-nothing can be chosen of the others
-    file agent {tts: {provider: openai, openai: {voice: nova}}}
-    key OPENAI_API_KEY k
-    POST synthesize {"text": "x", "voice": 5} -> 200
-    spoke {"text": "x", "voice": "nova"}
-no engine that speaks, and none that listens
-    POST synthesize {"text": "x"} -> 500 ~ TTS configuration error; ~ OPENAI_API_KEY
-    POST transcribe -> 500 ~ No STT provider available; ~ OPENAI_API_KEY; provider = null
-those that are turned off
-    file agent {tts: {enabled: 0, provider: xai}, stt: {enabled: false}}
-    POST synthesize {"text": "x"} -> 500 ~ disabled
-    POST transcribe -> 500 ~ disabled; provider = null
-one in trouble
-    local
-    in_trouble the file is no WAV
-    POST transcribe -> 500 ~ the file is no WAV; provider = "local"
-    logged {"provider": "local", "problem": "the file is no WAV"}
-    POST synthesize {"text": "x"} -> 500 ~ TTS failed (local): the file is no WAV
-who listens in a profile
-    file work {stt: {provider: openai, openai: {model: whisper-1, language: de}}}
-    key OPENAI_API_KEY k
-    POST transcribe?profile=work -> 200 profile = "work"; provider = "openai"
-    listened ["", ".wav", 104, 104, "whisper-1", "de"]
-"""
 
 
 def clean(book: RelayHarness) -> bool:
@@ -171,7 +82,7 @@ class Stage(Routes):
         self.key("XAI_API_KEY", "k")
 
 
-@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())
+@pytest.mark.parametrize(("title", "lines"), read_dialogues("voice_basic.txt"))
 def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Stage())
 

@@ -8,7 +8,7 @@ import yaml
 from svc_proto.commands import WriteConfig
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.voice.providers.discovery import DiscoveryResult, ProviderVoice
-from tests.relay.routes.voice_dialogue import Routes, dialogues, play
+from tests.relay.routes.voice_dialogue import Routes, dialogues, play, read_dialogues
 from tests.relay.routes.voice_harness import (
     BASES,
     FIRST_15,
@@ -20,19 +20,7 @@ from tests.relay.routes.voice_harness import (
     text_of,
 )
 
-COMMENTED = """\
-# mine
-model: x  # the best
-voice_output:
-  # the voice
-  voice: "eve"  # quoted
-  enabled: true
-tts:
-  provider: xai
-"""
-CHANGED = COMMENTED.replace('"eve"', '"rex"').replace(
-    "  enabled: true\n", "  enabled: true\n  provider: xai_tts\n  sample_rate: 16000\n"
-)
+COMMENTED = json.dumps('# mine\nvoice_output:\n  voice: "eve"  # quoted\n')
 DEFAULTS = "default_provider: xai_tts, default_model: xai-tts, default_voice: eve, sample_rate: 24000, language: en"
 SCOPE = "profile: null, config_scope: relay, fallback_to_global: false"
 SPEECH = f"""
@@ -49,150 +37,6 @@ FOUND = DiscoveryResult(
     languages=("de",),
     language_labels={"de": "German"},
 )
-DIALOGUES = f"""
-the lab by default
-    GET realtime/config -> 200 protocol = "svc.voice.realtime.v0"; auth.xai_oauth_paths = []
-        -> ; default_provider = "xai_realtime"; default_model = "grok-voice-latest"; default_voice = "eve"
-        -> ; sample_rate = 24000; providers.*.id = ["elevenlabs_tts", "local", "openai_realtime", "openai_tts", "stub",
-        -> "xai_realtime", "xai_tts"]
-the agent by default
-    key GROK_API_KEY a-secret
-    GET realtime-agent/config -> 200 available = true; experimental = true; mode = "realtime_agent"
-        -> ; protocol = "svc.voice.realtime_agent.v0"; stable_engine = "svc_voice_output"
-        -> ; tool_surface = ["svc_run_task", "svc_get_status", "svc_cancel", "svc_confirm"]
-        -> ; limits.2 has "resume window"
-        -> ; promotion = {{"enabled": true, "promote_after_ms": 6000, "background_default_mode": "promote",
-        -> "spoken_handoff": true, "progress_spoken_after_ms": 0, "progress_repeat_ms": 30000,
-        -> "result_delivery": "speak_verbatim", "max_background_runs": 1}}
-        -> ; providers.*.id = ["elevenlabs_tts", "local", "openai_realtime", "openai_tts", "stub", "xai_realtime",
-        -> "xai_tts"]
-        -> ; providers.*.supports_realtime_agent_native = [false, false, true, false, false, true, false]
-        -> ; providers.2.supports_realtime = true; providers.2.supports_speech_to_speech = true
-        -> ; providers.2.supports_tool_use = true; auth.xai_env_names = ["GROK_API_KEY"]
-        -> ; auth.xai_oauth_configured = false; auth.openai_env = false
-an agent that cannot be used without a key, needs none, and is turned off
-    GET realtime-agent/config -> 200 available = false
-    text relay "realtime_voice: {{provider: stub}}"
-    GET realtime-agent/config -> 200 available = true
-    text relay "realtime_voice: {{provider: stub, enabled: false}}"
-    GET realtime-agent/config -> 200 available = false
-the words of the other brand
-    hermes
-    GET output/config -> 200 fallback_provider = "legacy_hermes_tts"
-    GET realtime-agent/config -> 200 protocol = "hermes.voice.realtime_agent.v0"
-        -> ; stable_engine = "hermes_voice_output"; tool_surface.0 = "hermes_run_task"
-a change of the relay's own settings
-    text relay {json.dumps(COMMENTED)}
-    PATCH output/config {{"voice": "rex", "provider": "grok", "sample_rate": "16000"}} -> 200
-        -> updated = ["provider", "sample_rate", "voice"]; config_path = "{RELAY_FILE}"; default_voice = "rex"
-        -> ; default_provider = "xai_tts"; sample_rate = 16000
-    kept relay {json.dumps(CHANGED)}
-    GET output/config -> 200 default_voice = "rex"
-a file that is not there is made
-    PATCH realtime/config {{"enabled": "off"}} -> 200
-    kept relay "realtime_voice:\\n  enabled: false\\n"
-what stands in tts is taken along when a section is made
-    file work {{tts: {{provider: openai, openai: {{model: tts-1, voice: nova}}}}}}
-    PATCH output/config?profile=work {{"language": "de"}} -> 200 updated = ["language"]
-    section work {{provider: openai_tts, model: tts-1, voice: nova, language: de}}
-but not when another provider is named
-    file work {{tts: {{provider: openai, openai: {{model: tts-1, voice: nova}}}}}}
-    PATCH output/config?profile=work {{"provider": "stub"}} -> 200 updated = ["provider"]
-    section work {{provider: stub}}
-nor where there is one
-    file work {{tts: {{provider: openai, openai: {{model: tts-1, voice: nova}}}}, voice_output: {{codec: wav}}}}
-    PATCH output/config?profile=work {{"language": "de"}} -> 200 updated = ["language"]
-    section work {{codec: wav, language: de}}
-what only the agent has
-    PATCH realtime-agent/config {{"promote_after_ms": 0}} -> 200 promotion.promote_after_ms = 0
-    PATCH realtime-agent/config {{"promotion_enabled": "off"}} -> 200
-        -> promotion.enabled = false; promotion.promote_after_ms = 0
-    PATCH realtime/config {{"promotion_enabled": true}} -> 400 ~ known
-bad changes of one family
-    PATCH output/config {{"provider": "openai_realtime"}} -> 400 ~ provider
-    PATCH realtime/config {{"language": "en"}} -> 400 ~ language
-    PATCH realtime-agent/config {{"provider": "openai_tts"}} -> 400 ~ provider
-    PATCH realtime-agent/config {{"run_retention_days": 1}} -> 400 ~ run_retention_days
-a profile that is not there
-    text agent "model: x\\n"
-    PATCH output/config?profile=absent {{"enabled": true}} -> 404
-    PATCH output/config?profile=.. {{"enabled": true}} -> 404
-    PATCH output/config?profile=a%2Fb {{"enabled": true}} -> 404
-    kept agent "model: x\\n"
-    kept relay null
-    kept work null
-an API bearer changes the relay's settings and no profile
-    api_bearer key
-    text work "model: y\\n"
-    PATCH output/config {{"voice": "rex"}} -> 200
-    PATCH output/config?profile=work {{"voice": "rex"}} -> 403 ~ session
-    PATCH output/config {{"voice": "x", "profile": "work"}} -> 403 ~ session
-    kept work "model: y\\n"
-"""
-
-
-CHOICES = """
-what the vendor offers is added
-    key XAI_API_KEY k
-    offers
-    GET output/providers/xai/options -> 200
-        -> dynamic = {"attempted": true, "status": "ok", "source": "xai_api", "voice_count": 2, "custom_voice_count": 1,
-        -> "model_count": 1}
-        -> ; provider.voices = ["eve", "ara", "rex", "sal", "leo", "mine"]; provider.models = ["xai-tts", "xai-tts-2"]
-        -> ; provider.languages = ["en", "de"]; provider.model_labels = {"xai-tts-2": "Second"}
-        -> ; provider.language_labels = {"de": "German"}; provider.voice_labels.eve = "Eve!"
-        -> ; provider.voice_labels.mine = "My voice"; provider.recommended_voices = ["eve", "ara", "sal"]
-        -> ; provider.model_voice_compatibility = {"xai-tts": ["eve", "ara", "rex", "sal", "leo", "mine"]}
-        -> ; provider.voice_groups.*.id = ["xai_builtin", "xai_custom"]
-        -> ; provider.voice_groups.*.custom = [false, true]; provider.voice_groups.0.values.4 = "leo"
-        -> ; provider.voice_groups.0.values.5 = "no 5"; provider.voice_groups.1.values = ["mine"]
-        -> ; provider.voice_metadata.mine = {"source": "xai_api", "custom": true, "recommended": false,
-        -> "experimental": false, "requires_manual_id": false, "label": "My voice"}
-what was found is not kept
-    options_kept 0
-    text env "XAI_API_KEY=first"
-    offers
-    GET output/providers/xai_tts/options -> 200 dynamic.cache = "no cache"
-    GET output/providers/xai_tts/options -> 200 dynamic.cache = "no cache"
-    asked 2
-a provider that offers what the tables have
-    GET output/providers/stub/options -> 200 protocol = "svc.voice.output.options.v0"; mode = "voice_output"
-        -> ; schema_version = 1; provider.models = ["stub-tone"]; provider.voices = ["sine"]
-        -> ; dynamic = {"attempted": false, "status": "static", "source": "provider_info"}
-a vendor that cannot be asked
-    GET output/providers/xai_tts/options -> 200 provider.voices = ["eve", "ara", "rex", "sal", "leo"]
-        -> ; dynamic = {"attempted": false, "source": "provider_info", "status": "auth_missing",
-        -> "message": "XAI_API_KEY not set"}
-        -> ; provider.voice_groups.*.id = ["xai_builtin"]; provider.voice_groups.0.source = "xai_docs"
-        -> ; provider.voice_groups.0.recommended = ["eve", "ara", "sal"]
-    in_trouble xAI answered with 500
-    GET output/providers/xai_tts/options -> 200 dynamic = {"attempted": true, "status": "error",
-        -> "source": "provider_info", "message": "xAI answered with 500"}
-the example
-    POST output/providers/xai_tts/validate {"voice": "zed", "sample_rate": 16000} -> 200
-        -> checks.*.id = ["model_known", "voice_compatible", "sample_rate_known", "language_known"]
-        -> ; checks.*.status = ["ok", "error", "error", "ok"]; valid = false; summary = "invalid"
-        -> ; checks.1.message = "the model xai-tts has no voice zed"
-        -> ; checks.2.message = "16000 Hz is not one of 24000"; dynamic.status = "static"
-voices that were found are known
-    key XAI_API_KEY k
-    offers
-    POST output/providers/xai_tts/validate {"voice": "mine"} -> 200 checks.1.id = "voice_compatible"
-        -> ; checks.1.status = "error"
-    GET output/providers/xai_tts/options -> 200
-    POST output/providers/xai_tts/validate {"voice": "mine"} -> 200 checks.1.id = "voice_known"
-        -> ; checks.1.status = "ok"; dynamic.cache = "hit"
-    asked 1
-what is not said comes from the settings
-    file work {voice_output: {provider: openai, openai: {voice: nova}, sample_rate: 8000}}
-    POST output/providers/openai_tts/validate {"profile": "work"} -> 200 voice = "nova"; sample_rate = 8000
-    POST output/providers/stub/validate?profile=work {} -> 200 voice = "sine"; sample_rate = 16000
-a rate that the provider has is that of the settings
-    POST output/providers/stub/validate {} -> 200 sample_rate = 24000
-    POST output/session {"provider": "stub"} -> 200 sample_rate = 24000
-    POST output/providers/elevenlabs_tts/validate {} -> 200 sample_rate = 24000
-    POST output/session {"provider": "elevenlabs_tts"} -> 200 sample_rate = 24000
-"""
 
 
 class Stage(Routes):
@@ -201,7 +45,7 @@ class Stage(Routes):
         self.book.scripted_providers.found = FOUND
 
 
-@pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES + CHOICES).items())
+@pytest.mark.parametrize(("title", "lines"), read_dialogues("voice_settings.txt"))
 def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Stage())
 
@@ -224,11 +68,11 @@ PROFILE = """
     kept relay null
 """
 BAD = f"""
-    text relay {json.dumps(COMMENTED)}
+    text relay {COMMENTED}
     PATCH BASE/config -> 400 ~ JSON object
     PATCH BASE/config {{"url": "http://evil"}} -> 400 ~ url
     PATCH BASE/config {{"voice": "a\\nb"}} -> 400 ~ voice
-    kept relay {json.dumps(COMMENTED)}
+    kept relay {COMMENTED}
 """
 IN_THE_BODY = PROFILE.replace("config?profile=work {", 'config {"profile": "work", ')
 

@@ -12,6 +12,7 @@ that makes a new relay comes first.
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -23,7 +24,7 @@ from tests.relay.routes.voice_harness import AGENT_FILE, RELAY_FILE, WORK, Voice
 from tests.support.http_codec import Response
 from tests.voice.realtime.dialogue import dialogues
 
-__all__ = ["Routes", "dialogues", "play"]
+__all__ = ["Routes", "dialogues", "play", "read_dialogues"]
 
 BARE = "/home/svc/profiles/bare/config.yaml"
 FILES = {"agent": AGENT_FILE, "relay": RELAY_FILE, "work": WORK, "bare": BARE, "env": "/home/svc/.env"}
@@ -107,6 +108,11 @@ class Routes:
             except ValueError:
                 given = body.encode()
         return self.book.request(method, f"/voice/{path}", given if body else b"", token=token)
+
+
+def read_dialogues(name: str) -> list[tuple[str, list[str]]]:
+    """Return the title and the lines of each dialogue in a file beside this module."""
+    return list(dialogues((Path(__file__).parent / name).read_text("utf-8")).items())
 
 
 def play(lines: Sequence[str], routes: Routes | None = None) -> Routes:
