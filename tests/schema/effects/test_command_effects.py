@@ -12,6 +12,7 @@ from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.schema.effects.command_effects import Effect, digits_of, effect_of_command, host_of, needs_screen
 from svc_proto.schema.effects.effect_kinds import EffectKind
 from svc_proto.schema.effects.screen_tree import ScreenTree
+from tests.support.tables import read_table
 
 CLIENT = "com.example.client.sideload"
 NOW = Moment(mono=1.0, wall=1.0)
@@ -71,35 +72,37 @@ def test_dialer_button_calls_the_number_of_the_field(package: str, text: str) ->
     assert (effect.kind, effect.place, effect.recipient) == (EffectKind.CALL, package, "+15550666")
 
 
-PLACES: list[tuple[str, Row, str, EffectKind | None]] = [
-    ("com.android.dialer", entry("Ada", "+15550666", DONE), "Ada", EffectKind.CALL),
-    ("com.android.dialer", button("2 ABC", "two", DONE), "2 ABC", None),
-    ("com.google.android.contacts", entry("Mobile", "+1 555 0666", DONE), "Mobile", EffectKind.CALL),
-    ("com.android.packageinstaller", button("Fortfahren", "b1", DONE), "Fortfahren", EffectKind.INSTALL),
-    ("com.android.vending", button("Get", "b1", DONE), "Get", EffectKind.INSTALL),
-    ("com.android.vending", entry("Cleaner", "4.5 stars", DONE), "Cleaner", None),
-    ("org.lab.store", switch("s", "Unbekannte Quelle"), "Unbekannte Quelle", EffectKind.PERMISSION),
-    ("com.google.android.permissioncontroller", button("Erlaube es", "b1", DONE), "Erlaube es", EffectKind.PERMISSION),
-    ("com.google.android.permissioncontroller", button("Weiter so", "b1", DONE), "Weiter so", EffectKind.PERMISSION),
-    ("com.google.android.permissioncontroller", button("Nicht zulassen", "b1", DONE), "Nicht zulassen", None),
-    ("com.android.settings", switch("s", "WLAN"), "WLAN", EffectKind.SETTING),
-    ("com.android.settings", button("Effacer tout", "b1", DONE), "Effacer tout", EffectKind.DELETION),
-    ("com.miui.securitycenter", button("Weiter so", "b1", DONE), "Weiter so", EffectKind.SETTING),
-    ("com.android.settings", entry("Wi-Fi", "Off", DONE), "Wi-Fi", None),
-    ("com.android.intentresolver", entry("Mail", None, DONE), "Mail", EffectKind.DISCLOSURE),
-    ("com.android.systemui", button("Antworten", "b1", DONE), "Antworten", EffectKind.SETTING),
-    ("com.android.systemui", entry("Ada", "Lunch?", DONE), "Ada", None),
-    ("com.example.launcher", entry("Call recorder", None, DONE), "Call recorder", None),
-    ("com.example.launcher", entry("Uninstall", None, DONE), "Uninstall", EffectKind.INSTALL),
-    ("org.x.phone.pad", button("9 WXYZ", "n", DONE), "9 WXYZ", None),
+PRESSES = [
+    pytest.param(row, control, label, id=f"{row['package']} {control} {label}")
+    for row in read_table("tests/schema/effects/presses.tsv")
+    for control in row["controls"].split()
+    for label in row["labels"].split("|")
 ]
 
 
-@pytest.mark.parametrize(("package", "row", "text", "expected"), PLACES)
-def test_places(package: str, row: Row, text: str, expected: EffectKind | None) -> None:
-    tree = shown(package, row)
-    assert kind(tree, "/tap_text", text=text) is expected
-    assert kind(tree, "/long_press", text=text, x=540, y=300) is expected
+def control_of(kind: str, text: str, detail: str) -> Row:
+    match kind:
+        case "entry":
+            return entry(text, detail or None, DONE)
+        case "switch":
+            return switch("s", text)
+        case "icon":
+            return icon(text, "b1", DONE)
+    return button(text, "b1", DONE)
+
+
+@pytest.mark.parametrize(("row", "control", "text"), PRESSES)
+def test_places(row: dict[str, str], control: str, text: str) -> None:
+    pressed, title = control_of(control, text, row["detail"]), row["title"] or "Page"
+    if control == "foot":
+        tree = shown(row["package"], title=title, foot=(pressed, button("Cancel", "b2", DONE)))
+        assert kind(tree, "/tap_text", text="Cancel") is None
+    else:
+        tree = shown(row["package"], pressed, title=title)
+    expected = EffectKind[row["effect"]] if row["effect"] else None
+    for path, more in (("/tap_text", {}), ("/long_press", {"x": 540, "y": 300 if control != "foot" else 2150})):
+        effect = effect_of_command(path, {"text": text, **more}, tree)
+        assert (effect and effect.kind) is expected, path
 
 
 def test_a_screen_with_a_dial_pad_is_a_dialer() -> None:
@@ -147,29 +150,6 @@ def test_a_touch_beside_everything_has_no_effect() -> None:
     assert kind(shown(ANY_APP), "/tap") is None
 
 
-ORDERS = {
-    "en": "Place order|Buy now|Pay|Checkout|Confirm and pay|Subscribe",
-    "de": "Jetzt kaufen|Kostenpflichtig bestellen|Bestellung aufgeben|Abonnieren",
-    "fr": "Acheter|Commander|Valider la commande|Payer maintenant",
-    "es": "Comprar|Realizar pedido|Tramitar pedido|Pagar ahora",
-    "zh": "立即下单|提交订单|立即支付|确认付款",
-    "it": "Acquista|Ordina ora",
-    "pt": "Comprar agora|Finalizar compra",
-    "ja": "注文を確定する|今すぐ買う",
-    "ru": "Купить|Оформить заказ",
-    "hi": "अभी खरीदें|भुगतान करें",
-    "ar": "اشتر الآن|تأكيد الطلب",
-    "tr": "Satın al|Siparişi onayla",
-    "ko": "결제하기|주문하기",
-}
-
-
-@pytest.mark.parametrize("text", [text for texts in ORDERS.values() for text in texts.split("|")])
-def test_words_of_a_purchase(text: str) -> None:
-    assert kind(shown(ANY_SHOP, foot=(button(text, "b1", DONE),)), "/tap_text", text=text) is EffectKind.PURCHASE
-    assert kind(shown(ANY_SHOP, entry(text, None, DONE)), "/tap_text", text=text) is EffectKind.PURCHASE
-
-
 @pytest.mark.parametrize("text", ["→", "Los geht's", "终于", "Hop"])
 @pytest.mark.parametrize(
     "rows",
@@ -193,21 +173,9 @@ def test_a_cart_without_a_button() -> None:
     assert kind(shown(ANY_SHOP, *CART), "/tap_text", text="Espresso machine") is None
 
 
-BUTTONS = {
-    EffectKind.MESSAGE: "S e n d|Ｓｅｎｄ|S\u200bend|S\u0435nd|➤|sms:5550666?body=x",  # one with a Cyrillic letter
-    EffectKind.PURCHASE: "SendMoney|P4y|Yes, I agree to all of this and want to buy the premium plan now",
-    EffectKind.CALL: "📞|tel:+15550666|+1 555 0666",
-    EffectKind.DELETION: "🗑",
-    EffectKind.INSTALL: "market://details?id=x",
-    EffectKind.INTENT: "app://pay?to=x",
-    None: "https://example.com|Order history|Open book|A long text about a story with many boats on the water",
-}
-
-
-@pytest.mark.parametrize(("expected", "texts"), BUTTONS.items())
-def test_labels_of_a_button(expected: EffectKind | None, texts: str) -> None:
-    for text in texts.split("|"):
-        assert kind(shown(ANY_APP, button(text, "b1", DONE)), "/tap_text", text=text) is expected, text
+@pytest.mark.parametrize("text", ["S\u200bend", "S\u0435nd"])  # an invisible letter, and a Cyrillic one
+def test_letters_that_hide_a_word(text: str) -> None:
+    assert kind(shown(ANY_APP, button(text, "b1", DONE)), "/tap_text", text=text) is EffectKind.MESSAGE
 
 
 def test_a_link_to_a_number() -> None:
@@ -217,53 +185,6 @@ def test_a_link_to_a_number() -> None:
 
 def test_a_view_id_names_the_effect_of_an_icon() -> None:
     assert kind(shown(ANY_APP, icon("", "btn_delete", DONE)), "/tap", x=540, y=300) is EffectKind.DELETION
-
-
-@pytest.mark.parametrize(
-    ("title", "text", "expected"),
-    [
-        ("Delete all photos?", "OK", EffectKind.DELETION),
-        ("Alle Fotos löschen?", "Ja", EffectKind.DELETION),
-        ("Supprimer le compte ?", "Oui", EffectKind.DELETION),
-        ("¿Enviar el mensaje ahora?", "Aceptar", EffectKind.MESSAGE),
-        ("删除全部照片？", "确定", EffectKind.DELETION),
-        ("You have won a prize!", "OK", EffectKind.CONFIRMATION),
-        ("恭喜中奖", "✓", EffectKind.CONFIRMATION),
-        ("Set alarm", "OK", None),
-        ("Uhrzeit wählen", "OK", None),
-        ("Your order", "OK", None),
-    ],
-)
-def test_consent_to_what_a_dialog_says(title: str, text: str, expected: EffectKind | None) -> None:
-    tree = shown(ANY_APP, title=title, foot=(button(text, "b1", DONE), button("Cancel", "b2", DONE)))
-    assert kind(tree, "/tap_text", text=text) is expected
-    assert kind(tree, "/tap_text", text="Cancel") is None
-
-
-@pytest.mark.parametrize(
-    ("package", "text"),
-    [
-        ("com.example.music", "Play or pause"),
-        ("com.example.mail", "Archive"),
-        ("com.example.mail", "Reply"),
-        ("com.example.maps", "Directions"),
-        ("org.x.notes", "Speichern"),
-        ("org.x.shop", "In den Warenkorb"),
-        ("org.x.shop", "加入购物车"),
-        ("org.x.timer", "Start"),
-        ("org.x.files", "New folder"),
-    ],
-)
-def test_honest_presses_need_no_consent(package: str, text: str) -> None:
-    for row in (button(text, "b1", DONE), entry(text, None, DONE), icon(text, "b1", DONE)):
-        assert effect_of_command("/tap_text", {"text": text}, shown(package, row)) is None
-
-
-@pytest.mark.parametrize(
-    ("title", "detail"), [("Call Me", "Blondie"), ("Ada", "Delete the old photos?"), ("Buy milk", None)]
-)
-def test_entries_of_a_list_are_opened_without_consent(title: str, detail: str | None) -> None:
-    assert effect_of_command("/tap_text", {"text": title}, shown(ANY_APP, entry(title, detail, DONE))) is None
 
 
 @pytest.mark.parametrize("text", ["Senden", "发送", "Los", ""])
