@@ -1,15 +1,13 @@
 import pytest
 
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Abort, Command, CreateBlob, Level, Log, Send
-from svc_proto.facts import Done, Fact, Failed, Failure, FailureKind, OperationId, Received, Started
-from tests.support.playbook import CH, START, Playbook, SendMatcher, accepted, counting_entropy, wire_bytes
-
-ONE = OperationId(1)
+from svc_proto.commands import Abort, Command, Level, Log, Send
+from svc_proto.facts import Fact, Received
+from tests.support.playbook import CH, START, Playbook, SendMatcher, accepted, wire_bytes
 
 
 class Parrot:
-    """Core that creates a blob at its start, logs and sends back received bytes, and aborts `CH` at two deadlines."""
+    """Core that logs and sends back received bytes, and aborts `CH` at two deadlines."""
 
     def __init__(self) -> None:
         self.deadlines = [START.mono + 1.0, START.mono + 2.0]
@@ -18,8 +16,6 @@ class Parrot:
         match fact:
             case Received(ch=ch, data=data):
                 return [Log(Level.INFO, "heard", {}), Send(ch, data)]
-            case Started():
-                return [CreateBlob(ONE)]
             case None if self.deadlines and now.mono >= self.deadlines[0]:
                 self.deadlines.pop(0)
                 return [Abort(CH)]
@@ -27,14 +23,6 @@ class Parrot:
 
     def next_deadline(self) -> float | None:
         return self.deadlines[0] if self.deadlines else None
-
-
-def test_entropy_has_the_requested_length_and_repeats() -> None:
-    entropy, again = counting_entropy(), counting_entropy()
-    counts = (0, 1, 64, 65, 79, 80, 4096)
-    assert [len(entropy(count)) for count in counts] == [*counts]
-    assert entropy(16) != entropy(16)
-    assert again(32) == counting_entropy()(32)
 
 
 def test_a_dialogue() -> None:
@@ -47,17 +35,6 @@ def test_a_dialogue() -> None:
         book.after(3.0) << [Abort(CH), Abort(CH)]
         assert book.now.mono == START.mono + 3.0
         assert book.now.wall == START.wall + 3.0
-
-
-def test_operations() -> None:
-    book = Playbook(Parrot())
-    order = (book >> Started()).order(CreateBlob)
-    assert order == CreateBlob(ONE)
-    book.answer(order, 3) << []
-    book.fail(order) << []
-    assert (START.mono, Done(ONE, 3)) in book._history
-    assert book._history[-1] == (START.mono, Failed(ONE, Failure(FailureKind.INTERNAL)))
-    assert Done(ONE, 3) != Done(ONE, 4)
 
 
 def test_a_different_outcome_shows_all_steps() -> None:
@@ -79,13 +56,3 @@ def test_unchecked_commands_are_reported() -> None:
         book.after(1.5)  # past a deadline of the core
     with pytest.raises(AssertionError, match="never checked"), Playbook(Parrot()) as book:
         book >> Received(CH, b"hi")
-
-
-def test_an_exception_inside_is_raised() -> None:
-    def dialogue() -> None:
-        with Playbook(Parrot()) as book:
-            book >> Received(CH, b"hi")
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        dialogue()
