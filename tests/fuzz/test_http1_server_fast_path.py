@@ -2,7 +2,6 @@
 
 from random import Random
 
-import pytest
 from click.testing import CliRunner
 
 from fuzz import fast_path
@@ -14,21 +13,6 @@ def test_one_script_is_played_by_its_number() -> None:
     assert result.exit_code == 0
     assert result.output.startswith("holds; ")
     assert "python -m fuzz.fast_path --script" in CliRunner().invoke(fast_path.main, ["--help"]).output
-
-
-def test_difference_names_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_path, "BATCH", 3)
-    monkeypatch.setattr(fast_path, "compare_websocket", lambda seed: 0)
-    monkeypatch.setattr(fast_path, "compare_client", lambda seed: 0)
-    assert fast_path._run_batch(40)[::2] == (3, "")
-
-    def differs(seed: int) -> int:
-        if seed == 41:
-            raise AssertionError("the fast path reads another head")
-        return 1
-
-    monkeypatch.setattr(fast_path, "compare_server", differs)
-    assert fast_path._run_batch(40) == (2, 1, "script 41: AssertionError('the fast path reads another head')")
 
 
 def test_the_grammar_reaches_the_limits_and_past_them() -> None:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fuzz.mutants import rules
-from fuzz.mutants.rules import Rule, main, noticed, read_rules, refresh
+from fuzz.mutants.rules import Rule, main, noticed, read_rules
 from fuzz.simulation.invariants import Invariant
 
 RULES = read_rules()
@@ -21,14 +21,6 @@ TRIED = {  # by `make test`: one for each kind of entry; with --full all are tri
     "a session gives itself a withheld channel",  # by a test
     "a notification stays at its node",  # by a cluster run
 }
-EXAMPLE = """\
-[["svc_proto.version"]]
-name = "a version of the example"
-before = "PROTOCOL_VERSION = 1"
-after = "PROTOCOL_VERSION = 2"
-world = 5
-breaks = "NO_BUG"
-"""
 
 
 def test_each_has_a_name_of_its_own_and_a_test_that_is_there() -> None:
@@ -62,11 +54,6 @@ def test_each_bug_applies_and_compiles() -> None:
         assert text.decode() != rule.tree.path(rule.below).read_text()
 
 
-def test_missing_text_is_an_error() -> None:
-    with pytest.raises(ValueError, match="has this 0 times: 'gone'"):
-        Rule(name="x", module="svc_proto.version", before="gone", after="", test="").text()
-
-
 @pytest.mark.parametrize(
     "rule", [pytest.param(rule, id=rule.name, marks=() if rule.name in TRIED else pytest.mark.full) for rule in RULES]
 )
@@ -83,13 +70,3 @@ def test_command_output(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "a page opens /ws: NOT NOTICED\n" in said.stdout
     assert "a page calls /mcp: a test\n" in said.stdout
     assert CliRunner().invoke(main, ["HTTP/1.0"]).exit_code == 0
-
-
-def test_a_new_seed_is_written_into_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "example.toml").write_text(EXAMPLE)
-    (rule,) = read_rules(tmp_path)
-    monkeypatch.setattr(rules, "find_seed", lambda *_, **__: 17)
-    assert refresh(rule, "", tmp_path) == "seed 17"
-    assert (tmp_path / "example.toml").read_text() == EXAMPLE.replace("world = 5", "world = 17")
-    monkeypatch.setattr(rules, "find_seed", lambda *_, **__: None)
-    assert refresh(rule, "", tmp_path) is None

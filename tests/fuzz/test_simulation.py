@@ -13,7 +13,6 @@ from fuzz.simulation.faults import FaultInjector
 from fuzz.simulation.run import RunSummary, main, replay_command
 from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_seed
 from fuzz.simulation.script import Script
-from fuzz.simulation.script_generator import generate_script
 from fuzz.simulation.transition_coverage import start_counting, untaken
 from fuzz.steps import STEP_KINDS, Fault, PartitionHost
 from svc_proto.machines.pairing_codes import PairingCodes
@@ -97,11 +96,6 @@ def test_partitions_of_hosts_end_separately() -> None:
         world.sim.run_for(10.5)
 
 
-def test_a_script_is_text() -> None:
-    script = generate_script(3)
-    assert Script.from_json(script.to_json()) == script
-
-
 def test_gateway_worlds_hold() -> None:
     result = CliRunner().invoke(main, ["--seeds", "2", "--jobs", "1", "--gateway"])
     assert result.exit_code == 0
@@ -120,17 +114,3 @@ def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_
     (saved,) = tmp_path.iterdir()
     assert f"--script {saved}" in result.output
     assert CliRunner().invoke(main, ["--script", str(saved), "--tries", "0", "--crashes", str(tmp_path)]).exit_code == 1
-
-
-def test_summary_and_progress_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzz.simulation.run.PROGRESS_INTERVAL", 0.0)
-    result = CliRunner().invoke(main, ["--seeds", "2", "--first", "20", "--jobs", "1"])
-    assert result.exit_code == 0
-    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
-    assert lines["worlds"] == "2, and 0 that failed"
-    assert lines["events"].replace(",", "").isdigit()
-    assert lines["virtual"].startswith("time ")
-    assert "events a second" in lines["wall"]
-    assert " x 200" in lines["seen"]
-    assert "1 of 2 worlds, 0 failed, about " in result.stderr
-    assert "2 of 2" not in result.stderr

@@ -40,16 +40,6 @@ def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with()
     assert len(transition_coverage.all_rows()) == len(set(transition_coverage.all_rows())) > 250
 
 
-def test_report_lists_unused_rows_by_table() -> None:
-    walked = dict.fromkeys(transition_coverage.all_rows(), 1)
-    del walked["machines.media_registry.MEDIA_TABLE: REGISTERED, EVICT"]
-    lines = transition_coverage.format_report(walked).splitlines()
-    assert lines[0] == f"rows walked: {len(walked)} of {len(walked) + 1}"
-    place = lines.index("      never: REGISTERED, EVICT")
-    assert lines[place - 1].split() == ["machines.media_registry.MEDIA_TABLE", "2", "of", "3"]
-    assert sum("never" in line for line in lines) == 1
-
-
 def test_unreachable_rows_exist_and_have_a_reason() -> None:
     there = transition_coverage.all_rows()
     for row, reason in OUT_OF_REACH.items():
