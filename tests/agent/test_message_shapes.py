@@ -4,20 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.agent.message_shapes import (
-    EMPTY_USER,
-    IMAGE_NOT_TAKEN,
-    alternate_roles,
-    fold_system,
-    has_extras,
-    has_images,
-    short_id,
-    shorten_ids,
-    strip_extras,
-    with_reasoning,
-    without_images,
-    without_tool_rows,
-)
+from svc_proto.agent import message_shapes
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:,x"}}
 
@@ -45,20 +32,26 @@ def parts(*texts: object) -> list[object]:
 
 def test_images_extras_and_reasoning() -> None:
     rows = [user("a"), user(parts("Look", IMAGE, {"type": "text"}))]
-    assert (has_images(rows), has_images(rows[:1])) == (True, False)
-    assert without_images(rows) == [user("a"), user(f"Look\n{IMAGE_NOT_TAKEN}\n")]
+    assert (message_shapes.has_images(rows), message_shapes.has_images(rows[:1])) == (True, False)
+    assert message_shapes.without_images(rows) == [user("a"), user(f"Look\n{message_shapes.IMAGE_NOT_TAKEN}\n")]
     plain = said("x", "a")
     call = {**plain["tool_calls"][0], "extra": 1, "function": {"name": "tap", "arguments": "{}", "strict": True}}
     odd = {**plain, "reasoning_content": "hm", "tool_calls": [call, {"id": "b"}]}
-    assert strip_extras([odd, user("a")]) == [{**plain, "tool_calls": [*plain["tool_calls"], {"id": "b"}]}, user("a")]
-    assert (has_extras([odd]), has_extras([plain, user("a"), result("a")])) == (True, False)
+    assert message_shapes.strip_extras([odd, user("a")]) == [
+        {**plain, "tool_calls": [*plain["tool_calls"], {"id": "b"}]},
+        user("a"),
+    ]
+    assert (message_shapes.has_extras([odd]), message_shapes.has_extras([plain, user("a"), result("a")])) == (
+        True,
+        False,
+    )
     rows = [user("a"), said("x"), said("y", reasoning="hm")]
-    assert with_reasoning(rows, "reasoning") == [user("a"), {**said("x"), "reasoning": ""}, rows[2]]
+    assert message_shapes.with_reasoning(rows, "reasoning") == [user("a"), {**said("x"), "reasoning": ""}, rows[2]]
 
 
 def test_calls_and_results_become_text() -> None:
     rows = [user("a"), said("I look.", "a"), result("a", "42"), said("", "b"), result("b"), said("So.")]
-    assert without_tool_rows(rows) == [
+    assert message_shapes.without_tool_rows(rows) == [
         user("a"),
         {"role": "assistant", "content": "I look.\n[Called the tool tap with {}]"},
         user("[Result of a tool]\n42"),
@@ -70,18 +63,18 @@ def test_calls_and_results_become_text() -> None:
 
 @given(st.text())
 def test_short_ids(identity: str) -> None:
-    short = short_id(identity)
+    short = message_shapes.short_id(identity)
     assert len(short) == 9
     assert short.isascii()
     assert short.isalnum()
-    assert short_id(short) == short
+    assert message_shapes.short_id(short) == short
 
 
 def test_ids_are_shortened_alike() -> None:
     rows = [user("a"), said("", "call_1", "abcdefgh1"), result("call_1"), result("abcdefgh1")]
-    _, answer, first, second = shorten_ids(rows)
+    _, answer, first, second = message_shapes.shorten_ids(rows)
     ids = [call["id"] for call in answer["tool_calls"]]  # type: ignore[attr-defined]  # a list
-    assert ids == [first["tool_call_id"], second["tool_call_id"]] == [short_id("call_1"), "abcdefgh1"]
+    assert ids == [first["tool_call_id"], second["tool_call_id"]] == [message_shapes.short_id("call_1"), "abcdefgh1"]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +86,7 @@ def test_ids_are_shortened_alike() -> None:
     ],
 )
 def test_system_messages_are_folded(rows: list[Any], folded: list[Any]) -> None:
-    assert fold_system(rows) == folded
+    assert message_shapes.fold_system(rows) == folded
 
 
 @pytest.mark.parametrize(
@@ -101,8 +94,8 @@ def test_system_messages_are_folded(rows: list[Any], folded: list[Any]) -> None:
     [
         ([system("S"), user("a"), user("b")], [system("S"), user("a\n\nb")]),
         ([user("a"), said("x"), said("y"), user("b")], [user("a"), said("x\n\ny"), user("b")]),
-        ([system("S"), said("x"), user("b")], [system("S"), user(EMPTY_USER), said("x"), user("b")]),
-        ([said("x")], [user(EMPTY_USER), said("x")]),
+        ([system("S"), said("x"), user("b")], [system("S"), user(message_shapes.EMPTY_USER), said("x"), user("b")]),
+        ([said("x")], [user(message_shapes.EMPTY_USER), said("x")]),
         ([user("a"), said("", "c"), result("c"), said("x")], [user("a"), said("", "c"), result("c"), said("x")]),
         ([user(""), user(parts("b", IMAGE))], [user(parts("b", IMAGE))]),
         ([user("a"), said(None), said("y"), system("S")], [user("a"), said("y"), user("S")]),
@@ -111,4 +104,4 @@ def test_system_messages_are_folded(rows: list[Any], folded: list[Any]) -> None:
     ],
 )
 def test_roles_alternate(rows: list[Any], alternating: list[Any]) -> None:
-    assert alternate_roles(rows) == alternating
+    assert message_shapes.alternate_roles(rows) == alternating

@@ -2,14 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from svc_proto.agent.tools.phone_screen import (
-    MAX_DESCRIBED,
-    TEXT_LIMIT,
-    PhoneScreen,
-    find_again,
-    needs_description,
-    parse_screen,
-)
+from svc_proto.agent.tools import phone_screen
 from svc_proto.machines.screen_hash import screen_hash
 from svc_proto.schema.json_object import JsonObject
 from tests.agent.tools.phone_world import screen_body
@@ -21,8 +14,8 @@ FIELD = {"editable": True, "className": "android.widget.EditText"}
 Node = Mapping[str, object]
 
 
-def screen(*nodes: Node, **more: object) -> PhoneScreen:
-    return parse_screen(JsonObject(screen_body(*nodes, **more)))
+def screen(*nodes: Node, **more: object) -> phone_screen.PhoneScreen:
+    return phone_screen.parse_screen(JsonObject(screen_body(*nodes, **more)))
 
 
 def text(value: str) -> Node:
@@ -39,9 +32,9 @@ def button(value: str) -> Node:
 def test_invalid_nodes_are_dropped() -> None:
     body = screen_body(text("a"))
     body["nodes"] = [{"nodeId": "w0:0"}, {"bounds": {}}, 5, *screen_body(text("b"))["nodes"]]
-    assert [node.text for node in parse_screen(JsonObject(body)).nodes] == ["b"]
-    assert parse_screen(JsonObject()).bounds == (0, 0, 0, 0)
-    assert parse_screen(JsonObject({"nodes": [*body["nodes"]]})).bounds == (0, 0, 1000, 100)
+    assert [node.text for node in phone_screen.parse_screen(JsonObject(body)).nodes] == ["b"]
+    assert phone_screen.parse_screen(JsonObject()).bounds == (0, 0, 0, 0)
+    assert phone_screen.parse_screen(JsonObject({"nodes": [*body["nodes"]]})).bounds == (0, 0, 1000, 100)
     assert screen(button("Back"), text("Inbox"), text("Ada")).title == "Inbox"
     assert screen({**text("low"), "at": (0, 900, 10, 1000)}).title == ""
 
@@ -132,8 +125,8 @@ def test_hash_of_the_phone() -> None:
     known = screen_hash([("android.widget.Button", "Send", "c", (0, 0, 1000, 100), "a:id/b")])
     assert screen(node).phone_hash == known
     assert screen(node, truncated=True).phone_hash == ""
-    assert screen(text("x" * TEXT_LIMIT)).phone_hash == ""
-    assert parse_screen(JsonObject({"nodes": [{"nodeId": "w0:0"}]})).phone_hash == ""
+    assert screen(text("x" * phone_screen.TEXT_LIMIT)).phone_hash == ""
+    assert phone_screen.parse_screen(JsonObject({"nodes": [{"nodeId": "w0:0"}]})).phone_hash == ""
 
 
 # --- states that the phone leaves out ------------------------------------------------------------------------------
@@ -142,7 +135,10 @@ def test_hash_of_the_phone() -> None:
 def test_states_are_described_where_they_are_left_out() -> None:
     knob = {"className": "android.widget.Switch", "clickable": True}
     body = JsonObject(screen_body(knob, FIELD, button("x"), {**knob, "checkable": True, "checked": False}))
-    assert [node.node_id for node in needs_description(parse_screen(body))] == ["w0:0", "w0:1"]
+    assert [node.node_id for node in phone_screen.needs_description(phone_screen.parse_screen(body))] == [
+        "w0:0",
+        "w0:1",
+    ]
     about = {"className": "android.widget.Switch", "checkable": True, "checked": True}
     field = {
         "className": "android.widget.EditText",
@@ -151,12 +147,12 @@ def test_states_are_described_where_they_are_left_out() -> None:
         "hintText": "To",
         "password": True,
     }
-    found = parse_screen(body, {"w0:0": JsonObject(about), "w0:1": JsonObject(field)})
-    assert needs_description(found) == []
+    found = phone_screen.parse_screen(body, {"w0:0": JsonObject(about), "w0:1": JsonObject(field)})
+    assert phone_screen.needs_description(found) == []
     assert (found.nodes[0].checked, found.nodes[1].kind, found.nodes[1].hint) == (True, "password", "To")
-    moved = parse_screen(body, {"w0:0": JsonObject(field)})  # the screen has changed in between
+    moved = phone_screen.parse_screen(body, {"w0:0": JsonObject(field)})  # the screen has changed in between
     assert moved.nodes[0].checked is None
-    assert len(needs_description(screen(*[knob] * 40))) == MAX_DESCRIBED
+    assert len(phone_screen.needs_description(screen(*[knob] * 40))) == phone_screen.MAX_DESCRIBED
 
 
 # --- the same row on a later screen --------------------------------------------------------------------------------
@@ -193,7 +189,7 @@ NAMELESS = {"clickable": True, "className": "android.widget.ImageView"}
 )  # fmt: skip
 def test_find_again(before: tuple[Node, ...], place: int, now: tuple[Node, ...], found: int | None) -> None:
     old, new = screen(*before), screen(*now)
-    row = find_again(old.rows[place], old, new)
+    row = phone_screen.find_again(old.rows[place], old, new)
     assert (None if row is None else new.rows.index(row)) == found
 
 
@@ -207,6 +203,6 @@ def test_a_list_entry_is_found_by_its_first_text() -> None:
 
     old = screen(*entry("Ada", "2 min", 0), *entry("Bo", "5 min", 200))
     new = screen(*entry("Cleo", "now", 0), *entry("Ada", "3 min", 200), *entry("Bo", "6 min", 400))
-    row = find_again(old.rows[1], old, new)
+    row = phone_screen.find_again(old.rows[1], old, new)
     assert row is not None
     assert row.texts == ("Bo", "6 min")
