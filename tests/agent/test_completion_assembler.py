@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from svc_proto.agent.completion_assembler import MAX_CALLS, MAX_TEXT, CompletionAssembler, Delta, ModelResponseError
 from svc_proto.agent.interface import ReasoningDelta, TextDelta, TextRetracted
+from tests.support.tables import read_table
 
 
 def delta(**members: object) -> str:
@@ -20,7 +21,7 @@ def fed(*data: str) -> CompletionAssembler:
     return assembly
 
 
-def fragment(name: str = "", arguments: object = None, *, call: str | None = None, at: int | None = None) -> str:
+def fragment(name: str = "", arguments: str | None = None, *, call: str | None = None, at: int | None = None) -> str:
     """Return a chunk with a piece of the tool call with the id `call` and the index `at`."""
     function = {"name": name or None, "arguments": arguments}
     members = {
@@ -109,84 +110,36 @@ def test_whole_answer_and_its_usage() -> None:
     assert (assembly.text, assembly.done, wanted(assembly)) == ("Hi", True, [("a", "tap", "{}")])
 
 
+def parse_fragment(text: str) -> str:
+    """Return the chunk of `index:id:name:arguments`; a part without text is absent, and one of '' is empty."""
+    index, *parts = text.split(":", 3)
+    call, name, arguments = ({"": None, "''": ""}.get(part, part) for part in parts)
+    return fragment(name or "", arguments, call=call, at=int(index) if index else None)
+
+
+@pytest.mark.parametrize("row", read_table("tests/agent/tool_call_fragments.tsv"), ids=lambda row: row["case"])
+def test_calls(row: dict[str, str]) -> None:
+    found = wanted(fed(*map(parse_fragment, row["fragments"].split(" | "))))
+    assert [":".join(call) for call in found] == row["calls"].split(" | ")
+
+
 @pytest.mark.parametrize(
-    ("fragments", "calls"),
+    ("deltas", "calls"),
     [
-        # one call in pieces, as most servers write it
-        (
-            [fragment("tap", "", call="a", at=0), fragment(arguments='{"x"', at=0), fragment(arguments=":1}", at=0)],
-            [("a", "tap", '{"x":1}')],
-        ),
-        # two calls, their pieces mixed
-        (
-            [
-                *(fragment("tap", call="a", at=0), fragment("type", call="b", at=1)),
-                *(fragment(arguments="1", at=1), fragment(arguments="0", at=0)),
-            ],
-            [("a", "tap", "0"), ("b", "type", "1")],
-        ),
-        # without ids
-        ([fragment("tap", "{}", at=0), fragment("tap", "{}", at=1)], [("", "tap", "{}")] * 2),
-        # no index: whole calls, separated by their ids
-        ([fragment("tap", "{}", call="a"), fragment("tap", "{}", call="b")], [("a", "tap", "{}"), ("b", "tap", "{}")]),
-        # neither index nor id: a name begins a call
-        ([fragment("tap", "{}"), fragment("type", "[]")], [("", "tap", "{}"), ("", "type", "[]")]),
-        # neither, in pieces
-        ([fragment("tap"), fragment(arguments="{"), fragment(arguments="}")], [("", "tap", "{}")]),
-        # an id that only comes with the second call
-        ([fragment("tap", "{}"), fragment("type", "[]", call="b")], [("", "tap", "{}"), ("b", "type", "[]")]),
-        # all with the index 0, separated by their ids
-        (
-            [fragment("tap", "{}", call="a", at=0), fragment("type", "[]", call="b", at=0)],
-            [("a", "tap", "{}"), ("b", "type", "[]")],
-        ),
-        # the id, and also the name, repeated with each piece
-        ([fragment("tap", "{", call="a"), fragment("tap", "}", call="a")], [("a", "tap", "{}")]),
-        ([fragment("tap", at=0), fragment("tap", "{}", at=0)], [("", "tap", "{}")]),
-        # the id arrives late
-        ([fragment("tap", at=0), fragment(arguments="{}", call="a", at=0)], [("a", "tap", "{}")]),
-        # the name in pieces
-        ([fragment("phone", at=0), fragment("_tap", "{}", at=0)], [("", "phone_tap", "{}")]),
-        # all with the index 0 and no or an empty id: arguments after whole ones begin a call
-        (
-            [fragment("tap", '{"a":1}', at=0), fragment("tap", '{"a":2}', at=0, call="")],
-            [("", "tap", '{"a":1}'), ("", "tap", '{"a":2}')],
-        ),
-        # the same, in pieces, with the name repeated
-        (
-            [fragment("tap", '{"a"', at=0), fragment("tap", ":1}", at=0), fragment("t", "{")],
-            [("", "tap", '{"a":1}'), ("", "t", "{")],
-        ),
-        # cut-off arguments, then another tool
-        ([fragment("tap", '{"a"'), fragment("type", "{}")], [("", "tap", '{"a"'), ("", "type", "{}")]),
-        # the whole call again at the end
-        ([fragment("tap", "{}", call="a", at=0)] * 2, [("a", "tap", "{}")]),
-        # one id for all calls
-        (
-            [fragment("tap", "{}", call="a", at=0), fragment("tap", '{"a":2}', call="a", at=1)],
-            [("a", "tap", "{}"), ("a", "tap", '{"a":2}')],
-        ),
-        # the index counts fragments
-        ([fragment("tap", "{", at=0), fragment(arguments="}", at=1)], [("", "tap", "{}")]),
-        # the id names an earlier call
-        (
-            [fragment("tap", call="a"), fragment("type", call="b"), fragment(arguments="{}", call="a")],
-            [("a", "tap", "{}"), ("b", "type", "")],
-        ),
         # the form before `tool_calls`
         (
-            [delta(function_call={"name": "tap", "arguments": ""}), delta(function_call={"arguments": "{}"})],
-            [("", "tap", "{}")],
+            [{"function_call": {"name": "tap", "arguments": ""}}, {"function_call": {"arguments": "{}"}}],
+            ["", "tap", "{}"],
         ),
         # arguments as an object
-        ([fragment("tap", {"x": 1}, call="a")], [("a", "tap", '{"x":1}')]),
+        ([{"tool_calls": [{"id": "a", "function": {"name": "tap", "arguments": {"x": 1}}}]}], ["a", "tap", '{"x":1}']),
         # invalid input
-        ([delta(tool_calls=[5, {"function": 6, "id": 7}])], [("", "", "")]),
-        ([fragment("tap", 8)], [("", "tap", "")]),
+        ([{"tool_calls": [5, {"function": 6, "id": 7}]}], ["", "", ""]),
+        ([{"tool_calls": [{"function": {"name": "tap", "arguments": 8}}]}], ["", "tap", ""]),
     ],
-)  # fmt: skip
-def test_calls(fragments: list[str], calls: list[tuple[str, str, str]]) -> None:
-    assert wanted(fed(*fragments)) == calls
+)
+def test_call_in_an_odd_form(deltas: list[dict[str, object]], calls: list[str]) -> None:
+    assert wanted(fed(*(delta(**each) for each in deltas))) == [tuple(calls)]
 
 
 def test_limits_of_calls() -> None:

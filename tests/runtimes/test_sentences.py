@@ -1,6 +1,5 @@
 """Tests of the sentence parser: matches, and the nearest examples for other texts."""
 
-import csv
 import json
 import re
 import time
@@ -16,6 +15,7 @@ from runtimes.sentences.addresses import find_address
 from runtimes.sentences.folding import fold
 from runtimes.sentences.parser import ALIASES, LANGUAGES, MAX_SENTENCE
 from svc_proto.agent.sentences import PhoneSetting, SentenceIntent
+from tests.support.tables import read_table
 
 PARSER = HassilParser()
 # The other languages take most of the time, so `make test` leaves their large tables to `make test-rest`.
@@ -28,16 +28,9 @@ FILES = {
     )
     for code in LANGUAGES
 }
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    with (Path(__file__).parent / name).open(encoding="utf-8", newline="") as table:
-        return list(csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
-ROWS = _rows("sentences.tsv")
-WITHOUT_ACT = _rows("sentences_without_act.tsv")
-BY_RULE = _rows("sentences_by_rule.tsv")
+ROWS = read_table("tests/runtimes/sentences.tsv")
+WITHOUT_ACT = read_table("tests/runtimes/sentences_without_act.tsv")
+BY_RULE = read_table("tests/runtimes/sentences_by_rule.tsv")
 QUIET_NAMES = """help greeting tools memory time date battery screenshot read_screen current_app list_apps location ping
 clipboard_read find_contact check_setting find_text stop"""
 QUIET = {*map(SentenceIntent, QUIET_NAMES.split())}  # intents that change nothing
@@ -143,7 +136,7 @@ def test_examples_of_settings_are_understood(code: str) -> None:
         assert _meaning_of(question) == (code, "check_setting", {"setting": setting})
 
 
-@pytest.mark.parametrize("row", _rows("nearest_examples.tsv"), ids=lambda row: row["sentence"])
+@pytest.mark.parametrize("row", read_table("tests/runtimes/nearest_examples.tsv"), ids=lambda row: row["sentence"])
 def test_nearest_examples_have_the_setting_and_the_direction(row: dict[str, str]) -> None:
     assert PARSER.parse(row["sentence"]) is None
     nearest = PARSER.nearest(row["sentence"])[1]
