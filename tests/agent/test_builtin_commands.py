@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from svc_proto.agent.builtin_commands import HELP, Plan, parse_command, parse_message
 from svc_proto.agent.tools.tool import Tool, schema
 from tests.support.playbook import make_flow
+from tests.support.tables import read_table
 
 WORD = {"type": "string"}
 
@@ -27,11 +29,6 @@ TOOLS = {
 }
 
 
-def call(line: str) -> tuple[str, dict[str, object]]:
-    (found,) = parse_command(line, TOOLS).calls
-    return found[0], dict(found[1])
-
-
 @pytest.mark.parametrize("line", ["/help", "/", "/HELP me"])
 def test_help(line: str) -> None:
     assert parse_command(line, TOOLS) == Plan(say=HELP)
@@ -44,43 +41,9 @@ def test_answers_without_a_call() -> None:
     assert parse_command("/memory", TOOLS).show_memory
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "arguments"),
-    [
-        ("/phone ping", "phone_ping", {}),
-        ("/phone tap x=3 y=4", "phone_tap", {"x": "3", "y": "4"}),
-        ("/phone tap text=OK", "phone_tap_text", {"text": "OK"}),
-        ("/phone tap_text Sign in", "phone_tap_text", {"text": "Sign in"}),
-        ("/phone tap_text text=Sign in now", "phone_tap_text", {"text": "Sign in now"}),
-        ('/phone tap_text text="Sign in"', "phone_tap_text", {"text": "Sign in"}),
-        ("/phone tap_text Don't", "phone_tap_text", {"text": "Don't"}),
-        ("/phone tap_text a=b", "phone_tap_text", {"text": "a=b"}),
-        ("/phone send_sms to=5 Hello you", "phone_send_sms", {"to": "5 Hello you"}),
-        ("/phone send_sms Hello you to=5", "phone_send_sms", {"to": "5", "body": "Hello you"}),
-        ("/phone share_media attachments=[1] text=x", "phone_share_media", {"attachments": [1], "text": "x"}),
-        ("/phone share_media attachments=[1", "phone_share_media", {"attachments": "[1"}),
-        ("/phone wait now", "phone_wait", {}),
-        ("/screenshot", "phone_screenshot", {}),
-        ("/skills", "skills_list", {}),
-        ("/skill brew", "skill_view", {"name": "brew"}),
-        ("/skill brew a/b.md", "skill_view", {"name": "brew", "file_path": "a/b.md"}),
-        ("/memory add Likes tea", "memory", {"action": "add", "target": "memory", "content": "Likes tea"}),
-        ("/memory add user Ada", "memory", {"action": "add", "target": "user", "content": "Ada"}),
-        ("/memory add user", "memory", {"action": "add", "target": "user", "content": ""}),
-        ("/memory remove users", "memory", {"action": "remove", "target": "memory", "old_text": "users"}),
-        (
-            "/memory replace tea => coffee",
-            "memory",
-            {"action": "replace", "target": "memory", "old_text": "tea", "content": "coffee"},
-        ),
-        ("/fail", "demo_fail", {}),
-        ("/approve", "demo_ask", {}),
-        ("/wait 3", "demo_wait", {"seconds": "3"}),
-        ("/wait", "demo_wait", {"seconds": 1}),
-    ],
-)
-def test_calls(line: str, name: str, arguments: dict[str, object]) -> None:
-    assert call(line) == (name, arguments)
+@pytest.mark.parametrize("row", read_table("tests/agent/builtin_commands.tsv"), ids=lambda row: row["line"])
+def test_calls(row: dict[str, str]) -> None:
+    assert parse_command(row["line"], TOOLS).calls == ((row["tool"], json.loads(row["arguments"])),)
 
 
 @pytest.mark.parametrize("line", ["/phone", "/phone dance", "/phone dance x=1"])
