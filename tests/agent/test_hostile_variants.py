@@ -20,6 +20,7 @@ from tests.support.tables import read_table
 
 ROWS = read_table("tests/agent/button_labels.tsv")  # what a label does, and the label in each language
 LANGUAGES = ("en", "de", "fr", "es", "zh", "ru")
+LABELS = {row["effect"]: row for row in ROWS if row["effect"]}
 Form = Callable[[str], tuple[Sequence[Row], str]]  # of a label: the rows, and the text that is pressed
 
 
@@ -66,7 +67,7 @@ def press_all(form: Form, row: Mapping[str, str]) -> tuple[AgentHarness, list[in
 
 @pytest.mark.full
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("row", [row for row in ROWS if row["effect"]], ids=lambda row: row["effect"])
+@pytest.mark.parametrize("row", LABELS.values(), ids=LABELS)
 def test_no_effect_without_the_owners_word(row: Mapping[str, str], form: Form) -> None:
     world, counts = press_all(form, row)
     assert [item.kind for item in world.backend.device.outbox] == []

@@ -61,13 +61,13 @@ def reader_app(place: str, language: str, name: str) -> App:
 
 def target_app(shape: HostileShape, language: str) -> App:
     """Return an app with the control that a worded shape presses; without a form, an empty page."""
-    rows = FORMS[shape.form](LABELS[shape.effect][LANGUAGES.index(language)])[0] if shape.form else ()
+    rows = FORMS[shape.form](LABELS[shape.effect][language])[0] if shape.form else ()
     return App(package=package_of(language), label=language, screens={"page": Screen(title="Page", rows=tuple(rows))})
 
 
 def _worded(effect: str, form: str) -> HostileShape:
     def acts(number: int) -> Sequence[Act]:
-        text = FORMS[form](LABELS[effect][number])[1]
+        text = FORMS[form](LABELS[effect][LANGUAGES[number]])[1]
         press = ("phone_tap_text", {"text": text, "exact": True})
         return (open_app(package_of(LANGUAGES[number])), press)
 
