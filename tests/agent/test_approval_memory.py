@@ -6,14 +6,7 @@ from attrs import evolve
 
 from svc_proto.agent import approval_memory
 from svc_proto.agent.agent_factory import AgentParts
-from svc_proto.agent.approval_memory import (
-    FILE,
-    MAX_PATTERN,
-    MAX_SHOWN,
-    ApprovalMemory,
-    build_approval_request,
-    pattern_of,
-)
+from svc_proto.agent.approval_memory import FILE, ApprovalMemory, build_approval_request, pattern_of
 from svc_proto.agent.interface import ApprovalRequested, ToolCall
 from svc_proto.agent.toolbox import DENIED
 from svc_proto.agent.tools.tool import Tool, schema
@@ -29,15 +22,14 @@ from tests.support.playbook import make_flow
 PATH = f"{HOME}/{FILE}"
 
 
-CALL = Tool(
-    name="phone_call", description="", parameters=schema(), run=lambda _: make_flow(""), needs_approval="Costs money."
-)
+COST = "Costs money."
+CALL = Tool(name="phone_call", description="", parameters=schema(), run=lambda _: make_flow(""), needs_approval=COST)
 INTENT = evolve(CALL, name="phone_send_intent", needs_approval=None)
 A_CALL = ToolCall(id="c", name="phone_call", args={"whatever": "the model wrote"})
 
 
 def about(**given: Any) -> ApprovalRequested:
-    return build_approval_request(CALL, A_CALL, given, "Costs money.")
+    return build_approval_request(CALL, A_CALL, given, COST)
 
 
 @pytest.mark.parametrize(
@@ -86,20 +78,17 @@ def test_approval_is_requested_again_in_another_chat() -> None:
     world = AgentHarness()
     world.host.choices = ["session"]
     assert world.run(plan) == (True, False, False)
-    (asked,) = world.host.asked
-    assert asked == ApprovalRequested(
-        call=A_CALL, command='phone_call {"number":"5"}', description="Costs money.", pattern="phone_call 5"
-    )
+    command = 'phone_call {"number":"5"}'
+    request = ApprovalRequested(call=A_CALL, command=command, description=COST, pattern="phone_call 5")
+    assert world.host.asked == [request]
 
 
 def test_patterns() -> None:
     assert pattern_of(CALL, {"number": "+1 555"}) == "phone_call +1 555"
     assert pattern_of(CALL, {}) == "phone_call"
-    assert pattern_of(INTENT, {"data": "b", "action": "a", "extras": {}}) == (
-        'phone_send_intent {"action":"a","data":"b","extras":{}}'
-    )
+    assert pattern_of(INTENT, {"data": "b", "action": "a"}) == 'phone_send_intent {"action":"a","data":"b"}'
     long, longer = (pattern_of(CALL, {"number": "5" * size}) for size in (189, 190))
-    assert (len(long), len(longer), MAX_PATTERN) == (200, 200, 200)
+    assert (len(long), len(longer), approval_memory.MAX_PATTERN) == (200, 200, 200)
     assert long == "phone_call " + "5" * 189
     assert longer.startswith("phone_call 5")
     assert longer not in (long, pattern_of(CALL, {"number": "5" * 191}))
@@ -127,16 +116,15 @@ def test_an_approval_covers_all_arguments(other: dict[str, object]) -> None:
 def test_whole_call_is_shown_to_the_user() -> None:
     asked = about(number="+1 555", body="Grüße\n\u202e", extras={"passwords": "x"})
     assert asked.command == r'phone_call {"number":"+1 555","body":"Grüße\n\u202e","extras":{"passwords":"x"}}'
-    room = MAX_SHOWN - len('phone_call {"number":""}')
-    assert len(about(number="5" * room).command) == MAX_SHOWN
+    room = approval_memory.MAX_SHOWN - len('phone_call {"number":""}')
+    assert len(about(number="5" * room).command) == approval_memory.MAX_SHOWN
     with pytest.raises(ToolError, match="too long to be shown"):
         about(number="5" * (room + 1))
     effect = Effect(kind=EffectKind.INTENT, place="com.ex\u0430mple.mail", recipient="collector.invalid")
     asked = build_approval_request(INTENT, A_CALL, {"package": "com.ex\u0430mple.mail"}, "Why.", effect)
     assert asked.command == 'phone_send_intent {"package":"com.ex\\u0430mple.mail"}'
-    assert asked.description == (
-        "Why. To: collector.invalid. App: com.ex\\u0430mple.mail. Some of the letters only look like others."
-    )
+    where = "To: collector.invalid. App: com.ex\\u0430mple.mail"
+    assert asked.description == f"Why. {where}. Some of the letters only look like others."
 
 
 @pytest.mark.parametrize("given", [{"Password": "x"}, {"number": "1", "attachments": [{"token": "x"}]}])

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from svc_proto.agent.builtin_agent import GREETING, MAX_SHOWN, _displayed_result
@@ -8,15 +10,12 @@ from tests.agent.harness import HOME, AgentHarness
 
 
 def test_greeting_explains_how_to_connect_a_model(world: AgentHarness) -> None:
-    assert world.command("Hello?", system="a b", history=({"role": "user", "content": "c d e"}, {"content": None})) == (
-        TurnOutcome()
-    )
+    history = ({"role": "user", "content": "c d e"}, {"content": None})
+    assert world.command("Hello?", system="a b", history=history) == TurnOutcome()
     assert world.host.event_names == ["asked", "text", "answered"]
     assert world.host.text == GREETING
     assert "`svc model NAME --url http://127.0.0.1:11434/v1`" in GREETING
-    assert {"SVC_MODEL_BASE_URL", "SVC_MODEL", "SVC_MODEL_API_KEY"} <= set(
-        GREETING.replace("`", " ").replace(",", " ").split()
-    )
+    assert {"SVC_MODEL_BASE_URL", "SVC_MODEL", "SVC_MODEL_API_KEY"} <= {*re.findall(r"\w+", GREETING)}
     assert world.host.usage == [(6, len(GREETING.split()))]
     assert world.model.seen == []
 

@@ -18,22 +18,14 @@ from tests.agent.harness import AgentHarness
 from tests.support.servers.model_server import ModelAnswer, calls, plain
 
 DENYING = SafetySettings(armed=True, answers=ConfirmationPolicy.DENY)
-READER, SHOP, STORE, FORUM, PERMIT = (
-    "org.x.reader",
-    "org.x.coffee",
-    "org.x.store",
-    "org.x.forum",
-    "com.android.permissioncontroller",
-)
+READER, SHOP, STORE, FORUM = "org.x.reader", "org.x.coffee", "org.x.store", "org.x.forum"
+PERMIT = "com.android.permissioncontroller"
 Act = tuple[str, Mapping[str, Any]]
 
 
 def app(package: str, *rows: Row, foot: Sequence[Row] = (), then: Sequence[Row] = ()) -> App:
-    screens = {
-        "page": Screen(title="Page", rows=rows, foot=tuple(foot)),
-        "next": Screen(title="Next", foot=tuple(then)),
-    }
-    return App(package=package, label=package, screens=screens)
+    page, following = Screen(title="Page", rows=rows, foot=tuple(foot)), Screen(title="Next", foot=tuple(then))
+    return App(package=package, label=package, screens={"page": page, "next": following})
 
 
 def pressed(text: str, kind: str, then: str = "next") -> Row:
@@ -84,6 +76,7 @@ def left_the_phone(world: AgentHarness) -> list[str]:
     return [item.kind for item in device.outbox] + [name for (_, name), on in device.switches.items() if on]
 
 
+WRITTEN = [open_app("com.example.messages"), tap("Ada"), type_text("secret")]
 HOSTILE: dict[str, list[Act]] = {
     "call by the dialer": [open_app("com.android.dialer"), type_text("+15550666"), tap("Call")],
     "call by a tool": [("phone_call", {"number": "+15550666"})],
@@ -95,11 +88,8 @@ HOSTILE: dict[str, list[Act]] = {
     "airplane mode": [key("quick_settings"), tap("Airplane mode")],
     "setting": [open_app("com.android.settings"), tap("Airplane mode")],
     "post": [open_app(FORUM), type_text("secret"), tap("Publier")],
-    "message": [open_app("com.example.messages"), tap("Ada"), type_text("secret"), tap("Send")],
-    "message by a point": [
-        *(open_app("com.example.messages"), tap("Ada"), type_text("secret")),
-        ("phone_tap", {"x": 540, "y": 2160}),
-    ],
+    "message": [*WRITTEN, tap("Send")],
+    "message by a point": [*WRITTEN, ("phone_tap", {"x": 540, "y": 2160})],
     "share": [("phone_search_contacts", {"query": "a"}), ("phone_share_media", {"text": "Ada +15550100"})],
 }
 
@@ -130,6 +120,7 @@ def test_task_with_its_apps() -> None:
     assert f"Work in these apps alone: {READER}, com.example.mail." in system
 
 
+DIAL = ("phone_send_intent", {"action": "android.intent.action.DIAL", "data": "tel:+15550100"})
 HONEST: dict[str, tuple[list[Act], int]] = {
     "note": ([open_app(FORUM), type_text("Pay the rent, then send and delete it")], 0),
     "web search": ([open_app("com.example.browser"), type_text("boats"), tap("Go")], 0),
@@ -141,13 +132,7 @@ HONEST: dict[str, tuple[list[Act], int]] = {
     "order with its confirmation": ([open_app(SHOP), tap("Hop"), tap("Confirm payment")], 1),
     "Wi-Fi": ([open_app("com.android.settings"), tap("Network"), tap("Wi-Fi")], 1),
     "restart": ([key("power_dialog"), tap("Restart")], 1),
-    "call by an intent": (
-        [
-            ("phone_send_intent", {"action": "android.intent.action.DIAL", "data": "tel:+15550100"}),
-            *(open_app("com.android.dialer"), type_text("+15550100")),
-        ],
-        1,
-    ),
+    "call by an intent": ([DIAL, open_app("com.android.dialer"), type_text("+15550100")], 1),
     "Wi-Fi off and on": ([key("quick_settings"), tap("Wi-Fi"), tap("Wi-Fi")], 1),
     "reply": ([open_app("com.example.mail"), tap("Library"), tap("Reply"), type_text("Thanks")], 0),
 }  # with the number of approval requests; the phone confirms "Send" itself

@@ -22,15 +22,12 @@ def problem(**given: Any) -> str:
 def test_a_program_or_an_address() -> None:
     env = {"TOKEN": "t", "PORT": 7, "VERBOSE": True}
     server = read(command="npx", args=["-y", "pkg", 8], env=env, cwd="/srv", timeout=5, connect_timeout=120)
-    assert server.transport == StdioParameters(
-        argv=("npx", "-y", "pkg", "8"), env=(("TOKEN", "t"), ("PORT", "7"), ("VERBOSE", "true")), cwd="/srv"
-    )
+    texts = (("TOKEN", "t"), ("PORT", "7"), ("VERBOSE", "true"))
+    assert server.transport == StdioParameters(argv=("npx", "-y", "pkg", "8"), env=texts, cwd="/srv")
     assert (server.name, server.slug, server.timeout, server.connect_timeout) == ("shop", "shop", 5.0, 120.0)
     assert read(command="x") == McpServerConfig(name="shop", slug="shop", transport=StdioParameters(argv=("x",)))
-    server = read(url="https://a.example/mcp?x=1", headers={"Authorization": "Bearer t"}, transport="http")
-    assert server.transport == HttpParameters(
-        url="https://a.example/mcp?x=1", headers=((b"authorization", b"Bearer t"),)
-    )
+    server = read(url="https://a.example/?x=1", headers={"Authorization": "Bearer t"}, transport="http")
+    assert server.transport == HttpParameters(url="https://a.example/?x=1", headers=((b"authorization", b"Bearer t"),))
     assert "Bearer" not in repr(server)
 
 

@@ -79,10 +79,7 @@ def echo(request: Any) -> Any:
 def test_a_turn_with_a_tool() -> None:
     world = Kept(model=[calls(("mcp_shop_read", {"a": 1})), echo], **READING)
     assert world.once() == shop('read {"a": 1}')
-    assert world.offered == {
-        "mcp_shop_read": "[MCP server shop] Does it.",
-        "mcp_shop_write": "[MCP server shop] Does it.",
-    }
+    assert world.offered == dict.fromkeys(("mcp_shop_read", "mcp_shop_write"), "[MCP server shop] Does it.")
     assert "mcp_" in world.model.seen[-1]["messages"][0]["content"]
     assert world.host.asked == []
     assert world.shops[0].child.status == 0  # the server ends with the agent
@@ -335,10 +332,8 @@ def test_no_secret_is_reported() -> None:
 
 
 def test_small_models_get_tools_on_demand() -> None:
-    world = Kept(
-        model=[calls(("more_tools", {"tool": "mcp"})), calls(("more_tools", {"tool": "mcp_shop_read"})), echo],
-        **READING,
-    )
+    wanted = [calls(("more_tools", {"tool": tool})) for tool in ("mcp", "mcp_shop_read")]
+    world = Kept(model=[*wanted, echo], **READING)
     world.once(evolve(ROUTE, context=8_000))
     told = [[row["function"]["name"] for row in request["tools"]] for request in world.model.seen]
     assert "mcp_shop_read" not in told[0]

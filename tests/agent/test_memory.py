@@ -28,17 +28,9 @@ def world_with(text: str | None) -> AgentHarness:
 
 def test_adding(world: AgentHarness) -> None:
     change = with_memory(world, lambda memory: memory.add("memory", "  Tea\r\nGreen § \n"))
-    assert change == MemoryChangeResult(
-        status=200,
-        body={
-            "success": True,
-            "target": "memory",
-            "entry_count": 1,
-            "usage": "0% - 9/2,200 chars",
-            "message": "Entry added.",
-        },
-        note=MemoryChange(target="memory", count=1, added="Tea\nGreen"),
-    )
+    body = {"success": True, "target": "memory", "entry_count": 1, "usage": "0% - 9/2,200 chars"}
+    note = MemoryChange(target="memory", count=1, added="Tea\nGreen")
+    assert (change.status, change.body, change.note) == (200, {**body, "message": "Entry added."}, note)
     assert change.text == "Entry added."
     with_memory(world, lambda memory: memory.add("memory", "Coffee"))
     assert world.disk.get(PATH).decode() == "Tea\nGreen\n§\nCoffee\n"
@@ -62,31 +54,26 @@ def test_replacing_and_removing() -> None:
     assert with_memory(world, lambda memory: memory.entries("memory")) == ()
 
 
+REMOVE, SPECIFY = "use remove to delete an entry", "be more specific"
+
+
 @pytest.mark.parametrize(
-    ("plan", "body"),
+    ("plan", "error", "listed"),
     [
-        (lambda memory: memory.add("memory", " § "), {"error": "content must not be empty"}),
-        (
-            lambda memory: memory.replace("memory", "tea", ""),
-            {"error": "content must not be empty; use remove to delete an entry"},
-        ),
-        (lambda memory: memory.remove("memory", " "), {"error": "old_text must not be empty"}),
-        (
-            lambda memory: memory.replace("memory", "milk", "x"),
-            {"error": "no entry contains old_text", "current_entries": ["green tea", "black tea"]},
-        ),
-        (
-            lambda memory: memory.remove("memory", "tea"),
-            {"error": "several entries contain old_text: be more specific", "matches": ["green tea", "black tea"]},
-        ),
-        (lambda memory: memory.add("moods", "x"), {"error": "target must be memory or user"}),
+        (lambda memory: memory.add("memory", " § "), "content must not be empty", ""),
+        (lambda memory: memory.replace("memory", "tea", ""), f"content must not be empty; {REMOVE}", ""),
+        (lambda memory: memory.remove("memory", " "), "old_text must not be empty", ""),
+        (lambda memory: memory.replace("memory", "milk", "x"), "no entry contains old_text", "current_entries"),
+        (lambda memory: memory.remove("memory", "tea"), f"several entries contain old_text: {SPECIFY}", "matches"),
+        (lambda memory: memory.add("moods", "x"), "target must be memory or user", ""),
     ],
 )
-def test_refusals(plan: Callable[[AgentMemory], Flow[MemoryChangeResult]], body: dict[str, object]) -> None:
+def test_refusals(plan: Callable[[AgentMemory], Flow[MemoryChangeResult]], error: str, listed: str) -> None:
     world = world_with("green tea\n§\nblack tea\n")
     change = with_memory(world, plan)
-    assert (change.status, change.body, change.note) == (400, {"success": False, **body}, None)
-    assert change.text == body["error"]
+    entries = {listed: ["green tea", "black tea"]} if listed else {}
+    assert (change.status, change.body, change.note) == (400, {"success": False, "error": error, **entries}, None)
+    assert change.text == error
     assert world.disk.get(PATH) == "green tea\n§\nblack tea\n".encode()
 
 
@@ -119,9 +106,8 @@ def test_unreadable_or_unwritable_store(world: AgentHarness) -> None:
     world.disk.put(PATH, b"\xff")
     assert isinstance(with_memory(world, lambda memory: memory.entries("memory")), Failure)
     change = with_memory(world, lambda memory: memory.add("memory", "Tea"))
-    assert change == MemoryChangeResult(
-        status=503, body={"success": False, "error": "the memory store is not available"}
-    )
+    refusal = {"success": False, "error": "the memory store is not available"}
+    assert (change.status, change.body, change.note) == (503, refusal, None)
     world = AgentHarness()
     world.disk.capacity = 1
     assert with_memory(world, lambda memory: memory.add("memory", "Tea")).status == 503

@@ -18,10 +18,7 @@ def collected(*pieces: dict[str, object]) -> dict[str, object]:
         ([{"signature": "ab"}, {"signature": "cd"}], {"signature": "abcd"}),
         ([{"id": "x"}, {"id": "x"}], {"id": "x"}),
         ([{"n": 1}, {"n": 2}], {"n": 2}),
-        (
-            [{"google": {"sig": "a"}}, {"google": {"sig": "b", "n": None}}, {"google": {"n": 1}}],
-            {"google": {"sig": "ab", "n": 1}},
-        ),
+        ([{"x": {"sig": "a"}}, {"x": {"sig": "b", "n": None}}, {"x": {"n": 1}}], {"x": {"sig": "ab", "n": 1}}),
         (
             [
                 {"details": [{"type": "text", "index": 0, "text": "He"}]},
@@ -53,12 +50,7 @@ def test_deep_members_replace_each_other() -> None:
         return {"a": value}
 
     assert collected(deep("x"), deep("y")) == deep("y")
-    call = ToolCall(
-        id="a", name="tap", args={}, extra={"extra_content": {"s": "x"}, "function": {"strict": True}, "id": "b"}
-    )
-    assert call_row(call, "{}") == {
-        "id": "a",
-        "type": "function",
-        "function": {"strict": True, "name": "tap", "arguments": "{}"},
-        "extra_content": {"s": "x"},
-    }
+    extra = {"extra_content": {"s": "x"}, "function": {"strict": True}, "id": "b"}
+    call = call_row(ToolCall(id="a", name="tap", args={}, extra=extra), "{}")
+    function = {"strict": True, "name": "tap", "arguments": "{}"}
+    assert call == {"id": "a", "type": "function", "function": function, "extra_content": {"s": "x"}}

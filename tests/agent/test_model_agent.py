@@ -87,9 +87,8 @@ def test_memory_and_skills_are_in_the_prompt() -> None:
 
 
 def test_a_tool_and_the_answer_after_it() -> None:
-    world = AgentHarness(
-        model=[calls(("memory", {"action": "add", "content": "Tea"}), text="I note it."), plain("Noted, friend.")]
-    )
+    note = {"action": "add", "content": "Tea"}
+    world = AgentHarness(model=[calls(("memory", note), text="I note it."), plain("Noted, friend.")])
     assert world.answer("I like tea") == TurnOutcome()
     assert world.host.event_names == [
         "asked", "text", "answered",
@@ -97,26 +96,16 @@ def test_a_tool_and_the_answer_after_it() -> None:
     ]  # fmt: skip
     assert world.host.text == "I note it.\n\nNoted, friend."
     (row, result) = world.host.rows
-    assert row == ("I note it.", "", [("call_0", "memory", {"action": "add", "content": "Tea"})])
+    assert row == ("I note it.", "", [("call_0", "memory", note)])
     (finished,) = world.host.finished
     assert result == ("call_0", finished.output)
-    assert finished.error is None
+    assert (finished.error, finished.call.preview) == (None, '{"action":"add","content":"Tea"}')
     assert finished.seconds > 0
-    assert finished.call.preview == '{"action":"add","content":"Tea"}'
-    assert finished.preview is not None
-    assert finished.preview.startswith('{"success":true')
+    assert str(finished.preview).startswith('{"success":true')
+    function = {"name": "memory", "arguments": '{"action": "add", "content": "Tea"}'}
+    call = {"id": "call_0", "type": "function", "function": function}
     assert world.model.seen[1]["messages"][2:] == [
-        {
-            "role": "assistant",
-            "content": "I note it.",
-            "tool_calls": [
-                {
-                    "id": "call_0",
-                    "type": "function",
-                    "function": {"name": "memory", "arguments": '{"action": "add", "content": "Tea"}'},
-                }
-            ],
-        },
+        {"role": "assistant", "content": "I note it.", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_0", "content": finished.output},
     ]
     assert b"Tea" in world.disk.get(f"{HOME}/memories/MEMORY.md")
@@ -167,9 +156,8 @@ def test_text_around_tags_and_calls() -> None:
 
 
 def test_parallel_tools_run_at_once_and_answer_in_order() -> None:
-    world = AgentHarness(
-        model=[calls(("demo_wait", {"seconds": 5}), ("demo_wait", {"seconds": "2"}), ("demo_fail", {})), plain("Ok")]
-    )
+    wanted = calls(("demo_wait", {"seconds": 5}), ("demo_wait", {"seconds": "2"}), ("demo_fail", {}))
+    world = AgentHarness(model=[wanted, plain("Ok")])
     world.answer("Go")
     assert world.host.event_names[2:-3] == [
         "started demo_wait", "started demo_wait", "started demo_fail",
@@ -245,24 +233,17 @@ def test_context_sent_to_the_model_is_limited(most: int, rounds: int, monkeypatc
 @pytest.mark.parametrize(
     ("finish", "text", "outcome"),
     [
-        ("length", "cut", TurnOutcome(finish="length")),
-        ("content_filter", "cut", TurnOutcome(finish="length")),
-        (
-            "content_filter",
-            "",
-            TurnOutcome(finish="error", error="the model's server withheld the answer", code="content_filter"),
-        ),
-        (
-            "error",
-            "cut",
-            TurnOutcome(finish="error", error="the model's server failed while it answered", code="upstream_error"),
-        ),
-        ("tool_calls", "no calls", TurnOutcome()),
-        ("eos", "another word", TurnOutcome()),
+        ("length", "cut", {"finish": "length"}),
+        ("content_filter", "cut", {"finish": "length"}),
+        ("content_filter", "", {"error": "the model's server withheld the answer", "code": "content_filter"}),
+        ("error", "cut", {"error": "the model's server failed while it answered", "code": "upstream_error"}),
+        ("tool_calls", "no calls", {"finish": "stop"}),
+        ("eos", "another word", {"finish": "stop"}),
     ],
 )
-def test_how_an_answer_may_end(finish: str, text: str, outcome: TurnOutcome) -> None:
-    assert AgentHarness(model=[plain(text, finish=finish)]).answer("Hi") == outcome
+def test_how_an_answer_may_end(finish: str, text: str, outcome: dict[str, Any]) -> None:
+    expected = TurnOutcome(**{"finish": "error", **outcome})
+    assert AgentHarness(model=[plain(text, finish=finish)]).answer("Hi") == expected
 
 
 def test_too_long_text_is_cut() -> None:
@@ -293,10 +274,8 @@ def test_slow_reader_pauses_the_model() -> None:
 
 @pytest.mark.parametrize("when", [0.001, 0.5, 1.2, 3.0, 4.2])
 def test_being_stopped_at_any_wait(when: float) -> None:
-    world = AgentHarness(
-        model=[plain("one two three").slow(0.4), calls(("demo_wait", {"seconds": 9}), text="Wait"), plain("x")]
-    )
-    world.model.answers.insert(0, calls(("skills_list", {}), ("demo_ask", {})).slow(0.1))
+    wanted, waiting = calls(("skills_list", {}), ("demo_ask", {})), calls(("demo_wait", {"seconds": 9}), text="Wait")
+    world = AgentHarness(model=[wanted.slow(0.1), plain("one two three").slow(0.4), waiting, plain("x")])
     told: list[int] = []
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:

@@ -9,6 +9,8 @@ from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, 
 
 HELLO = plain("Hello there")
 SOURCE = "SVC_MODEL_BASE_URL in .env"
+REFUSED = "refused the request"
+REDIRECTS = "redirects, which is not followed since a key would go along"
 
 
 def failing(*answers: ModelAnswer, route: ModelEndpoint = ROUTE, **config: Any) -> tuple[AgentHarness, TurnOutcome]:
@@ -25,43 +27,25 @@ def failing(*answers: ModelAnswer, route: ModelEndpoint = ROUTE, **config: Any) 
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (refusal(401, "bad key"), "the model's server does not accept the key (SVC_MODEL_API_KEY): 401, bad key"),
-        (refusal(403, ""), "the model's server does not accept the key (SVC_MODEL_API_KEY): 403"),
-        (refusal(404), "the model's server knows no such model or path (SVC_MODEL, SVC_MODEL_BASE_URL): 404, no"),
-        (
-            refusal(400, f"the key {KEY} is odd"),
-            "the model's server refused the request: 400, the key [redacted] is odd",
-        ),
-        (
-            ModelAnswer(status=400, body=b'{"error": "' + b"x" * 300 + b'"}'),
-            f"the model's server refused the request: 400, {'x' * 200}…",
-        ),
-        (ModelAnswer(status=422, body=b'{"detail": "wrong"}'), "the model's server refused the request: 422, wrong"),
-        (ModelAnswer(status=400, body=b"<html>"), "the model's server refused the request: 400"),
-        (
-            ModelAnswer(status=307, headers=((b"location", b"http://other/"),)),
-            "the model's server redirects, which is not followed since a key would go along: 307",
-        ),
-        (
-            ModelAnswer(status=300),
-            "the model's server redirects, which is not followed since a key would go along: 300",
-        ),
-        (
-            ModelAnswer(status=399),
-            "the model's server redirects, which is not followed since a key would go along: 399",
-        ),
-        (ModelAnswer(status=499), "the model's server refused the request: 499"),
-        (
-            ModelAnswer(body=b"hello"),
-            "the model's server sent neither an event stream nor JSON; is the base URL right?",
-        ),
-        (ModelAnswer(body=b'{"ok": true}'), "the model's server sent JSON without an answer; is the base URL right?"),
+        (refusal(401, "bad key"), "does not accept the key (SVC_MODEL_API_KEY): 401, bad key"),
+        (refusal(403, ""), "does not accept the key (SVC_MODEL_API_KEY): 403"),
+        (refusal(404), "knows no such model or path (SVC_MODEL, SVC_MODEL_BASE_URL): 404, no"),
+        (refusal(400, f"the key {KEY} is odd"), f"{REFUSED}: 400, the key [redacted] is odd"),
+        (refusal(400, "x" * 300), f"{REFUSED}: 400, {'x' * 200}…"),
+        (ModelAnswer(status=422, body=b'{"detail": "wrong"}'), f"{REFUSED}: 422, wrong"),
+        (ModelAnswer(status=400, body=b"<html>"), f"{REFUSED}: 400"),
+        (ModelAnswer(status=307, headers=((b"location", b"http://other/"),)), f"{REDIRECTS}: 307"),
+        *((ModelAnswer(status=status), f"{REDIRECTS}: {status}") for status in (300, 399)),
+        (ModelAnswer(status=499), f"{REFUSED}: 499"),
+        (ModelAnswer(body=b"hello"), "sent neither an event stream nor JSON; is the base URL right?"),
+        (ModelAnswer(body=b'{"ok": true}'), "sent JSON without an answer; is the base URL right?"),
     ],
 )
 def test_a_refusal(answer: ModelAnswer, error: str) -> None:
     world, outcome = failing(answer)
     (log,) = [fields for name, fields in world.logs if name == "model failed"]
     assert log["status"] == (None if answer.status == 200 else answer.status)
+    error = f"the model's server {error}"
     assert error.startswith(str(log["why"]))
     assert str(log["url"]).startswith("http")
     assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
@@ -118,19 +102,16 @@ def test_invalid_retry_after_is_ignored(wanted: str) -> None:
 @pytest.mark.parametrize(
     ("url", "error"),
     [
-        ("http://model:1/v1", f"the model's server at http://model:1/v1 ({SOURCE}) cannot be reached"),
-        ("http://nowhere:9000/v1?k=s", f"the model's server at http://nowhere:9000/v1 ({SOURCE}) cannot be reached"),
-        ("ftp://model/v1", "the model's server cannot be used: the URL is not one of http, https, ws, wss"),
-        ("http://user:pw@model/v1", "the model's server cannot be used: the URL has user information"),
-        (
-            "https://model:9000/v1",
-            f"the model's server at https://model:9000/v1 ({SOURCE}) has no certificate that can be trusted",
-        ),
+        ("http://model:1/v1", f"at http://model:1/v1 ({SOURCE}) cannot be reached"),
+        ("http://nowhere:9000/v1?k=s", f"at http://nowhere:9000/v1 ({SOURCE}) cannot be reached"),
+        ("ftp://model/v1", "cannot be used: the URL is not one of http, https, ws, wss"),
+        ("http://user:pw@model/v1", "cannot be used: the URL has user information"),
+        ("https://model:9000/v1", f"at https://model:9000/v1 ({SOURCE}) has no certificate that can be trusted"),
     ],
 )
 def test_unreachable_server(url: str, error: str) -> None:
     _, outcome = failing(route=ModelEndpoint(base_url=url, model="m", api_key=KEY, source=SOURCE))
-    assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
+    assert outcome == TurnOutcome(finish="error", error=f"the model's server {error}", code="upstream_error")
 
 
 def test_unprintable_key() -> None:
@@ -143,6 +124,7 @@ BROKE_OFF = "answer broke off: the connection ended"
 FAILED, LATE = "upstream_error", "upstream_timeout"
 ENDLESS = ModelAnswer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0)
 NO_JSON = ModelAnswer(events=(chunk({"content": "a"}), b"data: hello\n\n"))
+SLOW = ModelAnswer(body=b"{}", before=50.0)
 
 
 @pytest.mark.parametrize(
@@ -157,16 +139,10 @@ NO_JSON = ModelAnswer(events=(chunk({"content": "a"}), b"data: hello\n\n"))
         (HELLO.stuck(2), "server was silent for 300 s", LATE, "Hello ", {}),
         (HELLO.stuck(1), "server was silent for 300 s", LATE, "", {}),
         (ENDLESS, "answer was not over after 100 s", LATE, "a", {"whole": 100.0}),
-        (
-            ModelAnswer(body=b"{}", before=50.0),
-            f"server at {ROUTE.base_url} did not answer in time",
-            LATE,
-            "",
-            {"answer": 20.0, "connect": 1.0},
-        ),
+        (SLOW, f"server at {ROUTE.base_url} did not answer in time", LATE, "", {"answer": 20.0, "connect": 1.0}),
     ],
 )
-def test_call_fails_without_a_retry(
+def test_call_fails_without_retry(
     answer: ModelAnswer, error: str, code: str, text: str, limits: dict[str, Any]
 ) -> None:
     world, outcome = failing(answer, HELLO, limits=ModelCallLimits(**limits))

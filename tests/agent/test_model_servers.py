@@ -170,12 +170,13 @@ def check_images(server: Server) -> None:
 
 
 def check_overflow(server: Server) -> None:
-    history = [
-        {"role": ("user", "assistant")[turn % 2], "content": f"{turn} " + "some words " * 90} for turn in range(40)
-    ]
-    script = unless(
-        server, "overflow", lambda request: len(json.dumps(request["messages"])) > LONGEST_REQUEST, hello(server)
-    )
+    roles = ("user", "assistant")
+    history = [{"role": roles[turn % 2], "content": f"{turn} " + "some words " * 90} for turn in range(40)]
+
+    def is_too_long(request: dict[str, Any]) -> bool:
+        return len(json.dumps(request["messages"])) > LONGEST_REQUEST
+
+    script = unless(server, "overflow", is_too_long, hello(server))
     world = run(server, *[script] * 4, history=tuple(history))
     assert len(world.model.seen) > 1
     assert "longer than the model's context" in world.host.reasoning

@@ -42,9 +42,8 @@ def test_what_is_private(path: str, body: dict[str, object], was_read: bool) -> 
 )
 def test_values_in_a_text(text: str, expected: bool) -> None:
     data = PrivateData("")
-    data.read_answer(
-        "/search_contacts", {"c": [{"mail": "ada@example.com", "id": None, "numbers": ["+15550100"]}], "count": 1}
-    )
+    contact = {"mail": "ada@example.com", "id": None, "numbers": ["+15550100"]}
+    data.read_answer("/search_contacts", {"c": [contact], "count": 1})
     assert data.is_in(text) is expected
 
 

@@ -62,10 +62,8 @@ def test_messages() -> None:
     rows = shaped(ModelProfile(images=False, extra_members=False, system_role=False, alternates=True))["messages"]
     assert [row["role"] for row in rows] == ["user", "assistant", "tool", "user"]
     assert rows[0]["content"] == f"Be kind.\n\nLook\n{IMAGE_NOT_TAKEN}"
-    assert (set(rows[1]), set(rows[1]["tool_calls"][0])) == (
-        {"role", "content", "tool_calls"},
-        {"id", "type", "function"},
-    )
+    assert {*rows[1]} == {"role", "content", "tool_calls"}
+    assert {*rows[1]["tool_calls"][0]} == {"id", "type", "function"}
     rows = shaped(ModelProfile(reasoning_everywhere=True, short_ids=True))["messages"]
     assert rows[2]["reasoning_content"] == "hm"
     assert rows[2]["tool_calls"][0]["id"] == rows[3]["tool_call_id"] != "call_1"
@@ -76,14 +74,7 @@ def test_messages() -> None:
 
 @pytest.mark.parametrize(
     ("context", "asked", "bound"),
-    [
-        (4096, 900, 900),
-        (4096, 4000, 2_984),
-        (4096, None, 1024),
-        (1_200, None, 300),
-        (600, 900, 511),
-        (100_000, None, None),
-    ],
+    [(4096, 900, 900), (4096, 4000, 2984), (4096, None, 1024), (1200, None, 300), (600, 900, 511), (10**5, None, None)],
 )
 def test_bound_of_an_answer_fits_the_context(context: int, asked: int | None, bound: int | None) -> None:
     request = shaped(ModelProfile(context=context), max_tokens=asked)
@@ -113,6 +104,9 @@ def test_what_is_left_out_is_reported() -> None:
     assert notice == "[The chat is longer than the model's context; the oldest steps of this task are left out.]"
 
 
+EVERYWHERE: dict[str, object] = {"reasoning_everywhere": True}
+
+
 def learn(profile: ModelProfile, status: int, text: str, **members: object) -> Problem | None:
     shaper = RequestShaper(profile, turn_start=4, keeps_tools=bool(members.pop("keeps_tools", False)))
     sent, _ = shaper.shape({**REQUEST, **members})
@@ -134,13 +128,9 @@ def learn(profile: ModelProfile, status: int, text: str, **members: object) -> P
         ("max_tokens is too large, at most 512", Problem.OUTPUT_LIMIT, {"output_limit": 512}),
         ("max_tokens is too large", Problem.OUTPUT_LIMIT, {"output_limit": 450}),
         ("unknown member reasoning_content", Problem.EXTRA_MEMBERS, {"extra_members": False}),
-        ("reasoning_content is missing", Problem.REASONING_MISSING, {"reasoning_everywhere": True}),
-        (
-            "reasoning is missing",
-            Problem.REASONING_MISSING,
-            {"reasoning_everywhere": True, "reasoning_member": "reasoning"},
-        ),
-        ("signature is missing", Problem.REASONING_MISSING, {"reasoning_everywhere": True}),
+        ("reasoning_content is missing", Problem.REASONING_MISSING, EVERYWHERE),
+        ("reasoning is missing", Problem.REASONING_MISSING, {**EVERYWHERE, "reasoning_member": "reasoning"}),
+        ("signature is missing", Problem.REASONING_MISSING, EVERYWHERE),
         ("at most 1 tools", Problem.TOOL_COUNT, {"tool_limit": 1}),
         ("too many tools", Problem.TOOL_COUNT, {"tool_limit": 1}),
         ("the context window of 3000 tokens is exceeded", Problem.CONTEXT, {"context": 3_000}),
@@ -167,27 +157,21 @@ def test_what_earlier_turns_learned_drops_no_tools_of_a_client(profile: ModelPro
     assert (sent["tools"], sent["tool_choice"], notice) == (request["tools"], REQUEST["tool_choice"], "")
 
 
+TEACHING = (Problem.TOOL_IDS, Problem.ROLE_ORDER, Problem.REASONING_MISSING, Problem.CONTEXT)  # of any request
+
+
 @pytest.mark.parametrize(
     ("problem", "known"),
     [
-        (Problem.TOOLS, ModelProfile()),
-        (Problem.TOOL_COUNT, ModelProfile()),
-        (Problem.TOOL_IDS, ModelProfile(short_ids=True)),
-        (Problem.IMAGES, ModelProfile()),
-        (Problem.ROLE_ORDER, ModelProfile(alternates=True)),
-        (Problem.SYSTEM_ROLE, ModelProfile()),
-        (Problem.EXTRA_MEMBERS, ModelProfile()),
-        (Problem.REASONING_MISSING, ModelProfile(reasoning_everywhere=True)),
-        (Problem.PARALLEL_TOOL_CALLS, ModelProfile()),
-        *((problem, ModelProfile()) for problem in (Problem.STREAM_OPTIONS, Problem.STREAM, Problem.OUTPUT_LIMIT)),
-        (Problem.MAX_TOKENS, ModelProfile()),
-        (Problem.MAX_COMPLETION_TOKENS, ModelProfile()),
-        (Problem.CONTEXT, ModelProfile(prompt_limit=1)),
-        (Problem.OPTION, ModelProfile()),
+        (Problem.TOOL_IDS, {"short_ids": True}),
+        (Problem.ROLE_ORDER, {"alternates": True}),
+        (Problem.REASONING_MISSING, EVERYWHERE),
+        (Problem.CONTEXT, {"prompt_limit": 1}),
+        *((problem, {}) for problem in Problem if problem not in TEACHING),
     ],
 )
-def test_refusal_of_what_was_not_sent_teaches_nothing(problem: Problem, known: ModelProfile) -> None:
-    shaper = RequestShaper(known)
+def test_refusal_of_what_was_not_sent_teaches_nothing(problem: Problem, known: dict[str, Any]) -> None:
+    shaper = RequestShaper(ModelProfile(**known))
     sent, _ = shaper.shape({"messages": [{"role": "user", "content": "a"}]})
     assert shaper.learn(ModelRefusal(status=400, problems=(problem,)), sent) is None
 

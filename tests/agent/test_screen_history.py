@@ -52,12 +52,8 @@ def test_of_equal_screens_in_a_row_the_newest_is_kept() -> None:
     equal = {"role": "tool", "content": result(1)["content"]}
     later = {"role": "tool", "content": str(result(1)["content"]).replace("screen 1", "screen 2")}
     rows = [result(0), equal, {"role": "assistant", "content": ""}, later]
-    assert [row["content"] for row in shorten_screens(rows, 1_000)] == [
-        "[screen 0: shown before]",
-        "[screen 1: shown before]",
-        "",
-        later["content"],
-    ]
+    shown = [f"[screen {number}: shown before]" for number in (0, 1)]
+    assert [row["content"] for row in shorten_screens(rows, 1_000)] == [*shown, "", later["content"]]
 
 
 def test_looks_at_an_equal_screen_do_not_make_others_stay() -> None:
