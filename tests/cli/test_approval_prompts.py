@@ -20,9 +20,8 @@ class Bench:
         self.now = 100.0
         self.told: list[Notify] = []
         self.answers: list[tuple[str, str]] = []
-        self.questions = ApprovalPrompts(
-            lambda: self.now, self.told.append, lambda call_id, choice: self.answers.append((call_id, choice))
-        )
+        answer = lambda call_id, choice: self.answers.append((call_id, choice))  # noqa: E731
+        self.questions = ApprovalPrompts(lambda: self.now, self.told.append, answer)
 
     def shown(self) -> list[dict[str, Any]]:
         told, self.told[:] = self.told[:], []
@@ -30,9 +29,8 @@ class Bench:
         return [dict(tell.fields) for tell in told]
 
     def ask(self, call_id: object, **data: object) -> list[dict[str, Any]]:
-        asked = parse_event(
-            "approval.request", JsonObject({"command": f"do {call_id}", "choices": ALL, **data}, call_id=call_id)
-        )
+        members = {"call_id": call_id, "command": f"do {call_id}", "choices": ALL, **data}
+        asked = parse_event("approval.request", JsonObject(members))
         assert isinstance(asked, ApprovalRequest)
         self.questions.show(asked)
         return self.shown()

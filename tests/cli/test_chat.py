@@ -76,15 +76,11 @@ def test_a_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("http://127.0.0.1:8642", (b"1", SECRET.encode())),
-        ("http://localhost:8642", (b"1", SECRET.encode())),
-        ("http://192.0.2.7:8642", (None, None)),
-    ],
+    ("host", "shown"),
+    [("127.0.0.1", (b"1", SECRET.encode())), ("localhost", (b"1", SECRET.encode())), ("192.0.2.7", (None, None))],
 )
-def test_local_chat_has_operator_headers(url: str, shown: object) -> None:
-    chat = world(client=ApiClient("the API server", url, token="k3y", remedy="start it"))
+def test_local_chat_has_operator_headers(host: str, shown: object) -> None:
+    chat = world(client=ApiClient("the API server", f"http://{host}:8642", token="k3y", remedy="start it"))
     chat.disk.put(f"{HOME}/local-secret", SECRET.encode())
     chat.run()
     made, turn = chat.asked
@@ -102,9 +98,8 @@ def test_local_chat_has_operator_headers(url: str, shown: object) -> None:
     ],
 )
 def test_the_user_reads_that_the_phone_asks(name: str, args: object, doing: list[str]) -> None:
-    there = world(
-        stream(("tool.started", {"tool_name": name, "args": args}), ("run.completed", {"completed": True}))
-    ).finished()
+    started = ("tool.started", {"tool_name": name, "args": args})
+    there = world(stream(started, ("run.completed", {"completed": True}))).finished()
     told = [str(news.fields["text"]) for news in there.told if news.event == "doing"]
     assert [text for text in told if text.startswith("waiting")] == doing
 
@@ -118,9 +113,8 @@ def test_raw() -> None:
 
 
 def test_answer_without_deltas() -> None:
-    there = world(
-        stream(("assistant.completed", {"content": "All"}), ("run.completed", {"completed": False, "usage": {}}))
-    )
+    ended = ("run.completed", {"completed": False, "usage": {}})
+    there = world(stream(("assistant.completed", {"content": "All"}), ended))
     assert there.run() == ChatResult("s1", False)
     assert there.told[-1] == Notify("text", {"text": "All"})
 
@@ -231,15 +225,14 @@ def test_ctrl_c_before_the_run_id() -> None:
     assert stopped(there) is True
 
 
-@pytest.mark.parametrize(
-    ("there", "done"),
-    [
-        (interrupted(SILENT, as_json({})), False),
-        (interrupted(begun(STARTED), SILENT), False),
-        (interrupted(SILENT, SILENT, created=SILENT), None),
-    ],
-    ids=["no run id", "no answer to the stop", "no session yet"],
-)
+UNANSWERED = {
+    "no run id": (interrupted(SILENT, as_json({})), False),
+    "no answer to the stop": (interrupted(begun(STARTED), SILENT), False),
+    "no session yet": (interrupted(SILENT, SILENT, created=SILENT), None),
+}
+
+
+@pytest.mark.parametrize(("there", "done"), UNANSWERED.values(), ids=UNANSWERED)
 def test_ctrl_c_and_the_server_does_not_answer(there: OneShotHarness[ChatResult], done: bool | None) -> None:
     assert there.fails() == Exit(INTERRUPTED)
     assert stopped(there) is done
@@ -255,10 +248,8 @@ def test_the_turn_ends_after_ctrl_c(ending: bytes | None) -> None:
 
 # --- approvals ------------------------------------------------------------------------------------------------------
 
-QUESTION = (
-    "approval.request",
-    {"call_id": "c1", "command": "do it", "description": "Costs.", "choices": ["once", "deny"]},
-)
+CHOICES = ["once", "deny"]
+QUESTION = ("approval.request", {"call_id": "c1", "command": "do it", "description": "Costs.", "choices": CHOICES})
 GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
 
 
@@ -271,13 +262,10 @@ def asking(answer: Reply) -> OneShotHarness[ChatResult]:
         return answer if asked.path.startswith("/v1/runs/") else begun(STARTED, QUESTION)
 
     over = stream(GIVEN, ("memory.updated", {"tool_name": "memory", "added": "Tea"}), *[("run.completed", {})])[1]
-    script: Any = [
-        (1, lambda w: w.keys(b"y\n")),
-        (2, lambda w: w.unfinished(over, end=True)),
-        (3, lambda w: w.keys(None)),
-    ]
+    typing: list[Any] = [(1, lambda w: w.keys(b"y\n")), (3, lambda w: w.keys(None))]
+    typing.insert(1, (2, lambda w: w.unfinished(over, end=True)))
     order = ChatRequest(message="hello", asks=True)
-    return OneShotHarness(ChatService(found, order), http=http, script=script, stdio=True)
+    return OneShotHarness(ChatService(found, order), http=http, script=typing, stdio=True)
 
 
 def test_approval_is_shown_and_answered() -> None:
@@ -286,10 +274,8 @@ def test_approval_is_shown_and_answered() -> None:
     assert there.asked[1].json == {"message": "hello", "approvals": True}
     assert there.asked[2].path == "/v1/runs/run%201/approval"
     assert there.asked[2].json == {"choice": "once", "call_id": "c1"}
-    assert there.told[1:] == [
-        Notify("question", {"text": "Costs.\ndo it", "choices": ["once", "deny"]}),
-        Notify("tool", {"line": "✎ memory: Tea"}),
-    ]
+    question = Notify("question", {"text": "Costs.\ndo it", "choices": CHOICES})
+    assert there.told[1:] == [question, Notify("tool", {"line": "✎ memory: Tea"})]
 
 
 def test_apps_of_the_task_and_what_was_not_done() -> None:
@@ -306,15 +292,13 @@ def test_apps_of_the_task_and_what_was_not_done() -> None:
 def test_late_approval_answer() -> None:
     there = asking(as_json({"error": {"message": "no approval is pending"}}, 409))
     assert there.run().completed
-    assert there.told[2].fields["line"] == (
-        "✗ the answer was not taken: the API server refuses: no approval is pending (status 409)"
-    )
+    refusal = "the API server refuses: no approval is pending (status 409)"
+    assert there.told[2].fields["line"] == f"✗ the answer was not taken: {refusal}"
 
 
 def test_a_bug_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "svc_proto.service_clients.api_client.encode_segment", lambda text: text if "s1" in text else 1 / 0
-    )
+    encode = "svc_proto.service_clients.api_client.encode_segment"
+    monkeypatch.setattr(encode, lambda text: text if "s1" in text else 1 / 0)
     there = asking(as_json({}))
     assert there.run().completed
     assert there.told[2].fields["line"] == "✗ the answer was not taken: internal error, reference bug-1"

@@ -20,10 +20,8 @@ svc_cluster_node_runs{node="http://c"} 1.0
 
 def test_nodes_are_parsed() -> None:
     service = parse_nodes(MetricSamples(RELAY))
-    nodes = [
-        ServiceNode(url="http://a", since=999_990.0, load=12),
-        ServiceNode(url="http://b", since=996_400.0, load=1),
-    ]
+    rows = [("http://a", 999_990.0, 12), ("http://b", 996_400.0, 1)]
+    nodes = [ServiceNode(url=url, since=since, load=load) for url, since, load in rows]
     assert service == ServiceNodes(redis=True, load="phones", nodes=nodes)
     assert parse_nodes(MetricSamples("svc_phones 3.0\n# EOF\n")) is None  # not a cluster
     alone = parse_nodes(MetricSamples("svc_cluster_up 1.0\n# EOF\n"))

@@ -31,10 +31,8 @@ def test_after_pairing() -> None:
         "  Stored    /h/file",
     ]
     spans = dict.fromkeys(("bridge", "chat", "terminal", "tui", "voice:config", "voice:realtime"), NOW + DAY)
-    many = desktop_output.paired_lines(
-        PairingResult(session=evolve(SESSION, grants=spans), transport_hint="wss"), "/h/file"
-    )
-    assert many[3:5] == [
+    granted = PairingResult(session=evolve(SESSION, grants=spans), transport_hint="wss")
+    assert desktop_output.paired_lines(granted, "/h/file")[3:5] == [
         "  Grants    bridge=in1d chat=in1d terminal=in1d tui=in1d",
         "            voice:config=in1d voice:realtime=in1d",
     ]

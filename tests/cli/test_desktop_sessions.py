@@ -25,14 +25,10 @@ from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, a
 T = TypeVar("T")
 PIN, PIN_2 = "sha256/" + "A" * 43 + "=", "sha256/" + "B" * 43 + "="
 LAN, PUBLIC = Candidate("lan", 0, "ws://192.0.2.1:8767"), Candidate("public", 1, "wss://home.example")
-STORED = (
-    {"role": "lan", "priority": 0, "relay": {"url": LAN.url}},
-    {"role": "public", "priority": 1, "relay": {"url": PUBLIC.url}},
-)
+STORED = tuple({"role": each.role, "priority": each.priority, "relay": {"url": each.url}} for each in (LAN, PUBLIC))
 QR = desktop_sessions.PairRequest(invitation=DesktopInvite("Q7M2ZK", (LAN, PUBLIC), STORED), by_qr=True)
-TYPED = desktop_sessions.PairRequest(
-    invitation=DesktopInvite("Q7M2ZK", (PUBLIC,)), name="Desk", ttl_seconds=60, grants={"chat": 60, "tui": None}
-)
+CODE = DesktopInvite("Q7M2ZK", (PUBLIC,))
+TYPED = desktop_sessions.PairRequest(invitation=CODE, name="Desk", ttl_seconds=60, grants={"chat": 60, "tui": None})
 OK = {"session_token": "t0ken-1234", "server_version": "1.0.0", "expires_at": 5.5, "grants": {"chat": None}}
 
 
@@ -129,9 +125,8 @@ def test_by_qr_on_the_best_route() -> None:
 
 def test_no_route_answers() -> None:
     there = world(Host(), lambda engine: desktop_sessions.pair_desktop(engine, QR), http=(503, b""))
-    assert there.fails() == Exit(
-        1, "no route to the relay answers: lan ws://192.0.2.1:8767: status 503; public wss://home.example: status 503"
-    )
+    tried = "lan ws://192.0.2.1:8767: status 503; public wss://home.example: status 503"
+    assert there.fails() == Exit(1, f"no route to the relay answers: {tried}")
 
 
 @pytest.mark.parametrize(("fresh", "expected"), [(False, PIN), (True, None)])
@@ -254,9 +249,8 @@ def test_sign_in_stores_the_first_pin(stored: StoredSession, url: str, members: 
 
 
 def test_listing() -> None:
-    there = world(
-        Host(A), lambda engine: desktop_sessions.list_devices(engine, A), http=as_json({"sessions": [{"a": 1}, 7]})
-    )
+    answer = as_json({"sessions": [{"a": 1}, 7]})
+    there = world(Host(A), lambda engine: desktop_sessions.list_devices(engine, A), http=answer)
     assert there.run() == [{"a": 1}]
     assert there.asked[0].headers.get(b"authorization") == b"Bearer t0ken-1234"
     assert world(Host(A), lambda engine: desktop_sessions.list_devices(engine, A)).run() == []
@@ -302,9 +296,8 @@ def test_extending(prefix: str, stored: float | None) -> None:
     ],
 )
 def test_failed_extension(status: int, says: str) -> None:
-    there = world(
-        Host(A), lambda e: desktop_sessions.extend_session(e, A, "abcd", 60), http=as_json({"error": "2 match"}, status)
-    )
+    answer = as_json({"error": "2 match"}, status)
+    there = world(Host(A), lambda engine: desktop_sessions.extend_session(engine, A, "abcd", 60), http=answer)
     assert there.fails() == Exit(1, says)
 
 

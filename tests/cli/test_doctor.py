@@ -46,15 +46,15 @@ def test_all_checks_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "first"),
+    ("text", "verdict", "says"),
     [
-        ("{", ("failure", "is damaged")),
-        (Failure(FailureKind.DENIED), ("failure", "cannot be read: permission denied")),
-        ("", ("ok", "can be read")),
+        ("{", "failure", "is damaged"),
+        (Failure(FailureKind.DENIED), "failure", "cannot be read: permission denied"),
+        ("", "ok", "can be read"),
     ],
 )
-def test_the_file(text: object, first: tuple[str, str]) -> None:
-    assert found(text) == [first, ("warning", "no session is stored")]
+def test_the_file(text: object, verdict: str, says: str) -> None:
+    assert found(text) == [(verdict, says), ("warning", "no session is stored")]
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,5 @@ def test_output_formats() -> None:
     findings = [Finding("a", "ok", "good"), Finding("b", "failure", "bad", "do this")]
     assert finding_lines(findings) == ["✓ a: good", "✗ b: bad", "    do this"]
     assert findings_json(findings)["ok"] is False
-    assert findings_json(findings[:1]) == {
-        "ok": True,
-        "findings": [{"subject": "a", "verdict": "ok", "text": "good", "remedy": None}],
-    }
-    json.dumps(findings_json(findings))
+    row = {"subject": "a", "verdict": "ok", "text": "good", "remedy": None}
+    assert json.loads(json.dumps(findings_json(findings[:1]))) == {"ok": True, "findings": [row]}

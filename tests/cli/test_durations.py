@@ -57,11 +57,7 @@ BAD_GRANTS += ["termnal=none", "\x1b[2J=1h"]
 
 @pytest.mark.parametrize(
     ("grants", "only"),
-    [
-        *((grants, None) for grants in BAD_GRANTS),
-        ("tui=1h", "chat,bridge"),
-        *((None, only) for only in ("", ",", "chat,termnal")),
-    ],
+    [*((grants, None) for grants in BAD_GRANTS), ("tui=1h", "chat"), (None, ""), (None, ","), (None, "chat,termnal")],
 )
 def test_bad_presets(grants: str | None, only: str | None) -> None:
     with pytest.raises(CliError, match=r"--grants|--only") as caught:
@@ -97,18 +93,9 @@ def test_expiries() -> None:
     assert short_expiry(None, 5.0) == "never"
     assert short_expiry(5.0, 5.0) == "expired"
     assert short_expiry(65.0, 5.0) == "in 1m"
-    day = 86_400.0
-    for left, said in (
-        (30 * day, "30d"),
-        (30 * day - 1, "30d"),
-        (30 * day - 60, "30d"),
-        (30 * day - 61, "29d"),
-        (day - 1, "1d"),
-        (3_599.0, "1h"),
-        (3_541.0, "1h"),
-        (3_540.0, "59m"),
-        (119.0, "1m"),
-    ):
+    month = 30 * 86_400.0
+    days = {month: "30d", month - 1: "30d", month - 60: "30d", month - 61: "29d", 86_399.0: "1d"}
+    for left, said in {**days, 3_599.0: "1h", 3_541.0: "1h", 3_540.0: "59m", 119.0: "1m"}.items():
         assert short_expiry(1000.0 + left, 1000.0) == f"in {said}"
 
 

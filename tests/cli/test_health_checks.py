@@ -80,6 +80,7 @@ def public(subject: str, verdict: str = "failure") -> HostFacts:
     return evolve(WELL, public=(Finding(subject, verdict, "a text"),))
 
 
+OUTSIDE = "wss://home.example/relay"
 BEHIND = (server("relay", host="127.0.0.1"), server("api", host="127.0.0.1"), BOARD)
 OPEN_BOARD = evolve(WELL, servers=(RELAY, API, server("dashboard", host="0.0.0.0")))
 PLANTED: dict[str, HostFacts] = {
@@ -94,9 +95,7 @@ PLANTED: dict[str, HostFacts] = {
     "relay_local_only": evolve(WELL, servers=BEHIND),
     "api_local_only": evolve(WELL, servers=(RELAY, server("api", host="localhost"), BOARD)),
     "route_dead": evolve(WELL, routes=(RouteFacts("lan", "ws://192.168.1.20:8767", "connection refused"),)),
-    "public_unreachable": evolve(
-        public("wss://home.example/relay"), routes=(RouteFacts("public", "wss://home.example/relay", "no route"),)
-    ),
+    "public_unreachable": evolve(public(OUTSIDE), routes=(RouteFacts("public", OUTSIDE, "no route"),)),
     "public_plain": public("encryption"),
     "public_open": public("local routes"),
     "public_websocket": public("WebSocket", "warning"),
@@ -142,9 +141,7 @@ PLANTED: dict[str, HostFacts] = {
     "phone_battery": evolve(WELL, devices=(evolve(PHONE, status={"device": {"battery_optimized": True}}),)),
     "session_expires": evolve(WELL, devices=(evolve(PHONE, expires_at=NOW + DAY),)),
     "phone_offline": evolve(WELL, devices=(evolve(PHONE, is_online=False, status={}),)),
-    "phone_away": evolve(
-        WELL, devices=(PHONE, evolve(PHONE, name="Tablet", is_online=False, seen_at=NOW - 8 * DAY, status={}))
-    ),
+    "phone_away": evolve(WELL, devices=(PHONE, evolve(PHONE, is_online=False, seen_at=NOW - 8 * DAY, status={}))),
 }
 
 
@@ -163,6 +160,7 @@ def test_each_check_has_a_planted_fault() -> None:
     assert all(check.title and check.looked_at and check.remedy for check in CHECKS)
 
 
+SIX = (server("relay", host="::"), server("api", host="::"), BOARD)
 HEALTHY: dict[str, HostFacts] = {
     "local network": WELL,
     "first day": evolve(WELL, model=MODEL, backup_at=None, home_since=NOW - DAY),
@@ -170,11 +168,7 @@ HEALTHY: dict[str, HostFacts] = {
     "container with a public address": evolve(WELL, is_container=True, has_outside_route=True),
     "behind a proxy": evolve(WELL, servers=BEHIND, has_outside_route=True, routes=(), public=(Finding("x", "ok", ""),)),
     "mesh alone": evolve(WELL, addresses=addresses(("tailscale0", "100.64.0.7")), has_outside_route=True),
-    "IPv6 alone": evolve(
-        WELL,
-        addresses=addresses(("wlan0", "fd00::20")),
-        servers=(server("relay", host="::"), server("api", host="::"), BOARD),
-    ),
+    "IPv6 alone": evolve(WELL, addresses=addresses(("wlan0", "fd00::20")), servers=SIX),
     "no default route": evolve(WELL, addresses=addresses(("wlan9", "192.168.50.1"))),
     "own server of another model": model(listed=(), status=404),
     "one model and no name": model(name="", listed=("only",)),

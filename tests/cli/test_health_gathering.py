@@ -57,11 +57,7 @@ def answering(**replaced: Reply) -> Any:
 
 
 def gathered(
-    report: object = REPORT,
-    request: HealthRequest = REQUEST,
-    profiles: str = "",
-    dead: str = "no address",
-    **replaced: Reply,
+    report: object = REPORT, request: HealthRequest = REQUEST, profiles: str = "", dead: str = "none", **replaced: Reply
 ) -> HostFacts:
     """Return the facts about this host; the server at the address `dead` refuses connections."""
     answer = answering(**replaced)
@@ -81,9 +77,8 @@ def test_everything() -> None:
         ServerFacts(role="dashboard", port=9119, runs=False, answers=False, wanted=False),
     )
     assert facts.routes == (RouteFacts("lan", "ws://192.0.2.10:8767", api_url="http://192.0.2.10:8642"),)
-    assert facts.model == ModelFacts(
-        base_url="http://model.lan/v1", name="m", source="config.yaml", listed=("m",), configured_context=4096
-    )
+    found = ModelFacts(base_url="http://model.lan/v1", name="m", source="config.yaml", listed=("m",))
+    assert facts.model == evolve(found, configured_context=4096)
     assert [(each.name, each.is_phone, each.is_online, each.seen_at) for each in facts.devices or ()] == [
         ("Pixel", True, True, 5),
         ("a device", False, False, None),

@@ -34,10 +34,8 @@ PAYLOAD = {
 def test_every_form(text: str) -> None:
     found = parse_desktop_invite(text)
     assert found.code == "Q7M2ZK"
-    assert found.candidates == (
-        Candidate("lan", 0, "ws://192.0.2.10:8767"),
-        Candidate("Custom", 1, "wss://box.example"),
-    )
+    lan = Candidate("lan", 0, "ws://192.0.2.10:8767")
+    assert found.candidates == (lan, Candidate("Custom", 1, "wss://box.example"))
     custom = {"role": "Custom", "priority": 1, "relay": {"url": "wss://box.example", "transportHint": "wss"}}
     assert found.stored == (ENDPOINTS[0], custom)
     assert found.apis == {"ws://192.0.2.10:8767": "http://h:1", "wss://box.example": "http://192.0.2.10:8642"}
@@ -99,15 +97,9 @@ def test_no_invites(text: str) -> None:
 @pytest.mark.parametrize(
     "endpoint",
     [
-        7,
-        {},
-        {"role": "", "relay": {"url": "ws://h"}},
-        {"role": "lan", "priority": "0", "relay": {"url": "ws://h"}},
-        {"role": "lan", "priority": True, "relay": {"url": "ws://h"}},
-        {"role": "lan", "relay": None},
-        {"role": "lan", "relay": {"url": 7}},
-        {"role": "lan", "relay": {"url": "http://h"}},
-        {"role": "lan", "relay": {"url": "::"}},
+        *(7, {}, {"role": "", "relay": {"url": "ws://h"}}),
+        *({"role": "lan", "priority": priority, "relay": {"url": "ws://h"}} for priority in ("0", True)),
+        *({"role": "lan", "relay": relay} for relay in (None, {"url": 7}, {"url": "http://h"}, {"url": "::"})),
     ],
 )
 def test_bad_candidates_are_omitted(endpoint: object) -> None:

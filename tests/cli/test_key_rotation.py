@@ -15,6 +15,7 @@ from tests.support.channel_ends import HarnessNode
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml")
 KEYED = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="of-the-environment")
 RUNNING = RelayConfig(home="/h", config_path="/h/config.yaml", webapi_inside="http://127.0.0.1:8642")
+ELSEWHERE = RelayConfig(home="/h", config_path="/etc/svc.yaml")
 EXTRA = b"# mine\nplatforms:\n  api_server:\n    extra:\n      key: old  # secret\n    api_key: older\n"
 PLAIN = b"platforms:\n  api_server:\n    api_key: old\n    extra:\n      key: ''\n"
 
@@ -130,10 +131,7 @@ def test_api_keeps_the_old_key(answer: Reply, why: str) -> None:
         (denied(world(b""), "/h/config.yaml"), "/h/config.yaml cannot be read (permission denied)"),
         (denied(world(dotenv="A=1"), "/h/.env"), "/h/.env cannot be read"),
         (world(dotenv="A=1\nB='"), "/h/.env cannot be read (line 2: neither NAME=value nor a comment"),
-        (
-            world(EXTRA, settings=RelayConfig(home="/h", config_path="/etc/svc.yaml")),
-            "/etc/svc.yaml holds the key and is not in the service home",
-        ),
+        (world(EXTRA, settings=ELSEWHERE), "/etc/svc.yaml holds the key and is not in the service home"),
     ],
 )
 def test_unchangeable_keys(there: OneShotHarness[KeyRotationResult], why: str) -> None:

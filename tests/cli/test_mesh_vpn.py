@@ -8,6 +8,7 @@ from tests.cli.harness import OneShotHarness
 
 PATH = "/usr/bin/tailscale"
 UP = {"BackendState": "Running", "Self": {"TailscaleIPs": ["fd7a::1", "100.64.0.7"], "DNSName": "box.tail.ts.net."}}
+ANSWER = json.dumps(UP).encode()
 
 
 @pytest.mark.parametrize(
@@ -45,12 +46,8 @@ def programs(status: bytes | Failure, serve: bytes | Failure) -> dict[str, bytes
 @pytest.mark.parametrize(
     ("status", "serve", "mesh"),
     [
-        (
-            json.dumps(UP).encode(),
-            b'{"TCP": {"8767": {"HTTPS": true}}}',
-            MeshStatus("100.64.0.7", "box.tail.ts.net", (8767,)),
-        ),
-        (json.dumps(UP).encode(), Failure(FailureKind.DENIED), MeshStatus("100.64.0.7", "box.tail.ts.net")),
+        (ANSWER, b'{"TCP": {"8767": {"HTTPS": true}}}', MeshStatus("100.64.0.7", "box.tail.ts.net", (8767,))),
+        (ANSWER, Failure(FailureKind.DENIED), MeshStatus("100.64.0.7", "box.tail.ts.net")),
         (b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}', b"", MeshStatus("100.64.0.7", None)),
         (Failure(FailureKind.DENIED), b"", None),
         (b"", b"", None),

@@ -54,9 +54,8 @@ def test_secrets_can_be_hidden() -> None:
         assert secret in shown
         assert secret not in hidden
     assert "  Code      not shown\n" in hidden
-    assert hidden.endswith(
-        "\n  not shown, as this is no terminal: --show shows it, with code and key; --json is for programs"
-    )
+    why = "as this is no terminal: --show shows it, with code and key; --json is for programs"
+    assert hidden.endswith(f"\n  not shown, {why}")
     assert "1 hour: bridge" in hidden
 
 
@@ -90,10 +89,8 @@ def test_the_order_of_the_blocks() -> None:
 
 def test_kind_of_key() -> None:
     own = evolve(INVITE, own_key=True)
-    assert (
-        "            this pairing's own: it ends with the session, and with the code if no device pairs"
-        in invite_lines(own)
-    )
+    kind = "this pairing's own: it ends with the session, and with the code if no device pairs"
+    assert f"            {kind}" in invite_lines(own)
     assert [line for line in invite_lines(own) if "main key" in line] == []
     assert invite_json(own)["api"] == {"url": "http://192.0.2.10:8642", "key": "abcdefghijklm", "own_key": True}
     assert invite_json(INVITE)["api"] == {"url": "http://192.0.2.10:8642", "key": "abcdefghijklm", "own_key": False}
@@ -165,9 +162,7 @@ def test_json() -> None:
     assert isinstance(relay, dict)
     assert relay["grants"] == {**dict.fromkeys(CHANNELS, 604_800.0), "bridge": 3600.0}
     assert relay["ttl_seconds"] == 604_800.0
-    assert found["routes"] == [
-        {"role": "lan", "api_url": "http://192.0.2.10:8642", "relay_url": "ws://192.0.2.10:8767"}
-    ]
+    assert found["routes"] == [{"role": "lan", "api_url": API.url, "relay_url": "ws://192.0.2.10:8767"}]
 
 
 def test_security_setting() -> None:
@@ -180,10 +175,8 @@ def test_security_setting() -> None:
     [("bridge", True, "look and act (bridge)"), ("bridge:read", False, "look (bridge:read)")],
 )
 def test_consent_request_text(scope: str, there: bool, shown: str) -> None:
-    asked = JsonObject(
-        client_name="\x1b[2JClaude", address="::1", answer_goes_to="a.example", answer_stays_there=there, scope=scope
-    )
-    text = "\n".join(agent_lines(asked))
+    asked = {"client_name": "\x1b[2JClaude", "address": "::1", "answer_goes_to": "a.example", "scope": scope}
+    text = "\n".join(agent_lines(JsonObject(asked, answer_stays_there=there)))
     assert shown in text
     assert "\x1b" not in text
     assert ("computer that asks" in text) == there

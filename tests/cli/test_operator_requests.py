@@ -74,17 +74,15 @@ def test_registration() -> None:
     assert '"tui": false' in json.dumps(build_registration("Q7M2ZK", META))  # and not 0, which would never expire
     more = PairingMeta(own_key=True, keep_earlier=True)
     assert build_registration("Q7M2ZK", more) == {"code": "Q7M2ZK", "own_key": True, "keep_earlier": True}
-    assert build_registration("Q7M2ZK", PairingMeta(endpoints=[{"role": "public"}]))["endpoints"] == [
-        {"role": "public"}
-    ]
+    endpoints: list[Any] = [{"role": "public"}]
+    assert build_registration("Q7M2ZK", PairingMeta(endpoints=endpoints))["endpoints"] == endpoints
 
 
 def test_a_refused_code() -> None:
     refused = as_json({"error": "loopback only"}, 403)
     world = OneShotHarness(lambda engine: register(engine, RELAY, "Q7M2ZK", META), http=refused)
-    assert world.fails() == Exit(
-        1, f"the relay at {RELAY.url} takes this only from its own host, over loopback: loopback only (status 403)"
-    )
+    only = "takes this only from its own host, over loopback: loopback only (status 403)"
+    assert world.fails() == Exit(1, f"the relay at {RELAY.url} {only}")
 
 
 @pytest.mark.parametrize(

@@ -16,21 +16,18 @@ LAN = HostCandidate("lan", API, "ws://192.0.2.10:8767")
 PUBLIC = public_candidate("https://home.example", 8767)
 
 
-def test_mesh_by_address() -> None:
-    route = mesh_candidate(
-        MeshStatus("100.64.0.7", "box.ts.net", (8642,)), "mesh", API, relay_port=8767, relay_tls=False
-    )
-    assert route == HostCandidate("mesh", ApiCandidate("100.64.0.7", 8642, False), "ws://100.64.0.7:8767")
-    six = mesh_candidate(MeshStatus("fd7a::1", None), "tailscale", API, relay_port=8767, relay_tls=True)
-    assert six.relay_url == "wss://[fd7a::1]:8767"
-    assert six.api.url == "http://[fd7a::1]:8642"
-
-
-def test_mesh_by_name_when_it_serves_both_ports() -> None:
-    route = mesh_candidate(
-        MeshStatus("100.64.0.7", "box.ts.net", (8642, 8767)), "mesh", API, relay_port=8767, relay_tls=False
-    )
-    assert route == HostCandidate("mesh", ApiCandidate("box.ts.net", 8642, True), "wss://box.ts.net:8767")
+@pytest.mark.parametrize(
+    ("status", "tls", "api", "relay"),
+    [
+        (MeshStatus("100.64.0.7", "box.ts.net", (8642,)), False, "http://100.64.0.7:8642", "ws://100.64.0.7:8767"),
+        (MeshStatus("fd7a::1", None), True, "http://[fd7a::1]:8642", "wss://[fd7a::1]:8767"),
+        # by its name where it serves both ports
+        (MeshStatus("::", "box.ts.net", (8642, 8767)), False, "https://box.ts.net:8642", "wss://box.ts.net:8767"),
+    ],
+)
+def test_mesh(status: MeshStatus, tls: bool, api: str, relay: str) -> None:
+    route = mesh_candidate(status, "tailscale", API, relay_port=8767, relay_tls=tls)
+    assert (route.role, route.api.url, route.relay_url) == ("tailscale", api, relay)
 
 
 @pytest.mark.parametrize(

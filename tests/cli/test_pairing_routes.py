@@ -27,10 +27,8 @@ def found(config: RelayConfig, request: RouteRequest, *, mesh: bool = False, row
     compute: dict[str, Any] = {"network_addresses": lambda: rows}
     if mesh:
         compute["which"] = lambda name: PROGRAM
-    there = OneShotHarness(
-        lambda engine: find_routes(engine, config, request), compute=compute, programs=MESH if mesh else {}
-    )
-    return there.run()
+    programs = MESH if mesh else {}
+    return OneShotHarness(lambda engine: find_routes(engine, config, request), compute=compute, programs=programs).run()
 
 
 def places(routes: FoundRoutes) -> list[tuple[str, str, str]]:
@@ -73,13 +71,10 @@ def test_a_relay_behind_a_proxy_has_no_route_in_the_local_network() -> None:
 
 
 def test_the_address_from_outside_is_in_the_settings_once() -> None:
-    routes = found(evolve(CONFIG, public_url=URL), REQUEST, mesh=True)
-    assert [route.role for route in routes.routes] == ["lan", "mesh", "public"]
-    preferred = found(evolve(CONFIG, public_url=URL), evolve(REQUEST, prefer="public"), mesh=True)
-    assert [route.role for route in preferred.routes] == ["public", "lan", "mesh"]
-    assert [
-        each.role for each in found(evolve(CONFIG, public_url=URL), evolve(REQUEST, mode=CandidateMode.LAN)).routes
-    ] == ["lan"]
+    config, lan = evolve(CONFIG, public_url=URL), evolve(REQUEST, mode=CandidateMode.LAN)
+    routes = [found(config, each, mesh=True).routes for each in (REQUEST, evolve(REQUEST, prefer="public"), lan)]
+    roles = [[route.role for route in each] for each in routes]
+    assert roles == [["lan", "mesh", "public"], ["public", "lan", "mesh"], ["lan"]]
 
 
 def test_a_relay_for_this_host_alone() -> None:
@@ -115,10 +110,8 @@ def test_addresses_that_are_left_out() -> None:
         ("fd00::20 (wlan0)", "the relay listens on 0.0.0.0 alone"),
         ("10.5.0.2 (tun0)", "belongs to a VPN: --host names it"),
     ]
-    assert [each.what for each in found(evolve(CONFIG, host="::"), REQUEST, mesh=True).left_out] == [
-        "fd00::20 (wlan0)",
-        "10.5.0.2 (tun0)",
-    ]
+    left = found(evolve(CONFIG, host="::"), REQUEST, mesh=True).left_out
+    assert [each.what for each in left] == ["fd00::20 (wlan0)", "10.5.0.2 (tun0)"]
 
 
 def test_an_unusable_public_address() -> None:

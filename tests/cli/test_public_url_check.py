@@ -17,11 +17,8 @@ URL = "https://home.example"
 HERE = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
 SECRET = "0123456789abcdef" * 4
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000000"
-WELL = [
-    "answers in 0 ms, version 1.0.0",
-    "TLS: a certificate counts that this host trusts",
-    "shut, all 7 that were tried",
-]
+SHUT = "shut, all 7 that were tried"
+WELL = ["answers in 0 ms, version 1.0.0", "TLS: a certificate counts that this host trusts", SHUT]
 
 
 class Host:
@@ -102,20 +99,20 @@ def test_no_encryption(url: str, verdict: str) -> None:
     assert of(found(Host("ws"), url), "encryption") == (verdict, text)
 
 
+OPEN, UNKNOWN = "open to every caller on this way:", "not known: no answer from"
+
+
 @pytest.mark.parametrize(
     ("answers", "verdict", "text"),
     [
         (
             {"pairing_mint": (400, b""), "sessions": (200, b"{}")},
             "failure",
-            "open to every caller on this way: GET /sessions, POST /pairing/mint",
+            f"{OPEN} GET /sessions, POST /pairing/mint",
         ),
-        ({"media_inspect": (404, b""), "bridge_activity": (405, b""), "sessions": (401, b"")}, "ok", WELL[2]),
-        (
-            {"media_inspect": (429, b""), "sessions": (502, b""), "pairing_mint": REFUSED},
-            "warning",
-            "not known: no answer from /media/inspect, /sessions, /pairing/mint",
-        ),
+        ({"media_inspect": (404, b""), "bridge_activity": (405, b""), "sessions": (401, b"")}, "ok", SHUT),
+        ({"sessions": (502, b""), "pairing_mint": REFUSED}, "warning", f"{UNKNOWN} /sessions, /pairing/mint"),
+        ({"media_inspect": (429, b"")}, "warning", f"{UNKNOWN} /media/inspect"),
     ],
 )
 def test_local_routes(answers: dict[str, Reply], verdict: str, text: str) -> None:
@@ -128,24 +125,21 @@ def test_blocked_websockets() -> None:
     assert text.startswith("a phone cannot pair: ")
 
 
+FULL, STAYS = as_json({"error": "full"}, 503), "the session of this test stays for 60 s"
+
+
 @pytest.mark.parametrize(
-    ("host", "relay", "text"),
+    ("answers", "relay", "text"),
     [
-        (Host(), None, "not tried: no relay runs on this host"),
-        (
-            Host(inside_pairing_register=as_json({"error": "full"}, 503)),
-            HERE,
-            "not tried: the relay refuses: full (status 503)",
-        ),
-        (
-            Host(inside_sessions_1c2d3e4f=as_json({"error": "disk"}, 500)),
-            HERE,
-            "the session of this test stays for 60 s: the relay refuses: disk (status 500)",
-        ),
+        ({}, None, "not tried: no relay runs on this host"),
+        ({"inside_pairing_register": FULL}, HERE, "not tried: the relay refuses: full (status 503)"),
+        ({"inside_sessions_1c2d3e4f": FULL}, HERE, f"{STAYS}: the relay refuses: full (status 503)"),
     ],
 )
-def test_untried_websocket_and_unrevoked_session(host: Host, relay: RelayClient | None, text: str) -> None:
-    (one,) = [finding for finding in found(host, relay=relay) if finding.subject == "WebSocket"]
+def test_untried_websocket_and_unrevoked_session(
+    answers: dict[str, Reply], relay: RelayClient | None, text: str
+) -> None:
+    (one,) = [finding for finding in found(Host(**answers), relay=relay) if finding.subject == "WebSocket"]
     assert (one.verdict, one.text) == ("warning", text)
 
 

@@ -35,11 +35,8 @@ def listing(answer: Mapping[str, Any] | str | None) -> OneShotHarness[list[JsonO
 
 
 def test_terminals() -> None:
-    rows = [{"name": "a"}, 7]
-    assert listing({"channel": "terminal", "type": "terminal.sessions", "payload": {"sessions": rows}}).run() == [
-        {"name": "a"}
-    ]
-    assert listing({"channel": "terminal", "type": "terminal.sessions", "payload": {}}).run() == []
+    for payload, rows in (({"sessions": [{"name": "a"}, 7]}, [{"name": "a"}]), ({}, [])):
+        assert listing({"channel": "terminal", "type": "terminal.sessions", "payload": payload}).run() == rows
 
 
 @pytest.mark.parametrize(
@@ -103,10 +100,8 @@ def test_no_notifications() -> None:
 
 def test_rows_of_notifications() -> None:
     shown = {"package_name": "org.mail", "title": "Hi\n\x1b[2J", "text": None, "posted_at": 40_000}
-    assert relay_requests.notification_rows([JsonObject(shown), JsonObject()], 100.0) == [
-        ("1m ago", "org.mail", "Hi  [2J", ""),
-        ("-", "", "", ""),
-    ]
+    rows = relay_requests.notification_rows([JsonObject(shown), JsonObject()], 100.0)
+    assert rows == [("1m ago", "org.mail", "Hi  [2J", ""), ("-", "", "", "")]
 
 
 # --- media --------------------------------------------------------------------------------------------------------
@@ -231,9 +226,8 @@ def test_bad_arguments(arguments: list[str]) -> None:
     ],
 )
 def test_calls(method: str, arguments: dict[str, object], path: str, body: bytes) -> None:
-    there = OneShotHarness(
-        lambda engine: relay_requests.call_phone(engine, RELAY, method, "/ping", arguments), http=as_json({"a": 1}, 403)
-    )
+    flow = lambda engine: relay_requests.call_phone(engine, RELAY, method, "/ping", arguments)  # noqa: E731
+    there = OneShotHarness(flow, http=as_json({"a": 1}, 403))
     assert there.run() == (403, {"a": 1})
     assert (there.asked[0].method, there.asked[0].path, there.asked[0].body) == (method, path, body)
 

@@ -78,12 +78,8 @@ def test_members_of_a_wrong_type_count_as_absent() -> None:
 
 
 def test_routes_and_their_pins() -> None:
-    members = {
-        "token": "t",
-        "grants": [],
-        "route_candidates": [7, {"role": "lan"}],
-        "route_cert_pins": {"a": PIN, "b": "x"},
-    }
+    routes = {"route_candidates": [7, {"role": "lan"}], "route_cert_pins": {"a": PIN, "b": "x"}}
+    members = {"token": "t", "grants": [], **routes}
     (found,) = parse_sessions(json.dumps({"sessions": {"ws://h": members}})).values()
     assert (found.grants, found.candidates, found.route_pins) == (None, ({"role": "lan"},), {"a": PIN})
 

@@ -10,7 +10,7 @@ from svc_proto.cli.shell import ShellRequest, ShellResult, ShellService
 from svc_proto.commands import Abort, Exit, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Failure, FailureKind, Stopping
-from tests.cli.harness import LAN, PUBLIC, ROUTES, SILENT, OneShotHarness, as_json
+from tests.cli.harness import LAN, PUBLIC, REFUSED, ROUTES, SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.playbook import Playbook, accepted, counting_entropy
 
 SESSION = StoredSession(url=LAN, token="t0ken-1234")
@@ -183,14 +183,8 @@ def test_standard_input_ends_before_the_attach() -> None:
 
 
 def test_late_terminal() -> None:
-    there = shell(
-        ORDER,
-        says(1, "output", data="lost"),
-        (2, lambda w: w.open_terminal()),
-        says(3, "output", data="seen"),
-        over(4),
-        stdio=False,
-    )
+    lost, seen = says(1, "output", data="lost"), says(3, "output", data="seen")
+    there = shell(ORDER, lost, (2, lambda w: w.open_terminal()), seen, over(4), stdio=False)
     assert there.run().status == 0
     assert there.screen == "seen"
 
@@ -275,13 +269,8 @@ def test_pause_doubles_and_a_new_shell_is_announced() -> None:
         if not on:
             world.break_connections()
 
-    there = shell(
-        ORDER,
-        (1, lambda w: turn(False, w)),
-        (100, lambda w: turn(True, w)),
-        over(140),
-        dial=lambda host, port: None if up else Failure(FailureKind.UNREACHABLE, "connection refused"),
-    )
+    steps: list[Step] = [(1, lambda w: turn(False, w)), (100, lambda w: turn(True, w)), over(140)]
+    there = shell(ORDER, *steps, dial=lambda host, port: None if up else REFUSED)
     assert there.run().status == 0
     pauses = [line.rpartition(" in ")[2] for line in there.screen.split("\r\n") if "trying again" in line]
     assert pauses == ["1 s]", "2 s]", "4 s]", "8 s]", "16 s]", "30 s]", "30 s]", "30 s]"]
@@ -295,15 +284,11 @@ def test_reconnect_over_another_candidate() -> None:
         up.clear()
         world.break_connections()
 
-    there = shell(
-        evolve(ORDER, session=MANY),
-        (1, leave),
-        (5, lambda w: up.append(PUBLIC)),
-        over(20),
-        http=lambda asked: (
-            as_json({}) if any(asked.url.startswith(url.replace("ws", "http")) for url in up) else (503, b"")
-        ),
-    )
+    def answer(asked: UpstreamRequest) -> Reply:
+        return as_json({}) if any(asked.url.startswith(url.replace("ws", "http")) for url in up) else (503, b"")
+
+    steps: list[Step] = [(1, leave), (5, lambda w: up.append(PUBLIC)), over(20)]
+    there = shell(evolve(ORDER, session=MANY), *steps, http=answer)
     assert there.run().status == 0
     assert "[no route to the relay answers; trying again in 2 s]" in there.screen
 
@@ -511,15 +496,11 @@ def test_a_started_command_may_be_silent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "loss"),
-    [
-        (drop(1), "connection lost: reset"),
-        (says(1, "detached", reason="server shutdown"), "connection lost: server shutdown"),
-    ],
+    ("how", "loss"), [(drop(1), "reset"), (says(1, "detached", reason="server shutdown"), "server shutdown")]
 )
 def test_exec_does_not_come_back(how: Step, loss: str) -> None:
     there = shell(EXEC, how)
-    assert there.fails() == Exit(1, f"the connection was lost while the command ran: {loss}")
+    assert there.fails() == Exit(1, f"the connection was lost while the command ran: connection lost: {loss}")
     assert len(said(there, "attach")) == 1
 
 

@@ -37,14 +37,11 @@ def test_requests(call: Callable[[Engine, RelayConfig, str], Flow[list[JsonObjec
 
 
 def test_refusals() -> None:
-    world = OneShotHarness(
-        lambda engine: changes_of(engine, CONFIG, "x"), http=as_json({"error": {"message": "no"}}, status=401)
-    )
-    world.advance()
-    assert world.exit == Exit(1, "the API server refuses: no")
+    answer = as_json({"error": {"message": "no"}}, status=401)
+    world = OneShotHarness(lambda engine: changes_of(engine, CONFIG, "x"), http=answer)
+    assert world.fails() == Exit(1, "the API server refuses: no")
     world = OneShotHarness(lambda engine: changes_of(engine, evolve(CONFIG, webapi_inside=None), "x"))
-    world.advance()
-    assert world.exit == Exit(1, NO_API)
+    assert world.fails() == Exit(1, NO_API)
 
 
 def test_lines() -> None:

@@ -49,16 +49,12 @@ def find(engine: Engine) -> Flow[RelayClient]:
 
 
 def talking(
-    *script: tuple[float, Callable[[There], None]],
-    relay: Relay | None = None,
-    order: VoiceChatRequest | None = None,
-    **more: Any,
+    *script: tuple[float, Callable[[There], None]], relay: Relay | None = None, order: Any = None, **more: Any
 ) -> There:
     begin = (0.5, lambda w: w.push(READY))
+    service = VoiceChatService(find, order or VoiceChatRequest())
     given: dict[str, Any] = {"http": MADE, "socket": relay or Relay(), **more}
-    return OneShotHarness(
-        VoiceChatService(find, order or VoiceChatRequest()), stdio=True, script=[begin, *script], **given
-    )
+    return OneShotHarness(service, stdio=True, script=[begin, *script], **given)
 
 
 def typed(text: str | None) -> Callable[[There], None]:
@@ -109,9 +105,8 @@ def test_a_typed_turn() -> None:
 
 def test_whole_answer_and_piped_input() -> None:
     whole = [event("voice.response.turn_completed", content="Yes."), DONE, DONE]
-    there = talking(
-        (1, typed("Well?")), (1.1, typed(None)), relay=Relay(), order=VoiceChatRequest(profile="work", session="chat-7")
-    )
+    order = VoiceChatRequest(profile="work", session="chat-7")
+    there = talking((1, typed("Well?")), (1.1, typed(None)), order=order)
     for each in whole:
         there.script.append((3, lambda w, each=each: w.push(each)))  # type: ignore[misc]
     there.run()
@@ -215,10 +210,8 @@ def test_the_answer_is_played_to_its_end() -> None:
 
 
 def test_enter_interrupts() -> None:
-    odd, sound = (
-        event("voice.output_audio.delta", audio_base64=audio, sample_rate=24_000)
-        for audio in ("no b\u00e4se64", "AAAA")
-    )
+    sound = event("voice.output_audio.delta", audio_base64="AAAA", sample_rate=24_000)
+    odd = {**sound, "audio_base64": "no b\u00e4se64"}
     relay = Relay(response__create=[[odd, sound]], response__cancel=[[DONE], []])
     recorded(relay, (1, typed("Tell me a story")), (2, typed("")), (3, typed(None)), lasting={"aplay 24000"}).run()
     assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
@@ -322,9 +315,8 @@ def test_text_may_follow_a_promotion() -> None:
 def test_queued_task() -> None:
     relay = Relay(response__create=[[promoted()], [event("svc.run.queued"), DONE]])
     first, second = push(*say("One.")), push(promoted(origin="queued"), *say("Two."))
-    there = talking(
-        (1, typed("First")), (2, typed("Second")), (2.5, typed(None)), (9, first), (10, second), relay=relay
-    ).finished()
+    script = (1, typed("First")), (2, typed("Second")), (2.5, typed(None)), (9, first), (10, second)
+    there = talking(*script, relay=relay).finished()
     assert ("tool", {"line": "… this task waits for the one before it"}) in told(there)
     assert [fields["text"] for name, fields in told(there) if name == "text"] == ["One.", "Two."]
 
@@ -364,10 +356,8 @@ def test_failed_or_dropped_answers(ends: list[dict[str, Any]], problem: str | No
 def test_background_failure_does_not_end_another_turn() -> None:
     ends = [event("svc.run.background_completed", ok=False, error="no room"), event("voice.error", message="no room")]
     relay = Relay(response__create=[[promoted()], [event("voice.response.delta", delta="It "), *ends], say("Three.")])
-    there = talking(
-        (1, typed("Tidy up")), (2, typed("The time?")), (2.5, typed("And now?")), (3, typed(None)), relay=relay
-    )
-    there.script.append((4, push(DONE)))
+    there = talking((1, typed("Tidy up")), (2, typed("The time?")), (2.5, typed("And now?")), relay=relay)
+    there.script += [(3, typed(None)), (4, push(DONE))]
     there.run()
     assert ("problem", {"text": "no room"}) in told(there)
     assert told(there)[-2:] == [("text", {"text": "Three."}), ("end", {})]
@@ -476,9 +466,8 @@ def test_silent_agent(relay: Relay) -> None:
 @pytest.mark.parametrize(("most", "end"), [(6, Exit(1, "the relay says more than can be taken")), (7, Exit(0, ""))])
 def test_undelivered_events_are_limited(most: int, end: Exit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voice_chat, "MAX_NEWS", most)
-    relay = Relay(
-        response__create=[[*answer(sound=b"\1\2"), *(event("voice.response.delta", delta="x") for _ in "12345")]]
-    )
+    deltas = [event("voice.response.delta", delta="x")] * 5
+    relay = Relay(response__create=[[*answer(sound=b"\1\2"), *deltas]])
     script = (1, typed("Hi")), (9, typed(None))
     there = recorded(relay, *script, programs={"aplay 24000": b""})
     there.advance()

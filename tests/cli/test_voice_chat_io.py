@@ -105,9 +105,8 @@ def test_invalid_audio_is_ignored() -> None:
         event("voice.response.delta", delta=7),
         DONE,
     ]
-    there = recorded(
-        Relay(response__create=[odd]), (1, typed("Hi")), (9, typed(None)), programs={"aplay 24000": b""}
-    ).finished()
+    script = (1, typed("Hi")), (9, typed(None))
+    there = recorded(Relay(response__create=[odd]), *script, programs={"aplay 24000": b""}).finished()
     assert there.children == []
 
 

@@ -22,7 +22,7 @@ from tests.cli.harness import OneShotHarness, as_json
 from tests.support.http_codec import Response
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
-UPLOAD = RecordingFile("memo.M4A", b"sound")
+UPLOAD, TOO_LARGE = RecordingFile("memo.M4A", b"sound"), RecordingFile("a", bytes(MAX_RECORDING + 1))
 
 
 def test_recording_is_transcribed() -> None:
@@ -42,9 +42,8 @@ def test_recording_is_transcribed() -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [("a.wav", "wav"), ("a.webm", "webm"), ("a.opus", "ogg"), ("a", "wav")])
 def test_recording_media_types(name: str, kind: str) -> None:
-    world = OneShotHarness(
-        lambda engine: transcribe(engine, RELAY, RecordingFile(name, b"x")), http=as_json({"text": ""})
-    )
+    recording = RecordingFile(name, b"x")
+    world = OneShotHarness(lambda engine: transcribe(engine, RELAY, recording), http=as_json({"text": ""}))
     assert world.run() == ("", None)
     assert f"audio/{kind}\r\n".encode() in world.asked[0].body
 
@@ -67,12 +66,7 @@ def test_refusals(answer: Any, reason: str) -> None:
     ("given", "answer", "code", "reason"),
     [
         (RecordingFile("a.wav", b""), None, 2, "a.wav is empty"),
-        (
-            RecordingFile("a", bytes(MAX_RECORDING + 1)),
-            None,
-            2,
-            "a has more than the 26214400 bytes that the relay takes",
-        ),
+        (TOO_LARGE, None, 2, "a has more than the 26214400 bytes that the relay takes"),
         (UPLOAD, as_json({"text": 5}), 1, "the relay gave no text"),
         (" ", None, 2, "the text is empty"),
         ("x" * 5_001, None, 2, "the text has more than 5000 characters"),
