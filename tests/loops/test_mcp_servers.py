@@ -30,20 +30,15 @@ for line in sys.stdin:
         name = message["params"]["name"]
         if name == "variables":
             say(id=message["id"], result={"content": sorted(os.environ)})
-        elif name == "flood":
-            try:
-                while True:
-                    os.write(1, b'{"jsonrpc":"2.0","method":"notifications/message"}\n' * 100)
-            except OSError:
-                pass
-        elif name == "line":
-            try:
-                while True:
-                    os.write(1, b"x" * 65536)
-            except OSError:
-                pass
         elif name == "crash":
             sys.exit("no token")
+        else:
+            flood = b'{"jsonrpc":"2.0","method":"notifications/message"}\n' * 100
+            try:
+                while True:
+                    os.write(1, flood if name == "flood" else b"x" * 65536)
+            except OSError:
+                pass
 """
 
 
