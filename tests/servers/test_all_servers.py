@@ -128,15 +128,6 @@ def test_the_api_creates_and_stores_a_key_for_other_hosts(tmp_path: Path) -> Non
     assert (home / ".env").stat().st_mode & 0o777 == 0o600
 
 
-@ONLY_LINUX
-def test_a_given_api_host_needs_no_created_key(tmp_path: Path) -> None:
-    local = ("--host", "127.0.0.2", "--port", "0", *API, "--no-qr", "--api-host", "127.0.0.1")
-    with running(tmp_path, "servers", *local) as servers:
-        servers.line(r"^api: http://127\.0\.0\.1:(\d+) \(no key\)")
-        assert servers.stop() == 0
-    assert not (tmp_path / "svc" / ".env").exists()
-
-
 def test_a_key_that_cannot_be_stored(tmp_path: Path) -> None:
     home = tmp_path / "svc"
     (home / ".env").mkdir(parents=True)
@@ -229,12 +220,11 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
         assert (invite["api"]["url"][:5], invite["api"]["own_key"]) == ("https", True)
         assert invite["api"]["url"].endswith(f":{ports['api']}")
         assert invite["pairing_url"].startswith("hermes-relay://")
-        assert (
-            call(
-                ports["api"], "GET", "/api/sessions", token=invite["api"]["key"], tls=client_context(certificate[0])
-            ).status
-            == 200
-        )
+        trusting = client_context(certificate[0])
+        assert call(ports["api"], "GET", "/api/sessions", token=invite["api"]["key"], tls=trusting).status == 200
+        # The dashboard uses the API's key, and need not trust the certificate of relay and API.
+        for path, member in (("/api/plugins/svc-relay/overview", "session_count"), ("/api/agent/sessions", "sessions")):
+            assert member in call(ports["dashboard"], "GET", path).body
         alone = pair(tmp_path, "--no-relay")["api"]
         assert (alone["key"], alone["own_key"]) == ("sk-main", False)
         asked = run_program(tmp_path, "clients.commands.svc", "relay", "insecure-api-key")
@@ -279,25 +269,21 @@ def test_a_second_server_on_one_home_is_refused(tmp_path: Path, failing: Failing
     assert not is_held(home, "relay")
 
 
+THERE = {"host": "agent.example", "port": 9000, "tls": True, "key": "sk-there"}
+
+
 @pytest.mark.parametrize(
-    ("arguments", "env", "expected"),
+    ("env", "expected"),
     [
-        ((), {}, {"key": ""}),  # the API has no key
-        (("--no-api",), {}, {"port": 8642}),
-        ((), {"API_SERVER_ENABLED": "0"}, {"port": 8642}),
+        ({}, {"key": ""}),  # the API has no key
+        ({"API_SERVER_ENABLED": "0"}, {"port": 8642}),
         # the main key, since that may be another API than the one in this process
-        (
-            (),
-            {"RELAY_WEBAPI_URL": "https://agent.example:9000", "API_SERVER_KEY": "sk-there"},
-            {"host": "agent.example", "port": 9000, "tls": True, "key": "sk-there"},
-        ),
+        ({"RELAY_WEBAPI_URL": "https://agent.example:9000", "API_SERVER_KEY": "sk-there"}, THERE),
     ],
-    ids=["no key", "option", "variable", "another API"],
+    ids=["no key", "disabled", "another API"],
 )
-def test_invites_have_the_configured_api(
-    tmp_path: Path, arguments: tuple[str, ...], env: dict[str, str], expected: dict[str, object]
-) -> None:
-    with running(tmp_path, "servers", *LOCAL, *arguments, env=env) as servers:
+def test_invites_have_the_configured_api(tmp_path: Path, env: dict[str, str], expected: dict[str, object]) -> None:
+    with running(tmp_path, "servers", *LOCAL, env=env) as servers:
         invite = invite_of(servers)
         assert {name: invite[name] for name in expected} == expected
         assert servers.stop() == 0
@@ -325,12 +311,15 @@ def test_addresses_that_include_loopback(tmp_path: Path, host: str) -> None:
 
 @ONLY_LINUX
 def test_an_address_without_loopback(tmp_path: Path) -> None:
-    with running(tmp_path, "servers", "--host", "127.0.0.2", "--port", "0", *API) as servers:
+    local = ("--host", "127.0.0.2", "--port", "0", *API, "--api-host", "127.0.0.1")
+    with running(tmp_path, "servers", *local) as servers:
+        servers.line(r"^api: http://127\.0\.0\.1:(\d+) \(no key\)")  # its own host needs no created key
         servers.line("^To pair a phone: ")
         made = run_program(tmp_path, "clients.commands.svc", "pair", "--json")
         code = json.loads(made.stdout)["relay"]["code"]
         assert "session_token" in sign_in(relay_of(servers), host="127.0.0.2", pairing_code=code)
         assert servers.stop() == 0
+    assert not (tmp_path / "svc" / ".env").exists()
 
 
 def test_the_log_in_json_and_at_the_level_of_each(tmp_path: Path) -> None:

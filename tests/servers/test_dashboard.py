@@ -93,22 +93,6 @@ def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) 
             assert call(port, "GET", f"{RELAY}/push", tls=trust_certificates(cert)).status == 200
 
 
-def test_all_servers_in_one_process(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """The dashboard uses the API's key; the certificate of relay and API need not be trusted."""
-    env = {"API_SERVER_KEY": "sk-board-22"}
-    env |= {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}
-    env |= {f"{name}_SSL_KEY": str(certificate[1]) for name in ("RELAY", "API_SERVER")}
-    with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
-        port = ports_of(servers)["dashboard"]
-        assert call(port, "GET", f"{RELAY}/overview").body["health"] == "ok"
-        assert call(port, "GET", "/api/agent/sessions").body["sessions"] == []
-        invite = call(port, "POST", f"{RELAY}/pairing", {"mode": "auto"}).body
-        assert invite["tls"] is True
-        assert invite["endpoints"][0]["api"]["port"] == invite["port"]
-        assert servers.stop() == 0
-        assert not [line for line in servers.seen if "sk-board" in line]
-
-
 def test_disabled_servers(tmp_path: Path) -> None:
     with running(tmp_path, "servers", *LOCAL, "--no-qr", "--no-dashboard") as servers:
         ports_of(servers, 2)
