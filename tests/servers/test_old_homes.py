@@ -14,11 +14,10 @@ from attrs import frozen
 
 from tests.clients.commands.command_process import CommandHome
 from tests.runtimes.store.old_databases import NEWEST
-from tests.servers.program_process import call, running, sign_in
+from tests.servers.program_process import LOCAL, call, ports_of, running, sign_in
 
 KEPT = Path(__file__).parent / "homes"
 KEY = "sk-made-up-key-of-an-old-home"  # API_SERVER_KEY of each
-LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 pytestmark = pytest.mark.full
 
 
@@ -54,9 +53,8 @@ HOMES = (
 def check_servers(home: CommandHome, old: OldHome) -> None:
     """Start the servers on a home; check that its phone, its desktop, its chat and its keys work."""
     desktop = next(iter(json.loads((home.home / "svc/remote-sessions.json").read_text())["sessions"].values()))
-    with running(home.home, "servers", *LOCAL) as servers:
-        found = [servers.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]
-        ports = {match[1]: int(match[2]) for match in found}
+    with running(home.home, "servers", *LOCAL, "--no-qr") as servers:
+        ports = ports_of(servers)
         relay, api = ports["relay"], ports["api"]
         listed = call(relay, "GET", "/sessions", token=old.token).body["sessions"]
         assert {each["device_name"] for each in listed} == {"Pixel 8", "Desk", "Agent on this host"}

@@ -12,11 +12,10 @@ from shutil import which
 
 import pytest
 
-from tests.servers.program_process import SYSTEM_PATH, ProgramProcess, call, environment, ports_of, running
+from tests.servers.program_process import LOCAL, SYSTEM_PATH, ProgramProcess, call, environment, ports_of, running
 from tests.servers.proxies import in_front
 from tests.support.forkserver import python, run
 
-LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 ROUTES = (("POST", "/pairing"), ("POST", "/pairing/mint"), ("GET", "/relay/security"), ("GET", "/bridge/activity"))
 TO = "proxy_pass http://127.0.0.1:PORT; proxy_http_version 1.1;"
 UPGRADE = "proxy_set_header Upgrade $http_upgrade;"
@@ -64,7 +63,7 @@ pytestmark = pytest.mark.skipif(
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProgramProcess, dict[str, int], Path]]:
     """Start relay, API and dashboard on free ports, without settings; yield the program, their ports and the home."""
     home = tmp_path_factory.mktemp("other-users")
-    with running(home, "servers", *LOCAL) as started:
+    with running(home, "servers", *LOCAL, "--no-qr") as started:
         yield started, ports_of(started), home
 
 
@@ -100,11 +99,8 @@ def test_traefik_opens_no_local_route(
     _, ports, _ = servers
     headers = [word for name in names for word in ("-H", f"{name}: {TRAEFIK[name]}")]
     paths = [("relay", *route) for route in ROUTES]
-    paths += [
-        ("dashboard", "GET", "/"),
-        ("dashboard", "GET", "/api/plugins/svc-relay/overview"),
-        ("api", "GET", "/metrics"),
-    ]
+    paths += [("dashboard", "GET", path) for path in ("/", "/api/plugins/svc-relay/overview")]
+    paths.append(("api", "GET", "/metrics"))
     curl = ["curl", "-s", "--no-progress-meter"]
     for server, method, path in paths:
         url = f"http://127.0.0.1:{ports[server]}{path}"
@@ -145,8 +141,7 @@ def test_a_public_route_leaves_the_dashboard_to_its_owner(servers: tuple[Program
     told = run(off, env=env, capture_output=True, text=True, timeout=60)
     assert (told.returncode, told.stdout.splitlines()[0][:21]) == (0, "Programs of this host")
     assert call(ports["relay"], "POST", "/pairing").status == 200
-    with running(home / "again", "servers", *LOCAL, env={"SVC_HOME": str(home / "svc2")}) as fresh:
-        fresh.line("^dashboard: http")
-    (home / "svc2" / "public-route").write_text("a public route\n")
-    with running(home / "again", "servers", *LOCAL, env={"SVC_HOME": str(home / "svc2")}) as fresh:
-        fresh.line("^dashboard: http")
+    for _ in ("without a public route", "with one"):
+        with running(home / "again", "servers", *LOCAL, "--no-qr", env={"SVC_HOME": str(home / "svc2")}) as fresh:
+            fresh.line("^dashboard: http")
+        (home / "svc2" / "public-route").write_text("a public route\n")

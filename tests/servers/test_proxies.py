@@ -21,6 +21,7 @@ from tests.servers.proxies import in_front
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"
+KNOWN = {"authorization": "Basic " + base64.b64encode(f":{PASSWORD}".encode()).decode()}
 LOCAL_ACCESS = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_NOTIFICATIONS)
 KEY = "sk-behind-a-proxy-1"
 PATHS = {"API_SERVER_KEY": KEY, "RELAY_ROOT_PATH": "/relay", "SVC_DASHBOARD_ROOT_PATH": "/board"}
@@ -104,10 +105,9 @@ def test_phones_and_the_owner_have_access(kind: str, block: str, tmp_path: Path)
                 True
             ]
         with proxy(tmp_path / "board", kind, block, ports["dashboard"]) as port:
-            known = {"authorization": "Basic " + base64.b64encode(f":{PASSWORD}".encode()).decode()}
             overview = "/api/plugins/svc-relay/overview"
             assert call(port, "GET", overview).status == 401
-            assert call(port, "GET", overview, headers=known).body["session_count"] == 1
+            assert call(port, "GET", overview, headers=KNOWN).body["session_count"] == 1
 
 
 @pytest.mark.parametrize(("kind", "block"), [NGINX_FOR_ALL, CADDY_FOR_ALL], ids=["nginx", "caddy"])
@@ -133,10 +133,9 @@ def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
             assert call(port, "GET", "/v1/models").status == 401
             assert call(port, "GET", "/v1/models", token=KEY).status == 200
 
-            known = {"authorization": "Basic " + base64.b64encode(f":{PASSWORD}".encode()).decode()}
             assert call(port, "GET", "/board/api/plugins/svc-relay/overview").status == 401
             # The header fields of a page of the same origin, as a browser sends them.
-            page = {**known, "origin": f"http://127.0.0.1:{port}", "sec-fetch-site": "same-origin"}
+            page = {**KNOWN, "origin": f"http://127.0.0.1:{port}", "sec-fetch-site": "same-origin"}
             overview = call(port, "GET", "/board/api/plugins/svc-relay/overview", headers=page)
             assert overview.body["session_count"] == 1
             assert call(port, "POST", "/board/api/agent/sessions", {}, headers=page).status == 201
@@ -145,7 +144,7 @@ def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
             assert plain is not None
             assert plain.startswith("encryption: none")
             assert (code, set(found.values())) == (1, {None})
-            other = {**known, "origin": "http://127.0.0.1:1"}
+            other = {**KNOWN, "origin": "http://127.0.0.1:1"}
             assert call(port, "POST", "/board/api/agent/sessions", {}, headers=other).status == 403
 
 
@@ -184,8 +183,7 @@ def test_usual_nginx_blocks(tmp_path: Path) -> None:
                 1, f"error: ws://127.0.0.1:{port}/old does not open a WebSocket: {there}; is it really a relay?\n",
             )  # fmt: skip
 
-            known = {"authorization": "Basic " + base64.b64encode(f":{PASSWORD}".encode()).decode()}
-            page = {**known, "origin": f"https://127.0.0.1:{port}"}
+            page = {**KNOWN, "origin": f"https://127.0.0.1:{port}"}
 
             def written(**said: str) -> tuple[int, object]:
                 answer = call(port, "POST", "/api/agent/sessions", {}, headers=page | {"sec-fetch-site": "", **said})

@@ -8,7 +8,7 @@ import pytest
 
 from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.runtimes.store.postgresql_server import needs_postgresql
-from tests.servers.program_process import ProgramProcess, call, running, websocket
+from tests.servers.program_process import LOCAL, ProgramProcess, call, running, websocket
 from tests.support.ports import free_port
 
 TELLS = {"PYTHONPROFILEIMPORTTIME": "1"}  # each imported module is reported, by a new interpreter
@@ -24,10 +24,8 @@ NODES = (
 )
 KEY = "sk-alone-1d0f99"
 PROGRAMS = {
-    "servers.relay": ("--host", "127.0.0.1", "--port", "0"),
-    "servers.api": ("--host", "127.0.0.1", "--port", "0"),
-    "servers.dashboard": ("--host", "127.0.0.1", "--port", "0"),
-    "servers": ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr"),
+    **dict.fromkeys(("servers.relay", "servers.api", "servers.dashboard"), ("--host", "127.0.0.1", "--port", "0")),
+    "servers": (*LOCAL, "--no-qr"),
 }
 READY = r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+)"
 
