@@ -1,7 +1,6 @@
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from clients.commands.session_file import DAMAGED_NAME, LOCK_NAME, SessionFile
 from runtimes.failures import HostError
 from svc_proto.cli.session_store import FILE_NAME, UpdateSession, parse_sessions
 from svc_proto.machines.pairing_payload import parse_invite
-from tests.clients.commands.command_process import CommandHome, code_for, finish, module, paired
+from tests.clients.commands.command_process import CommandHome, code_for, finish, paired
 from tests.servers.program_process import ROOT, running_relay
 
 
@@ -188,17 +187,9 @@ def test_a_damaged_file_is_kept_aside(linked: CommandHome) -> None:
 
 def test_a_full_disk(linked: CommandHome) -> None:
     code_for(linked)
-    done = subprocess.run(
-        [*module("svc-relay"), "pair", "Q7M2ZK", "--remote", linked.url],
-        cwd=ROOT,
-        env=linked.env,
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: paired, but the session cannot be stored: file too large; make room, revoke ")
+    done = linked.run_full("svc-relay", "pair", "Q7M2ZK", "--remote", linked.url, room=100)
+    assert done.code == 1
+    assert done.problem.startswith("paired, but the session cannot be stored: file too large; make room, revoke ")
     assert not (linked.home / "svc" / FILE_NAME).exists()
 
 
@@ -267,13 +258,3 @@ def test_a_changed_certificate(tmp_path: Path, certificate: tuple[Path, Path], o
         assert linked.run("svc-relay", "pair", "AAAAA1", "--remote", url, "--new-certificate").code == 0
         assert linked.run("svc-relay", "status", "--json").json[url]["certPinSha256"] != pin
         assert linked.run("svc-relay", "devices").code == 0
-
-
-def test_an_untrusted_certificate(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
-    with running_relay(tmp_path, env=env) as (_, port):
-        done = CommandHome(tmp_path, port).run("svc-relay", "pair", "Q7M2ZK", "--remote", f"wss://127.0.0.1:{port}")
-    assert done.code == 1
-    assert "cannot be trusted: TLS: CERTIFICATE_VERIFY_FAILED; for a certificate of your own, set SSL_CERT_FILE" in (
-        done.problem
-    )

@@ -68,7 +68,10 @@ def test_shapes(linked: CommandHome) -> None:
     for code in ("Q7M2ZK", "AAAAA2"):
         call(linked.port, "POST", "/pairing/register", {"code": code})
     other = sign_in(linked.port, pairing_code="AAAAA2")["session_token"]
-    notify(linked, other)
+    with websocket(linked.port) as phone:
+        phone.sign_in(session_token=other)
+        phone.send_envelope("notifications", "notification.posted", {"title": "x"})
+        phone.pong()
     names = {"PREFIX": token[:8], "OTHER": other[:8], "FILE": str(file), "OUT": str(out)}
     for command, expected in SHAPES.items():
         program, *words = command.split()
@@ -80,14 +83,6 @@ def test_shapes(linked: CommandHome) -> None:
         assert found == expected, command
         if isinstance(found, dict) and isinstance(expected, dict):
             assert list(found) == list(expected), command
-
-
-def notify(linked: CommandHome, token: str) -> None:
-    """Send a notification to the relay over a phone's WebSocket, signed in with this session token."""
-    with websocket(linked.port) as phone:
-        phone.sign_in(session_token=token)
-        phone.send_envelope("notifications", "notification.posted", {"title": "x"})
-        phone.pong()
 
 
 @pytest.mark.parametrize("indent", [None, 2])

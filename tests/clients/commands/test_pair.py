@@ -136,15 +136,6 @@ def test_a_mesh(lonely: CommandHome) -> None:
     assert found["routes"] == [{"role": "mesh", "api_url": "http://100.64.0.7:8642", "relay_url": "ws://100.64.0.7:9"}]
 
 
-def test_over_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    from tests.servers.program_process import running_relay
-
-    env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
-    with running_relay(tmp_path, env=env) as (_, port):
-        done = CommandHome(tmp_path, port).run("svc", "pair", "--json", env=env)
-    assert done.json["relay"]["url"].startswith("wss://")
-
-
 def test_a_code_of_the_phone(linked: CommandHome) -> None:
     done = linked.run("svc-pair", "--register-code", " q7m2zk ", "--ttl", "never", "--transport-hint", "wss")
     assert done.out.startswith(f"Registered Q7M2ZK at http://127.0.0.1:{linked.port}: it works once, for 10 minutes.\n")
