@@ -17,13 +17,12 @@ AUTHORITY = "localhost"
 
 
 @contextmanager
-def connected(port: int, context: ssl.SSLContext | None = None) -> Iterator[LiveConnection]:
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as sock:
-        if context is None:
-            yield LiveConnection(sock)
-            return
-        with context.wrap_socket(sock, server_hostname=AUTHORITY) as secured:
-            yield LiveConnection(secured)
+def connected(port: int, context: ssl.SSLContext) -> Iterator[LiveConnection]:
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as sock,
+        context.wrap_socket(sock, server_hostname=AUTHORITY) as secured,
+    ):
+        yield LiveConnection(secured)
 
 
 def converse(ws: WebSocketTestClient, version: str) -> None:
@@ -38,7 +37,7 @@ def converse(ws: WebSocketTestClient, version: str) -> None:
     assert ws.close().clean
 
 
-def over_http1(port: int, context: ssl.SSLContext | None = None) -> None:
+def over_http1(port: int, context: ssl.SSLContext) -> None:
     with connected(port, context) as wire:
         client = HttpClient(wire, AUTHORITY, os.urandom)
         assert client.request("GET", "/").body == b"hello\n"
@@ -47,7 +46,7 @@ def over_http1(port: int, context: ssl.SSLContext | None = None) -> None:
         converse(WebSocketTestClient(HttpClient(wire, AUTHORITY, os.urandom), path="/version"), "1.1")
 
 
-def over_http2(port: int, context: ssl.SSLContext | None = None) -> None:
+def over_http2(port: int, context: ssl.SSLContext) -> None:
     with connected(port, context) as wire:
         client = HttpClient(wire, AUTHORITY, os.urandom, http2=True)
         ws = WebSocketTestClient(client, path="/version")
@@ -67,9 +66,3 @@ def test_tls_on_every_loop(runtime: str, certificate: tuple[Path, Path]) -> None
         over_http1(port, context)
         context.set_alpn_protocols(["h2"])
         over_http2(port, context)
-
-
-def test_without_tls() -> None:
-    with echo_server() as port:
-        over_http1(port)
-        over_http2(port)
