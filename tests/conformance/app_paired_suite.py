@@ -9,8 +9,7 @@ from typing import Any
 
 from attrs import define, field
 
-from tests.conformance.app_paired_requests import API_REQUESTS, RELAY_MESSAGES, RELAY_REQUESTS, AppMessage
-from tests.conformance.app_requests import AppRequest
+from tests.conformance.app_requests import REQUESTS, AppRequest, matches
 from tests.conformance.result import Result
 from tests.loops.clients import HttpClient, WebSocketTestClient
 from tests.loops.live_environment import LiveConnection
@@ -49,12 +48,12 @@ def _bearer(token: str) -> dict[str, str]:
 
 
 def check_api(result: Result, port: int, key: str) -> str:
-    """Send each request of `API_REQUESTS` to the API server, and record the answers; return the id of their chat."""
+    """Send each request of the app to the API server, and record the answers; return the id of their chat."""
     server = AppServer(port, _bearer(key))
     chat = server.request("POST", "/api/sessions", {}).json["session"]["id"]
     fork = server.request("POST", f"/api/sessions/{chat}/fork", {}).json["session"]["id"]
     run = server.request("POST", "/v1/runs", {"input": "/count 1000"}).json["run_id"]
-    for row in API_REQUESTS:
+    for row in REQUESTS["api"]:
         check_row(result, "api", server, row, {"id": chat, "fork": fork, "run": run})
     return str(chat)
 
@@ -75,10 +74,10 @@ def check_relay(result: Result, port: int, home: Path, chat: str) -> None:
     media = server.request("POST", "/media/register", {"path": str(picture), "content_type": "text/plain"})
     server.headers = _bearer(phone.token)
     prefix = server.request("GET", "/sessions").json["sessions"][0]["token_prefix"]
-    for message in RELAY_MESSAGES:
+    for message in REQUESTS["messages"]:
         _check_message(result, phone, message)
     _check_command(result, phone, server)
-    for row in RELAY_REQUESTS:
+    for row in REQUESTS["relay"]:
         names = {"prefix": prefix, "media": media.json.get("token", "none"), "id": chat}
         check_row(result, "relay", server, row, names)
     again = WebSocketTestClient(server.client(), path="/ws").sign_in(session_token=phone.token, device_name="Phone")
@@ -88,14 +87,14 @@ def check_relay(result: Result, port: int, home: Path, chat: str) -> None:
 def check_row(result: Result, name: str, server: AppServer, row: AppRequest, names: Mapping[str, str]) -> None:
     """Send a request, with `names` for the names in its path, and record whether it is answered as its row requires.
 
-    Where the row has no check, the server must refuse with 404 or 405; that case is left out.
+    Where the row has no answer, the server must refuse with 404 or 405; that case is left out.
     """
-    path = row.path
+    method, _, path = row.do.partition(" ")
     for word, put in names.items():
         path = path.replace(f"{{{word}}}", put)
-    case = f"{name} {row.method} {row.path} {row.body or ''}".strip()
-    answer = server.request(row.method, path, row.body, signed_in=row.signed_in)
-    if row.check is None:
+    case = f"{name} {row.do} {row.send or ''}".strip()
+    answer = server.request(method, path, row.send, signed_in=not row.open)
+    if row.answer is None:
         if answer.status in (404, 405):
             result.leave_out(case, REFUSED)
         else:
@@ -105,19 +104,20 @@ def check_row(result: Result, name: str, server: AppServer, row: AppRequest, nam
         value: Any = json.loads(answer.body) if answer.body else {}
     except ValueError:
         value = answer.body.decode("utf-8", "replace")
-    good = answer.status == row.status and row.check(value)
+    good = answer.status == row.status and matches(value, row.answer)
     result.note(case, None if good else f"status {answer.status}: {answer.body[:300]!r}")
 
 
-def _check_message(result: Result, phone: WebSocketTestClient, message: AppMessage) -> None:
-    phone.send_envelope(message.channel, message.kind, message.payload)
-    if not message.answer:
+def _check_message(result: Result, phone: WebSocketTestClient, message: AppRequest) -> None:
+    channel, _, kind = message.do.partition(" ")
+    phone.send_envelope(channel, kind, message.send)
+    if message.answer is None:
         phone.send_envelope("system", "ping", {"ts": 1}, "last")
     kinds: list[str] = []
     while message.answer not in kinds and (answer := phone.receive_message()).get("id") != "last":
         kinds.append(answer["type"])
-    good = message.answer in kinds if message.answer else "error" not in kinds
-    result.note(f"relay {message.channel} {message.kind}", None if good else f"{kinds}")
+    good = "error" not in kinds if message.answer is None else message.answer in kinds
+    result.note(f"relay {message.do}", None if good else f"{kinds}")
 
 
 def _check_command(result: Result, phone: WebSocketTestClient, server: AppServer) -> None:

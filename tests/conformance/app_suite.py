@@ -2,6 +2,7 @@
 
 import json
 import sys
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,15 +15,17 @@ from svc_proto.schema.gateway_rpc import NOT_SUPPORTED
 from svc_proto.schema.json_rpc import METHOD_NOT_FOUND
 from svc_proto.wire.events import TextMessage, WebSocketClosed
 from tests.conformance.app_paired_suite import REFUSED, AppServer, check_api, check_relay, check_row
-from tests.conformance.app_requests import CALLS, REQUESTS, AppCall
+from tests.conformance.app_requests import REQUESTS, AppRequest, matches
 from tests.conformance.result import Result
 from tests.loops.clients import WebSocketTestClient
 from tests.servers.program_process import LOCAL, ports_of, running
+from tests.support.pdf_file import one_page_pdf
 
 __all__ = ["app"]
 
 PASSWORD = "correct horse"
 KEY = "sk-conformance-0123456789"
+PDF = b64encode(one_page_pdf("buy tea")).decode()
 TURN = ["message.start", "message.delta", "message.complete", "session.info"]
 
 
@@ -31,16 +34,16 @@ def app(runtime: str) -> Result:
     result = Result(f"the app's standard connection on {runtime}")
     with TemporaryDirectory() as home, _servers(Path(home), runtime) as ports:
         phone = AppConnection(ports["dashboard"])
-        for row in (row for row in REQUESTS if not row.signed_in):
+        for row in (row for row in REQUESTS["dashboard"] if row.open):
             check_row(result, "dashboard", phone, row, {})
         phone.sign_in()
         phone.open()
         chat = phone.call("session.create", {"cols": 80, "source": "webui"})["result"]["session_id"]
         phone.call("prompt.submit", {"session_id": chat, "text": "/echo hello"})
         result.compare("an ordinary turn", phone.turn(chat), TURN)
-        for call in CALLS:
+        for call in REQUESTS["calls"]:
             _check_call(result, phone, call, chat)
-        for row in (row for row in REQUESTS if row.signed_in):
+        for row in (row for row in REQUESTS["dashboard"] if not row.open):
             check_row(result, "dashboard", phone, row, {"id": chat})
         _check_speech(result, phone)
         chat = check_api(result, ports["api"], KEY)
@@ -89,14 +92,15 @@ class AppConnection(AppServer):
         return list(dict.fromkeys(mine))
 
 
-def _check_call(result: Result, phone: AppConnection, row: AppCall, chat: str) -> None:
-    params = {name: chat if value == "{live}" else value for name, value in row.params.items()}
-    answer = phone.call(row.method, params)
-    if row.check is None and answer.get("error", {}).get("code") in (METHOD_NOT_FOUND, NOT_SUPPORTED):
-        result.leave_out(f"{row.method} {params}", REFUSED)
+def _check_call(result: Result, phone: AppConnection, row: AppRequest, chat: str) -> None:
+    params = {name: PDF if value == "{pdf}" else value for name, value in (row.send or {}).items()}
+    answer = phone.call(row.do, {**params, "session_id": chat} if row.live else params)
+    case = f"{row.do} {row.send or ''}"
+    if row.answer is None and answer.get("error", {}).get("code") in (METHOD_NOT_FOUND, NOT_SUPPORTED):
+        result.leave_out(case, REFUSED)
         return
-    good = "result" in answer and row.check is not None and row.check(answer["result"])
-    result.note(f"{row.method} {params}", None if good else f"{answer!r:.300}")
+    good = "result" in answer and row.answer is not None and matches(answer["result"], row.answer)
+    result.note(case, None if good else f"{answer!r:.300}")
 
 
 def _check_speech(result: Result, phone: AppConnection) -> None:
