@@ -88,6 +88,11 @@ def browser(playwright: Playwright, request: pytest.FixtureRequest) -> Iterator[
     opened.close()
 
 
+def read_script(name: str) -> str:
+    """Return the text of a file in `scripts`: a function in JavaScript, or Markdown."""
+    return (Path(__file__).parent / "scripts" / name).read_text()
+
+
 def body_of(request: Request) -> Any:
     """Return the JSON body of a request that the page has sent by `fetch`."""
     if (body := request.post_data) is None:

@@ -5,7 +5,7 @@ from playwright.sync_api import FilePayload, Page, Route, expect
 
 from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.png import draw
-from tests.browser.conftest import PageOpener, Site, body_of
+from tests.browser.conftest import PageOpener, Site, body_of, read_script
 
 KEY = "sk-browser-0d3"
 
@@ -299,41 +299,10 @@ def test_a_note_is_shown_and_undone(site: Site, visit: PageOpener) -> None:
     expect(page.locator(".prose").last).to_contain_text("memory (0% - 0/2,200 chars)")
 
 
-SECTION = """## Part
-
-Some *words* with `code`, a [link](https://a.example/) and a list:
-
-- one
-- two
-
-| a | b |
-|---|---|
-| 1 | 2 |
-
-"""
+SECTION = read_script("section.txt")
 
 
-# The text grows, the page scrolls to its end, the reader's wheel turns, and only then the event of that scroll comes.
-WHEEL_BEFORE_SCROLL_EVENT = """() => new Promise((done) => {
-  const [log, prose] = [document.querySelector(".log"), document.querySelector(".prose")];
-  const frames = (count, next) => (count ? requestAnimationFrame(() => frames(count - 1, next)) : next());
-  const grow = () => {
-    const space = document.createElement("div");
-    space.style.height = "200px";
-    prose.append(space);
-  };
-  let calls = 0;
-  new ResizeObserver((_, observer) => {
-    calls += 1;
-    if (calls === 1) return grow();
-    observer.disconnect();
-    log.dispatchEvent(new WheelEvent("wheel", { deltaY: -300 }));
-    frames(2, () => {
-      grow();
-      frames(2, () => done(log.scrollHeight - log.scrollTop - log.clientHeight));
-    });
-  }).observe(prose);
-})"""
+WHEEL_BEFORE_SCROLL_EVENT = read_script("wheel_before_scroll_event.js")
 
 
 @pytest.mark.firefox
@@ -346,13 +315,7 @@ def test_a_wheel_is_not_lost_to_the_scroll_before_it(site: Site, visit: PageOpen
     expect(page.get_by_role("button", name="Jump to the end")).to_be_visible()
 
 
-END_IN_SIGHT = """(log) => new Promise((done) => {
-  const look = () => {
-    const left = log.scrollHeight - log.scrollTop - log.clientHeight;
-    log.scrollTop > 0 && left < 40 ? done() : requestAnimationFrame(look);
-  };
-  look();
-})"""
+END_IN_SIGHT = read_script("end_in_sight.js")
 
 
 @pytest.mark.firefox

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
 from clients.phone.emulator.png import draw
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, read_script
 from tests.browser.test_chat import KEY, say, start
 from tests.browser.test_layout import Scripted
 from tests.browser.test_layout import start as start_scripted
@@ -124,18 +124,7 @@ def test_chats_are_pinned_archived_and_exported(site: Site, visit: PageOpener) -
     expect(page.get_by_role("region", name="Pinned").locator(".chat-title")).to_have_count(1)
 
 
-DROP = """
-(talk, [bytes, name]) => {
-  const data = new DataTransfer();
-  data.items.add(new File([new Uint8Array(bytes)], name, { type: 'image/png' }));
-  const event = (kind) => new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true });
-  talk.dispatchEvent(event('dragover'));
-  talk.dispatchEvent(event('drop'));
-  const paste = new ClipboardEvent('paste', { bubbles: true, cancelable: true });
-  Object.defineProperty(paste, 'clipboardData', { value: data }); // Firefox takes no data of a script
-  talk.querySelector('textarea').dispatchEvent(paste);
-}
-"""
+DROP = read_script("drop_and_paste.js")
 
 
 @pytest.mark.firefox

@@ -11,25 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, read_script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 PAGE = "<!doctype html><title>A page of another site</title>"
-ATTACK = """async (relay) => {
-    const options = {method: "POST", mode: "no-cors", body: '{"code": "EVIL66"}'};
-    const sent = await fetch(`http://${relay}/pairing/register`, options).then(() => "sent", () => "not sent");
-    const opened = [];
-    for (let n = 0; n < 6; n++) {
-        opened.push(await new Promise((tell) => {
-            const socket = new WebSocket(`ws://${relay}/ws`);
-            socket.onopen = () => tell("open");
-            socket.onerror = () => tell("refused");
-        }));
-    }
-    return [sent, ...opened];
-}"""
+ATTACK = read_script("cross_site_attack.js")
 
 
 class Quiet(SimpleHTTPRequestHandler):

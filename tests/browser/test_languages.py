@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from servers.dashboard_program import page_files
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, read_script
 from tests.browser.test_layout import Scripted, record, start
 from tests.browser.test_pictures import faults
 
@@ -17,14 +17,7 @@ LOCALES = ("de-AT", "es-MX", "fr-FR", "zh-CN")
 WIDTHS = (320, 1600)  # px; German words are long, and Chinese has no blanks
 TABS = ("management", "activity", "audit", "media", "load", "phone", "chat", "settings")
 NAMES = {"chat", "terminal", "Relay"}  # grants and the product, the same in all languages
-TEXTS = """() => {
-  const found = new Set();
-  for (const each of document.querySelectorAll("body *")) {
-    for (const node of each.childNodes) if (node.nodeType === 3) found.add(node.data.trim());
-    for (const name of ["aria-label", "title", "placeholder", "alt", "data-label"]) found.add(each.getAttribute(name));
-  }
-  return [...found].filter(Boolean);
-}"""
+TEXTS = read_script("texts.js")
 
 
 def furnished() -> Scripted:

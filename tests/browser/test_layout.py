@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from svc_proto.engine.message import Request, json_response
-from tests.browser.conftest import PageOpener, Site, box_of
+from tests.browser.conftest import PageOpener, Site, box_of, read_script
 from tests.support.servers.scripted_service import ScriptedService, row
 
 LONG = "Averyverylongnamewithoutanyspace" * 4
@@ -228,14 +228,7 @@ def test_the_address_names_the_chat(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_text("Talk to the agent")).to_be_visible()
 
 
-STICKS_OUT = """
-(room) => [...room.querySelectorAll("*")]
-  .filter((each) => each.checkVisibility() && !each.closest(".scroller, .aside, .log:not(:has(.empty))"))
-  .map((each) => ({ each, box: each.getBoundingClientRect(), within: each.closest(".log, .talking") ?? room }))
-  .map((each) => ({ ...each, within: each.within.getBoundingClientRect() }))
-  .filter(({ box, within }) => box.width && (box.left < within.left - 1 || box.right > within.right + 1))
-  .map(({ each }) => each.outerHTML.slice(0, 80))
-"""
+STICKS_OUT = read_script("sticks_out.js")
 
 
 def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: PageOpener) -> None:

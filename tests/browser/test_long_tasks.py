@@ -5,7 +5,7 @@ import time
 
 from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, read_script
 from tests.browser.test_chat import SECTION
 from tests.browser.test_chat import start as start_chat
 from tests.browser.test_chat_acts import sessions
@@ -15,20 +15,7 @@ DAY = 86_400
 DRAWN = 200  # ms
 VIEWS = (("Management", "tbody tr", 25), ("Chat", ".chat-title", 200))
 STREAMED = 100  # ms
-STREAM = """
-async ([section, length]) => {
-  const { AgentMessage } = await import('/page/turn.js');
-  await (await import('/page/prose.js')).loadMarkdown();
-  const message = new AgentMessage(null, true);
-  document.querySelector('.thread').replaceChildren(message.element);
-  for (let at = 0; at < length; at += 100) {
-    message.say((section + section).slice(at % section.length, at % section.length + 100));
-    await new Promise((done) => setTimeout(done, 10));
-  }
-  message.finish();
-  return message.element.textContent.length;
-}
-"""
+STREAM = read_script("stream_answer.js")
 
 
 def longest_task(trace: bytes) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, read_script
 from tests.browser.test_layout import ENDED, Scripted, start
 from tests.browser.test_pictures import faults
 
@@ -21,51 +21,8 @@ EXAMPLES: list[tuple[str, str]] = json.loads(
 )
 EXTENSIONS = 40  # examples at most that use the syntax of an extension, such as a plain address that becomes a link
 
-DRAW = """
-async (examples) => {
-  const { blocksOf, nodesOf, parser } = await import('/page/markdown.js');
-  const { default: MarkdownIt } = await import('/page/vendor/markdown-it.js');
-  const extensions = ['linkify', 's', 'math', 'table', 'footnote_ref', 'task', 'media'];
-  const standard = new MarkdownIt('commonmark');
-  const kinds = (tokens) => tokens.flatMap((each) => [
-    each.markup === 'linkify' ? 'linkify' : each.type.replace(/_(open|close)$/, ''), ...kinds(each.children ?? [])]);
-  return examples.map(([source]) => {
-    const element = document.createElement('div');
-    element.append(...blocksOf(source, {}).flatMap((each) => nodesOf(each)));
-    return { standard: standard.render(source), html: element.innerHTML,
-      raw: kinds(standard.parse(source, {})).some((each) => each.startsWith('html_')),
-      extensions: kinds(parser.parse(source, {})).some((each) => extensions.includes(each)) };
-  });
-}
-"""
-# Both sides without what the page adds: link attributes, copy buttons, headings below its own, pictures as links.
-CANONICAL = """
-(sides) => sides.map((html, place) => {
-  const safe = (address) => /^(https?:\\/\\/|mailto:)/i.test(address);
-  const said = (node) => {
-    if (node.nodeType === 3) return node.data.replace(/[ \\t\\n]+/g, ' ').replaceAll('<', '&lt;');
-    const inside = [...node.childNodes].map(said).join('');
-    const tag = node.localName;
-    if (tag === 'div') return node.className === 'code' ? said(node.lastChild) : inside;
-    if (tag === 'pre') return `<pre>${JSON.stringify(node.textContent)}</pre>`;
-    if (tag === 'br') return ' ';
-    const level = /^h([1-6])$/.exec(tag);
-    const [address, words] = tag === 'img'
-      ? [node.getAttribute('src'), node.alt || 'Picture'] : [node.getAttribute('href'), inside];
-    if (tag === 'img' || tag === 'a') return safe(address) ? `<a ${address}>${words}</a>` : words;
-    const start = node.getAttribute('start');
-    return `<${tag}${start ? ` ${start}` : ''}>${inside}</${tag}>`;
-  };
-  const root = new DOMParser().parseFromString(html, 'text/html').body;
-  for (const each of place ? [] : root.querySelectorAll('h1, h2, h3, h4, h5, h6')) {
-    const lower = root.ownerDocument.createElement(`h${Math.min(6, Number(each.localName[1]) + 2)}`);
-    lower.append(...each.childNodes);
-    each.replaceWith(lower);
-  }
-  return [...root.childNodes].map(said).join('').replace(/ +/g, ' ')
-    .replace(/ ?(<\\/?(?:p|ul|ol|li|blockquote|h\\d|pre|hr)\\b[^>]*>) ?/g, '$1').trim();
-})
-"""
+DRAW = read_script("draw_examples.js")
+CANONICAL = read_script("canonical_html.js")
 
 
 def drawn(page: Page, source: str) -> None:
@@ -103,20 +60,7 @@ def test_the_examples_of_commonmark(site: Site, visit: PageOpener) -> None:
     assert len(EXAMPLES) == 652
 
 
-GROWN = """
-async (texts) => {
-  const { loadMarkdown, Prose } = await import('/page/prose.js');
-  await loadMarkdown();
-  return texts.filter((source) => {
-    const [grown, whole] = [document.createElement('div'), document.createElement('div')];
-    const prose = new Prose();
-    prose.draw(grown, source, true);
-    prose.draw(grown, source);
-    new Prose().draw(whole, source);
-    return grown.innerHTML !== whole.innerHTML;
-  });
-}
-"""
+GROWN = read_script("grown_texts.js")
 
 
 def test_a_text_that_has_grown_is_drawn_as_the_whole_one(site: Site, visit: PageOpener) -> None:
@@ -125,33 +69,7 @@ def test_a_text_that_has_grown_is_drawn_as_the_whole_one(site: Site, visit: Page
     assert page.evaluate(GROWN, [*(source for source, _ in EXAMPLES), RICH, *files]) == []
 
 
-RICH = r"""### Steps
-##### Detail
-### More
-
-| item | price |
-|:--|--:|
-| tea | ~~3~~ *2* |
-
-- [x] done
-- [ ] open
-
-The mass[^1] is $E = mc^2$, for \(a\) and \[b\], at $5 or $10.
-
-$$
-\frac{a}{b}
-$$
-
-```python
-def double(x):
-    return 2 * x
-```
-
-![a picture](https://pictures.example/a.png) [site](https://a.example/)
-[mail](mailto:a@b.example) [no](javascript:alert(1))
-
-[^1]: In kilograms.
-"""
+RICH = read_script("rich.txt")
 
 
 @pytest.mark.firefox
@@ -187,18 +105,7 @@ def test_tables_tasks_footnotes_math_and_colours(site: Site, visit: PageOpener) 
         assert faults(page) == []
 
 
-HOSTILE = r"""<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=alert(3)></svg>
-[a](javascript:alert(4)) [b](data:text/html,x) [c](//evil.example/x) ![d](https://evil.example/x.png) ![e](x.svg)
-<javascript:alert(5)> [f](&#106;avascript:alert(6)) [g]: https://evil.example/ "<b>"
-
-$\href{javascript:alert(7)}{x} \includegraphics{https://evil.example/x} \htmlStyle{position:fixed}{y}$
-$\rlap{\kern-99em\rule{99em}{99em}}\raisebox{99em}{up}$ $\fcolorbox{red}{blue}{a} \pmb{b}$ $\def\a{\a\a}\a$ $\frac{$
-
-```constructor
-<b>x</b>
-```
-
-"""
+HOSTILE = read_script("hostile.txt")
 
 
 def test_hostile_markdown_and_math(site: Site, visit: PageOpener) -> None:

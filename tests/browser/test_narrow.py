@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import PageOpener, Site, box_of
+from tests.browser.conftest import PageOpener, Site, box_of, read_script
 from tests.browser.test_layout import Scripted, start
 
 IN_REACH = ("Chat", "Phone", "Management", "Activity")
@@ -13,20 +13,7 @@ OTHERS = ("Audit", "Media", "Load", "Settings")
 NARROW = {"width": 320, "height": 568}
 
 
-ENTRIES = """
-(bar) => [...bar.querySelectorAll(":scope > ul > li > :is(a, button)")].map((entry) => {
-  const words = entry.querySelectorAll("span");
-  const edges = ({ left, top, right, bottom }) => [left, top, right, bottom];
-  return {
-    words: words.length,
-    visible: words[0].checkVisibility({ visibilityProperty: true }),
-    shown: words[0].innerText,
-    text: words[0].textContent,
-    box: edges(entry.getBoundingClientRect()),
-    word: edges(words[0].getBoundingClientRect()),
-  };
-})
-"""
+ENTRIES = read_script("bar_entries.js")
 
 
 def check_bar(page: Page, bar: Locator) -> None:

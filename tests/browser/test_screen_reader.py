@@ -5,17 +5,13 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, read_script
 
 KEY = "sk-reader-4d"
 STEPS = 80  # presses of a key within which an element has to be in reach
 PAUSE = 100  # ms between two looks
 LOOKS = 200
-LISTEN = """() => {
-  window.spoken = [];
-  const announcer = document.getElementById("announcer");
-  new MutationObserver(() => window.spoken.push(announcer.textContent)).observe(announcer, { childList: true });
-}"""
+LISTEN = read_script("listen_to_announcer.js")
 
 
 class ScreenReader:

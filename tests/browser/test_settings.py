@@ -44,16 +44,6 @@ def test_a_model_is_listed_tested_and_stored(site: Site, visit: PageOpener) -> N
     expect(page.get_by_role("alert")).to_contain_text("the environment of the server sets")
 
 
-@pytest.mark.firefox
-def test_the_theme_is_chosen(site: Site, visit: PageOpener) -> None:
-    page = start(site, visit, "#settings", Scripted())
-    page.get_by_role("combobox", name="Theme").select_option("Dark")
-    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    expect(page.get_by_role("button", name="Theme: Dark")).to_be_visible()
-    page.reload()
-    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-
-
 def silence(seconds: float) -> str:
     """Return a WAV file of silence with this length, as a data URL."""
     file = BytesIO()

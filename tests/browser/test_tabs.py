@@ -223,6 +223,7 @@ def test_grants_are_selected_while_pairing(site: Site, visit: PageOpener) -> Non
 
 @pytest.mark.firefox
 def test_theme(site: Site, visit: PageOpener) -> None:
+    visit.tolerated = FAILED_LOADS  # the settings, without an API server
     site.world.start_relay()
     site.open(api_url=None)
     page = visit(f"{site.url}#media", color_scheme="light")
@@ -237,6 +238,10 @@ def test_theme(site: Site, visit: PageOpener) -> None:
     page.reload()
     expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
     assert page.evaluate(colour) != light
+    page.goto(f"{site.url}#settings")
+    page.get_by_role("combobox", name="Theme").select_option("Light")
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    expect(page.get_by_role("button", name="Theme: Light")).to_be_visible()
 
 
 def test_under_a_path_of_a_proxy(site: Site, visit: PageOpener) -> None:
