@@ -91,10 +91,6 @@ class LiveConnection(ByteConnection):
     def close(self) -> None:
         self._sock.close()
 
-    def certificate(self) -> bytes | None:
-        """Return the certificate that the server presented, in DER; None without TLS."""
-        return self._sock.getpeercert(binary_form=True) if isinstance(self._sock, ssl.SSLSocket) else None
-
     def pause(self) -> None:
         pass  # without `recv` nothing is read
 
