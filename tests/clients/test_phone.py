@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pexpect
 import pytest
 
 from clients.phone import __main__ as phone
-from tests.clients.commands.command_process import finish
+from tests.clients.commands.command_process import bad_input, finish
 from tests.servers.conftest import Failing
 from tests.servers.program_process import LOCAL, ROOT, TIMEOUT, call, environment, ports_of, running, running_relay
 from tests.support.forkserver import ForkedTerminal, python
@@ -65,36 +66,12 @@ def test_an_unreachable_relay(runtime: str, tmp_path: Path) -> None:
         assert client.stop() == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--code", "ABC123"], "--remote, --api or --pair-qr"),
-        (["--pair-qr", "nonsense"], "--pair-qr cannot be used"),
-        (["--pair-qr", '{"relay":{"url":"ws://h","code":"ABC123"}}'], "--allow-plain"),
-        (["--remote", "ws://h"], "--code or --token"),
-        (["--remote", "ws://h", "--code", ""], "--code or --token"),
-        (["--remote", "ftp://h", "--code", "ABC123"], "--remote must be an address such as ws://"),
-        (["--remote", "h:8767", "--code", "ABC123"], "--remote"),
-        (["--remote", "ws://u:secret@h", "--code", "ABC123"], "--remote"),
-        (["--remote", "ws://h", "--code", "ABC123", "--brand", "acme"], "--brand"),
-        (["--api", "ws://h", "--code", "ABC123"], "--api cannot be used"),
-        (["--dashboard", "h:9119"], "--dashboard cannot be used"),
-        (["--dashboard", "ws://h:9119"], "--dashboard must be an address such as http://"),
-        (["--remote", "ws://h", "--code", "ABC123", "--pin", "sha256/x"], "--pin must be"),
-        (["--remote", "ws://h", "--code", "ABC123", "--ttl", "soon"], "--ttl must be"),
-        (["--remote", "ws://h", "--code", "ABC123", "--media-cache-mb", "49"], "--media-cache-mb"),
-        (["--remote", "ws://h", "--code", "ABC123", "--auto-fetch-mb", "51"], "--auto-fetch-mb"),
-        (["--remote", "ws://h", "--code", "ABC123", "--runtime", "twisted"], "--runtime"),
-        (["--remote", "ws://h", "--code", "ABC123", "--idle-minutes", "4"], "--idle-minutes"),
-        (["--remote", "ws://h", "--code", "ABC123", "--confirm-within", "61"], "--confirm-within"),
-        (["--remote", "ws://h", "--code", "ABC123", "--without", "courage"], "--without"),
-    ],
-)
-def test_bad_options(failing: Failing, arguments: list[str], said: str) -> None:
-    code, line = failing(phone.main, *arguments)
-    assert code == 2
-    assert said in line
-    assert "secret" not in line
+@pytest.mark.parametrize(("line", "code", "says"), bad_input("clients.phone"))
+def test_bad_options(failing: Failing, line: str, code: int, says: str) -> None:
+    found, problem = failing(phone.main, *shlex.split(line)[1:])
+    assert found == code
+    assert says in problem
+    assert "secret" not in problem
 
 
 # --- routes and attachments ---------------------------------------------------------------------------------------

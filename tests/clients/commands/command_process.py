@@ -15,6 +15,7 @@ from attrs import define
 from tests.servers.program_process import ROOT, TIMEOUT, call, environment
 from tests.support import forkserver
 
+BAD_INPUT = Path(__file__).parents[1] / "bad_input.tsv"
 PROGRAMS = {
     "svc": "clients.commands.svc",
     "svc-pair": "clients.commands.pair",
@@ -45,6 +46,12 @@ class CommandRun:
 
 def module(program: str) -> list[str]:
     return forkserver.python(PROGRAMS[program])
+
+
+def bad_input(*programs: str) -> list[tuple[str, int, str]]:
+    """Return the rows of `bad_input.tsv` for some programs: command line, exit code, and a part of the error."""
+    rows = (line.replace("\\n", "\n").split("\t") for line in BAD_INPUT.read_text().splitlines()[1:])
+    return [(line, int(code), says) for line, code, says in rows if line.split(" ", 1)[0] in programs]
 
 
 def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
