@@ -1,6 +1,6 @@
 """Leak check: after all clients have disconnected, tables must not have more entries than before the first.
 
-A table of a core that keeps entries without clients must be listed in `KEPT`, with the reason.
+A table of a core that keeps entries without clients must be listed with the reason.
 """
 
 from collections.abc import Mapping
@@ -13,108 +13,55 @@ from fuzz.simulation.resource_accounting import table_sizes, uploads_kept
 from svc_proto.engine.core import Engine
 from svc_proto.schema.model_profile import ModelProfile
 
-_LIVE = "sessions outlive the connections of their devices"
-_MEDIA = "media live for their time"
-_SHOWN = "history that clients can request"
-_OFFER = "the list of tools for an MCP client is used by its next request"
-_COUNTED = "counters for a monitor, at most one for each route"
-_ENDED = "an ended answer can be requested for an hour"
-_ASKED = "a client may request a response again"
-_LOADED = "parts that are loaded at their first use"
-_LEARNED = "learned abilities of at most 64 model servers"
-_FAMILIES = ("OutputSessionManager", "LabSessionManager", "AgentSessionManager")
-
-KEPT: Mapping[str, str] = {
-    "PairedSessionRegistry._accessed": _LIVE,
-    "SessionMap._groups": _LIVE,
-    "_Group._expiries": _LIVE,
-    "_Group.sessions": _LIVE,
-    "SessionIndex._devices": _LIVE,
-    "SessionIndex._groups": _LIVE,
-    "PairedSessionRegistry._tombstones": "records that the store could not delete",
-    "PairedSession.grants": _LIVE,
-    "SessionRecords._unsaved": "live sessions that the store could not save",
-    "PairingTerms.grants": _LIVE,
-    "PairingCodes._codes": "codes that no device has used",
-    "PairingMeta.carries_key": "the same",
-    "PairingMeta.endpoints": "the same",
-    "PairingMeta.grants": "the same",
-    "PairingMeta.keep_earlier": "the same",
-    "LocalAuthorizer.has_public_route": "public routes of invites, until the owner removes them",
-    "AuthRateLimiter._counting": "addresses with failed attempts in the last minute",
-    "AuthRateLimiter._blocked": "addresses that are blocked for five minutes",
-    "_AddressRecord.failures": "the same",
-    "LogThrottle._said": "addresses that the log named in the last minute",
-    "UploadRegistry._owned": _MEDIA,
-    "UploadRegistry._used": _MEDIA,
-    "MediaEntry.owned": _MEDIA,
-    "MediaRegistry._entries": _MEDIA,
-    "MediaService._expired": _SHOWN,
-    "MediaEntry.sensitive": _MEDIA,
-    "BridgeCommands._ring": _SHOWN,
-    "EngineMetrics.answers": _COUNTED,
-    "EngineMetrics.json_deviations": _COUNTED,
-    "EngineMetrics.waits": _COUNTED,
-    "Histogram.counts": _COUNTED,
-    "MonitoringRoutes._reasons": "the failure of the last check of the store, until the next check",
-    "BridgeCommandRecord.params": _SHOWN,
-    "NotificationBuffer._stored": _SHOWN,
-    "ConnectedPhone.status": _SHOWN,
-    "ShellLauncher.begun": "sessions of tmux, which outlive their clients",
-    **dict.fromkeys(
-        (f"{each}._over" for each in _FAMILIES), "voice sessions that have ended, for clients that try to resume them"
-    ),
-    "ApiBearerVerifier._known": "results of key checks, cached for some seconds",
-    "RunScheduler._ended": _ENDED,
-    "RunManager._runs": _ENDED,
-    "Run._needs_break": _ENDED,
-    "Run._may_ask": _ENDED,
-    "Run._stops_alone": _ENDED,
-    "ResponseBuilder._calls": _ENDED,
-    "ResponseBuilder._output": _ENDED,
-    "ResponseStore._conversations": _ASKED,
-    "ResponseStore._loaded": _ASKED,
-    "ResponseStore._sessions": _ASKED,
-    "ResponseStore._texts": _ASKED,
-    "Subscriber._run_ended": _ENDED,
-    "Task.done": _ENDED,
-    "ToolCall.args": _ENDED,
-    "TurnEnded.interrupted": _ENDED,
-    "IdempotencyKeys._entries": _ENDED,
-    "ApprovalMemory._sessions": "what was allowed for a chat",
-    **{f"ModelProfiles.{name}": _LEARNED for name in ("_loaded", "_profiles", "_stored")},
-    **{f"ModelProfile.{each.name}": _LEARNED for each in fields(ModelProfile)},
-    "ApiGateway._methods": _LOADED,
-    "ModelAgent._known_rows": "selections of tools that were made, 16 at the most",
-    "ApiGateway.sessions": _LIVE,
-    "LiveSession.accepted": _LIVE,
-    "LiveSession.attachments": "files that wait for the next prompt",
-    "McpHttpServer._answers": _OFFER,
-    "ApiConfig.enabled": "the settings as they are since the key was changed",
-    "RequestHandlers._pending": _OFFER,
-    "RequestHandlers._prompts": _OFFER,
-    "RequestHandlers._resources": _OFFER,
-    "RequestHandlers._tools": _OFFER,
-    "RequestHandlers.handlers": _OFFER,
-    "RequestHandlers.info": _OFFER,
-    "ServerTool.destructive": _OFFER,
-    "ServerTool.reads_only": _OFFER,
-    "Prompt.arguments": _OFFER,
-    "Tool.is_rare": _OFFER,
-    "Tool.sequential": _OFFER,
-    "Tool.is_act": _OFFER,
-    "Tool.parameters": _OFFER,
-    "Tool.pass_through": _OFFER,
-    "Tool.reads_foreign_content": _OFFER,
-    "AgentSettings.shown": "what the configuration file said last",
-    "Route.streamed": _LOADED,
-    "Router.exact": _LOADED,
-    "Router._patterns": _LOADED,
-    "_Pattern.methods": _LOADED,
-    "Router._routes": _LOADED,
-    "VoiceSubsystem.sessions": _LOADED,
-    "Timers._heap": "a timer that was set anew is there twice until the first is due",
+_REASONS: Mapping[str, str] = {  # tables of the cores that keep entries without clients
+    "sessions outlive the connections of their devices": """
+        PairedSessionRegistry._accessed SessionMap._groups _Group._expiries _Group.sessions SessionIndex._devices
+        SessionIndex._groups PairedSession.grants PairingTerms.grants ApiGateway.sessions LiveSession.accepted""",
+    "records that the store could not delete": "PairedSessionRegistry._tombstones",
+    "live sessions that the store could not save": "SessionRecords._unsaved",
+    "codes that no device has used": """
+        PairingCodes._codes PairingMeta.carries_key PairingMeta.endpoints PairingMeta.grants
+        PairingMeta.keep_earlier""",
+    "public routes of invites, until the owner removes them": "LocalAuthorizer.has_public_route",
+    "addresses with failed attempts in the last minute": "AuthRateLimiter._counting",
+    "addresses that are blocked for five minutes": "AuthRateLimiter._blocked _AddressRecord.failures",
+    "addresses that the log named in the last minute": "LogThrottle._said",
+    "media live for their time": """
+        UploadRegistry._owned UploadRegistry._used MediaEntry.owned MediaRegistry._entries MediaEntry.sensitive""",
+    "history that clients can request": """
+        MediaService._expired BridgeCommands._ring BridgeCommandRecord.params NotificationBuffer._stored
+        ConnectedPhone.status""",
+    "counters for a monitor, at most one for each route": """
+        EngineMetrics.answers EngineMetrics.json_deviations EngineMetrics.waits Histogram.counts""",
+    "the failure of the last check of the store, until the next check": "MonitoringRoutes._reasons",
+    "sessions of tmux, which outlive their clients": "ShellLauncher.begun",
+    "voice sessions that have ended, for clients that try to resume them": """
+        OutputSessionManager._over LabSessionManager._over AgentSessionManager._over""",
+    "results of key checks, cached for some seconds": "ApiBearerVerifier._known",
+    "an ended answer can be requested for an hour": """
+        RunScheduler._ended RunManager._runs Run._needs_break Run._may_ask Run._stops_alone ResponseBuilder._calls
+        ResponseBuilder._output Subscriber._run_ended Task.done ToolCall.args TurnEnded.interrupted
+        IdempotencyKeys._entries""",
+    "a client may request a response again": """
+        ResponseStore._conversations ResponseStore._loaded ResponseStore._sessions ResponseStore._texts""",
+    "what was allowed for a chat": "ApprovalMemory._sessions",
+    "learned abilities of at most 64 model servers": """
+        ModelProfiles._loaded ModelProfiles._profiles ModelProfiles._stored""",  # and all fields of a profile
+    "parts that are loaded at their first use": """
+        ApiGateway._methods Route.streamed Router.exact Router._patterns _Pattern.methods Router._routes
+        VoiceSubsystem.sessions""",
+    "selections of tools that were made, 16 at the most": "ModelAgent._known_rows",
+    "files that wait for the next prompt": "LiveSession.attachments",
+    "the list of tools for an MCP client is used by its next request": """
+        McpHttpServer._answers RequestHandlers._pending RequestHandlers._prompts RequestHandlers._resources
+        RequestHandlers._tools RequestHandlers.handlers RequestHandlers.info ServerTool.destructive
+        ServerTool.reads_only Prompt.arguments Tool.is_rare Tool.sequential Tool.is_act Tool.parameters
+        Tool.pass_through Tool.reads_foreign_content""",
+    "the settings as they are since the key was changed": "ApiConfig.enabled",
+    "what the configuration file said last": "AgentSettings.shown",
+    "a timer that was set anew is there twice until the first is due": "Timers._heap",
 }
+KEPT = (*" ".join(_REASONS.values()).split(), *(f"ModelProfile.{each.name}" for each in fields(ModelProfile)))
 
 SOON = 1.0  # s
 
