@@ -56,10 +56,6 @@ class PrincipalModel:
         """
         return not self.audience and (self.may(power, now) if power else self.is_active(now))
 
-    def may_use_mcp(self, now: float) -> bool:
-        """Report whether the principal's token opens `/mcp`."""
-        return self.may("bridge", now) or self.may(READ, now)
-
     def may_use_api(self, now: float) -> bool:
         """Report whether the principal has an API key, and a chat grant that has not ended."""
         return bool(self.key) and self.may("chat", now)

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import define
 
 from fuzz.authority.deployment import NODES, AuthorityDeployment
-from fuzz.authority.model import CHANNELS, RIGHTS, SPANS, PrincipalModel, deadline, draw_terms
+from fuzz.authority.model import CHANNELS, READ, RIGHTS, SPANS, PrincipalModel, deadline, draw_terms
 from fuzz.authority.routes import API_ROUTES, CHANNEL_MESSAGES, DEVICE_ROUTES, LOCAL_ROUTES, OWNER_ROUTES
 from svc_proto.agent.interface import ApprovalRequested
 from svc_proto.relay.access import withheld_from
@@ -153,7 +153,7 @@ class World:
             self._compare(who, method, path, who.may_as_device(power, self._now))
         for method, path in LOCAL_ROUTES:
             self._compare(who, method, path, allowed=False)
-        self._compare(who, "POST", "/mcp", who.may_use_mcp(self._now))
+        self._compare(who, "POST", "/mcp", who.may("bridge", self._now) or who.may(READ, self._now))
 
     def list_sessions(self) -> None:
         """Compare the sessions that the relay lists for a random principal with those of the model.

@@ -137,8 +137,8 @@ class ClusterDeployment:
             self.hosts[0].disk.folder(uploads)
         elif uploads is not None:
             self.s3_host = self.sim.host("s3", S3)
-            self.s3 = S3Service(uploads)
-            self.s3_process = self._start_s3(self.s3)
+            service = self.s3 = S3Service(uploads)
+            self.s3_process = self.s3_host.start(lambda entropy: Engine(service, entropy=entropy), [S3_PORT])
         for host in self.hosts:
             host.cost = HandleCost.draw(seed, host.name)
             host.store = NodeStore(self, host)
@@ -185,9 +185,6 @@ class ClusterDeployment:
             sentinel.start(lambda entropy: sentinel_core(entropy, self.masters, password=PASSWORD), [SENTINEL_PORT])
         places = tuple((address, SENTINEL_PORT) for address in addresses)
         self.where = RedisAddress(password=PASSWORD, sentinels=places, master=MASTER, sentinel_password=PASSWORD)
-
-    def _start_s3(self, service: S3Service) -> SimProcess:
-        return self.s3_host.start(lambda entropy: Engine(service, entropy=entropy), [S3_PORT])
 
     def _core_factory(self, n: int) -> Callable[[Entropy], Engine]:
         host = self.hosts[n]

@@ -42,7 +42,8 @@ class FaultInjector:
             kind: partial(self._strike, how) for kind, how in felt.items()
         }
         self.handlers[steps.LeaveEarly] = lambda step: world.impatient.append((step.seconds, step.ending % 2 == 1))
-        self.handlers[steps.DropAnswer] = self._reset_connection  # affects one client, which must handle it
+        # Affects one client, which must handle it.
+        self.handlers[steps.DropAnswer] = lambda step: world.upstream.doomed.append(step.seconds)
 
     def _strike(self, how: StepHandler, step: steps.Step) -> None:
         endless = isinstance(step, steps.SetNoise) and step.level > 0
@@ -82,9 +83,6 @@ class FaultInjector:
             ("relay", "api")[step.program % 2], step.seconds, kill=isinstance(step, steps.KillProgram)
         )
 
-    def _reset_connection(self, step: steps.DropAnswer) -> None:
-        self.world.upstream.doomed.append(step.seconds)
-
     def _spoil_model(self, step: steps.FailUpstream) -> None:
         upstream = self.world.upstream
         upstream.trouble = BAD[step.manner % len(BAD)]
@@ -99,17 +97,7 @@ class FaultInjector:
 
     def _make_noise(self, step: steps.SetNoise) -> None:
         some = Faults.some(step.level)
-        self.sim.faults = Faults(
-            cut=some.cut,
-            hang=some.hang,
-            spike=some.spike,
-            store=some.store,
-            file=some.file,
-            slow=some.slow,
-            late_answer=min(some.late_answer, 1.0),
-            late_read=min(some.late_read, 1.0),
-            late_wake=min(some.late_wake, 1.0),
-        )
+        self.sim.faults = evolve(some, late_answer=min(some.late_answer, 1.0), clock_step=0.0)
         world, bad = self.world, step.level > 0
         world.store_trouble |= bad
         world.note_network_fault(ENDLESS if bad else 0.0)

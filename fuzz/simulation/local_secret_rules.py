@@ -39,14 +39,12 @@ def check_ends(engine: Engine, relay: Relay) -> None:
     Requests with `DELETE` are exempt, since a client that ends its own session waits for the store.
     """
     for held, holder in engine.revocables.items():
-        if relay.sessions.hashed(holder) is None and _is_answering(cast("Exchange", held)):
+        exchange = cast("Exchange", held)
+        is_answering = exchange.state in ANSWERING and exchange._request.method != "DELETE"
+        if is_answering and relay.sessions.hashed(holder) is None:
             violated(Invariant.AFTER_END, "a request is under way for a session that was ended")
     for client in relay.clients.values():
         session = client.session
         is_ended = session is not None and relay.sessions.hashed(session.token_hash) is None
         if session is not None and is_ended and client.state is ClientState.OPEN:
             violated(Invariant.AFTER_END, f"a socket of {session.token_prefix} is open, and its session was ended")
-
-
-def _is_answering(exchange: Exchange) -> bool:
-    return exchange.state in ANSWERING and exchange._request.method != "DELETE"

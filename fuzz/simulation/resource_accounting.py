@@ -124,7 +124,7 @@ class ResourceAccounting:
         if world.relay.alive and world.relay.ready:
             relay = world.relay_service
             check_ends(relay.engine, relay)
-            check_relay(relay, clock_was_set=world.wall.was_set(now - RECHECK))
+            check_relay(relay, clock_was_set=any(when >= now - RECHECK for when, _ in world.wall.steps[1:]))
             check_windows(relay.engine)
             self._closings["relay"].check(relay.engine, now)
         if world.api.alive and world.api.ready:

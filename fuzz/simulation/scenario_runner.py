@@ -248,7 +248,9 @@ class _ScenarioRunner:
         pairing.pair(world.devices[0], code)
         self.wait_until(lambda: len(crowd.sessions) > before, WAIT_TIMEOUT, "a new device cannot pair")
         fresh = crowd.sessions[-1]
-        self.check_devices_return()
+        for session in list(crowd.sessions):
+            if crowd.must_be_alive(session):
+                self.check_device_returns(session)
         if not world.store_trouble and not world.disk_trouble:
             call = self.control.command(fresh, 2, "Reference")
             self.wait_until(lambda: call.is_closed, WAIT_TIMEOUT, "the phone does not answer")
@@ -284,11 +286,6 @@ class _ScenarioRunner:
         self.world.set_clock(seconds)
         self.world.sim.run_for(RECHECK)
         self.pass_until(self.world.sim.now + END_TIMEOUT + 5.0)
-
-    def check_devices_return(self) -> None:
-        for session in list(self.crowd.sessions):
-            if self.crowd.must_be_alive(session):
-                self.check_device_returns(session)
 
     def check_device_returns(self, session: SessionModel) -> None:
         talker = self.pairing.reconnect(session)

@@ -27,19 +27,7 @@ SIZE = (24, 80)  # the usual terminal
 PROMPT = re.compile(r"@(\d+)@ ")
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
 # Variables of our own interpreter and make must not reach the clone.
-OURS = (
-    *FOREIGN,
-    "PYTHON",
-    "MAKE",
-    "MFLAGS",
-    "ARGS",
-    "COV_",
-    "COVERAGE",
-    "VIRTUAL_ENV",
-    "OPENAI_",
-    "PYTEST",
-    "HYPOTHESIS",
-)
+OURS = ("PYTHON", "MAKE", "MFLAGS", "ARGS", "COV", "VIRTUAL_ENV", "OPENAI_", "PYTEST", "HYPOTHESIS", *FOREIGN)
 SCRIPT = "#!{python}\nimport sys\nfrom {module} import {name}\nsys.exit({name}())\n"
 _ERASED = re.compile(r"[^\r\n]*\r\x1b\[K")  # a line of progress, and the order that erases it
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)

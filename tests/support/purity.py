@@ -108,12 +108,8 @@ def _import_breaches(node: ast.AST, forbidden_modules: Collection[str]) -> Itera
         case _:
             return
     for name in modules:
-        if _is_within(name, forbidden_modules):
+        if any(f"{name}.".startswith(f"{module}.") for module in forbidden_modules):
             yield node.lineno, "import", name
-
-
-def _is_within(module: str, packages: Collection[str]) -> bool:
-    return any(module == package or module.startswith(package + ".") for package in packages)
 
 
 def _last_name(node: ast.AST) -> str:

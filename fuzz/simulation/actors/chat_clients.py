@@ -28,19 +28,8 @@ REMEMBERED = 300_000  # characters of a chat that a model certainly receives
 GONE = "session_not_found"
 SILENT = 40.0  # s: a stream is kept alive each 30, wire api 4.2
 END_TIMEOUT = 30.0  # s from the end of a model's connection to that of the turn
-KNOWN = (
-    *FIRST,
-    "assistant.delta",
-    "tool.progress",
-    "tool.pending",
-    "tool.started",
-    "tool.completed",
-    "tool.failed",
-    "assistant.completed",
-    "run.completed",
-    "error",
-    "done",
-)
+TOOL_EVENTS = ("tool.progress", "tool.pending", "tool.started", "tool.completed", "tool.failed")
+KNOWN = (*FIRST, "assistant.delta", *TOOL_EVENTS, *LAST[0], "error")
 
 
 class ChatClients:

@@ -117,7 +117,7 @@ class MediaUsers:
                 use.told, use.is_sure = self.crowd.now, False
             elif caller.status and (caller.status != 404 or None not in self._versions(medium, sent)):
                 # Else the file may have been found, but its present content must not be served.
-                self._media_model.discard_use(medium, use)
+                medium.uses.remove(use)
             if caller.status == 404:
                 self.world.count("media that were over")
                 there = None not in self._versions(medium, sent) and not self.world.store_trouble

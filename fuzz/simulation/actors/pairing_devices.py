@@ -120,7 +120,7 @@ class SignInAttempt:
         world.check_no_secrets(reason, "auth.fail")
         self.sign_in.failed = True
         if any(word in reason for word in UNCOUNTED):
-            world.addresses.did_not_fail(self.host.address, self.attempt)
+            world.addresses.attempts[self.host.address].remove(self.attempt)
             self._was_not_looked_up()
             return
         self.attempt.told = self.crowd.now

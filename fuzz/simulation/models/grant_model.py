@@ -13,16 +13,9 @@ from attrs import define, field, frozen
 
 DAY = 86_400.0
 DEFAULT_TTL = 30 * DAY  # s, spec "Limits": session token default lifetime
-SPANS = {  # s, wire core 4.1; the other channels last as long as the session
-    "chat": inf,
-    "terminal": 30 * DAY,
-    "bridge": 7 * DAY,
-    "tui": 30 * DAY,
-    "voice:config": inf,
-    "voice:stt": inf,
-    "voice:tts": inf,
-    "voice:realtime": inf,
-}
+VOICE = ("voice:config", "voice:stt", "voice:tts", "voice:realtime")
+# s, wire core 4.1; the other channels last as long as the session
+SPANS = {"chat": inf, "terminal": 30 * DAY, "bridge": 7 * DAY, "tui": 30 * DAY, **dict.fromkeys(VOICE, inf)}
 TOLERANCE = 0.001  # s, of sums of floating-point numbers
 
 
@@ -52,10 +45,6 @@ class WallClockModel:
     def highest(self, now: float) -> float:
         """Return a limit that no reading so far exceeds: the time `now` by the highest offset that the clock had."""
         return max(offset for _, offset in self.steps) + now
-
-    def was_set(self, since: float) -> bool:
-        """Report whether the clock was set at or after `since`."""
-        return any(when >= since for when, _ in self.steps[1:])
 
     def over_since(self, expiry: float, now: float) -> float | None:
         """Return the time since which the clock has always read more than `expiry`; None when it does not."""
@@ -91,7 +80,9 @@ class RequestedTerms:
     @property
     def members(self) -> dict[str, object]:
         """Return the members of the request body."""
-        members: dict[str, object] = {} if self.grants is None else {"grants": in_json(self.grants)}
+        members: dict[str, object] = {}
+        if self.grants is not None:
+            members["grants"] = {channel: False if span is None else span for channel, span in self.grants.items()}
         return members if self.ttl is None else {**members, "ttl_seconds": self.ttl}
 
     def or_else(self, other: RequestedTerms) -> RequestedTerms:
@@ -120,11 +111,6 @@ class GrantTerms:
         return self.expires_at <= other.expires_at and all(
             end <= other.until(channel) for channel, end in self.grants.items()
         )
-
-
-def in_json(grants: Spans) -> dict[str, object]:
-    """Return grants as JSON members of a request: seconds, or False for a channel without a grant."""
-    return {channel: False if span is None else span for channel, span in grants.items()}
 
 
 def paired(wish: RequestedTerms, policy: GrantPolicy, wall: float) -> GrantTerms:

@@ -31,14 +31,6 @@ class MediaFileModel:
         """Return the registration of the file, its first use."""
         return self.uses[0]
 
-    def last_used(self, before: float) -> float:
-        """Return the latest possible time of uses requested before `before`; infinite for one without a response."""
-        return max(use.told for use in self.uses if use.sent < before)
-
-    def surely_used(self, before: float) -> float:
-        """Return the earliest possible time of the last sure use that was answered by `before`."""
-        return max(use.sent for use in self.uses if use.is_sure and use.told <= before)
-
 
 @define
 class MediaModel:
@@ -69,10 +61,6 @@ class MediaModel:
         medium.uses.append(use)
         return use
 
-    def discard_use(self, medium: MediaFileModel, use: MediaUse) -> None:
-        """Remove a fetch that found no file, or was not executed."""
-        medium.uses.remove(use)
-
     @property
     def known_files(self) -> list[MediaFileModel]:
         """Return the files with a known token, oldest first."""
@@ -87,7 +75,7 @@ class MediaModel:
             return f"{sent - told:.1f} s after it was registered for {self.ttl:.0f} s"
         if any(went >= told and came <= sent for went, came in self.outages):
             return "after the relay was started again"
-        used = medium.last_used(sent)
+        used = max(use.told for use in medium.uses if use.sent < sent)  # at the latest; infinite without a response
         newer = [each for each in self.media if each.since.sent > used and each.since.told < sent]
         return f"{len(newer)} newer ones are there, of {self.cap} at most" if len(newer) >= self.cap else ""
 
@@ -102,6 +90,6 @@ class MediaModel:
             return False
         if any(came >= since.sent and went <= now for went, came in self.outages):
             return False
-        used = medium.surely_used(sent)
+        used = max(use.sent for use in medium.uses if use.is_sure and use.told <= sent)  # at the earliest
         others = [each for each in self.media if each is not medium]
         return sum(any(use.told >= used and use.sent <= now for use in each.uses) for each in others) < self.cap

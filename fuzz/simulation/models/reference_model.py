@@ -198,10 +198,6 @@ class AddressBlockModel:
         self.attempts.setdefault(address, []).append(attempt)
         return attempt
 
-    def did_not_fail(self, address: str, attempt: AuthAttempt) -> None:
-        """Record that a credential was refused for a reason that does not count."""
-        self.attempts[address].remove(attempt)
-
     def succeeded(self, address: str, attempt: AuthAttempt, told: float) -> None:
         """Record that a credential was accepted; the attempt is no failure."""
         self.attempts[address].remove(attempt)
