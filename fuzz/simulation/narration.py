@@ -17,6 +17,19 @@ READABLE = 0.6  # share of text bytes below which a payload is not shown
 NOT_TEXT = re.compile(r"[^\x20-\x7e]+")
 TOKEN = re.compile(r'(_token": ?")[^"]+')  # secrets that the simulation has not recorded yet
 TEXT_FRAME, MASKED = 0x81, 0x80  # RFC 6455 section 5.2
+WORDS: Mapping[type[Fact | Command], str] = {
+    Accepted: "channel {0.ch}: {0.peer.host} connects to port {0.local.port}",
+    Sent: "channel {0.ch}: {0.n} bytes have left",
+    ReadClosed: "channel {0.ch}: the peer says no more",
+    Closed: "channel {0.ch}: closed, {0.why}",
+    CloseWrite: "channel {0.ch}: say no more",
+    Abort: "channel {0.ch}: drop it",
+    PauseReading: "channel {0.ch}: read no more",
+    ResumeReading: "channel {0.ch}: read on",
+    Done: "operation {0.op} is done: {0.result!r}",
+    Failed: "operation {0.op} failed: {0.error.kind.name}, {0.error.detail}",
+    Cancel: "give up operation {0.op}",
+}
 HOSTS = 4  # devices, as in `deployment`
 ATTACKERS = 2
 
@@ -51,46 +64,23 @@ def narrate(
     return "\n".join(f"{when - start:10.3f} s  {who:<9} {text}" for when, _, who, text in lines)
 
 
-def in_words(what: Fact | Command | str | None) -> str:  # noqa: C901 - one case for each kind
+def in_words(what: Fact | Command | str | None) -> str:
     """Return a fact, a command, or a process event in words."""
     match what:
         case None:
-            text = "time passes"
+            return "time passes"
         case str():
-            text = what
-        case Accepted(ch=ch, peer=peer, local=local):
-            text = f"channel {ch}: {peer.host} connects to port {local.port}"
-        case Received(ch=ch, data=data):
-            text = f"channel {ch}: received {len(data)} bytes{_payload(data)}"
-        case Send(ch=ch, data=data):
-            text = f"channel {ch}: send {len(data)} bytes{_payload(data)}"
-        case Sent(ch=ch, n=n):
-            text = f"channel {ch}: {n} bytes have left"
-        case ReadClosed(ch=ch):
-            text = f"channel {ch}: the peer says no more"
-        case Closed(ch=ch, why=why):
-            text = f"channel {ch}: closed{f', {why}' if why else ''}"
-        case CloseWrite(ch=ch):
-            text = f"channel {ch}: say no more"
-        case Abort(ch=ch):
-            text = f"channel {ch}: drop it"
-        case PauseReading(ch=ch):
-            text = f"channel {ch}: read no more"
-        case ResumeReading(ch=ch):
-            text = f"channel {ch}: read on"
-        case Done(op=op, result=result):
-            text = f"operation {op} is done: {result!r}"
-        case Failed(op=op, error=error):
-            text = f"operation {op} failed: {error.kind.name}, {error.detail}"
-        case Cancel(op=op):
-            text = f"give up operation {op}"
+            return what
+        case Received(ch=ch, data=data) | Send(ch=ch, data=data):
+            verb = "received" if isinstance(what, Received) else "send"
+            return f"channel {ch}: {verb} {len(data)} bytes{_payload(data)}"
         case Log(level=level, event=event, fields=fields):
-            text = f"log {level.name}: {event} {dict(fields) or ''}"
+            return f"log {level.name}: {event} {dict(fields) or ''}"
+        case _ if type(what) in WORDS:
+            return WORDS[type(what)].format(what)
         case Operation(op=op):
-            text = f"operation {op}: {what!r}"
-        case _:
-            text = repr(what)
-    return text
+            return f"operation {op}: {what!r}"
+    return repr(what)
 
 
 def place_of(error: BaseException) -> str:
