@@ -6,7 +6,7 @@ import json
 
 from attrs import frozen
 
-from fuzz.steps import STEP_KINDS, Fault, Step, slots
+from fuzz.steps import STEP_KINDS, Step, slots
 
 PAIRED = 2.0  # s after which the phone and two devices are paired; a code whose response is lost is used up
 
@@ -17,11 +17,6 @@ class Script:
 
     seed: int
     steps: tuple[Step, ...]
-
-    @property
-    def faults(self) -> int:
-        """Return the number of faults among the steps."""
-        return sum(isinstance(step, Fault) for step in self.steps)
 
     def to_json(self) -> str:
         """Return the script as text: a line for the seed, and one for each step."""

@@ -43,7 +43,6 @@ class SimModelServer:
     def __init__(self, host: SimHost) -> None:
         self.host = host
         self.trouble: ModelBehavior | None = None
-        self.asked = 0
         self.visits: dict[_ModelConnection, None] = {}  # connections with an unfinished answer
         self.doomed: list[float] = []  # seconds from the next question to the end of its connection
         self.forsaken: dict[str, None] = {}  # questions whose connection was to end early
@@ -84,7 +83,6 @@ class _ModelConnection(ServerSideConnection):
             self._refuse(404)
             return
         asked = json.loads(body)
-        upstream.asked += 1
         rows = asked["messages"]
         question = next(_text(row["content"]) for row in reversed(rows) if row["role"] == "user")
         manner = upstream.trouble or _manner(question)
