@@ -181,8 +181,7 @@ class CoreScriptRun:
 
     def deliver_some(self, who: int, what: int) -> None:
         """Deliver up to `what` + 1 waiting bytes of a peer to the core."""
-        peer = self._pick_peer(who)
-        if peer is not None:
+        if (peer := self._pick_peer(who)) is not None:
             self.driver.deliver_waiting(peer, 1 + what)
 
     def inject_noise(self, who: int, what: int) -> None:
@@ -195,20 +194,17 @@ class CoreScriptRun:
 
     def close_read(self, who: int, what: int) -> None:
         """Close the sending side of a peer."""
-        peer = self._pick_peer(who)
-        if peer is not None:
+        if (peer := self._pick_peer(who)) is not None:
             self.driver.close_read(peer)
 
     def drain(self, who: int, what: int) -> None:
         """Let a peer read a share of the core's unsent bytes."""
-        peer = self._pick_peer(who)
-        if peer is not None:
+        if (peer := self._pick_peer(who)) is not None:
             self.driver.drain(peer, (what + 1) / 256)
 
     def close(self, who: int, what: int) -> None:
         """Close the channel of a peer from the peer's side."""
-        peer = self._pick_peer(who)
-        if peer is not None:
+        if (peer := self._pick_peer(who)) is not None:
             self.driver.close(peer, what % 3 - 1)
 
     def answer(self, who: int, what: int) -> None:

@@ -147,11 +147,8 @@ def _disks(seed: int, others: list[steps.Step]) -> list[steps.Step]:
     rng = Random(f"disks {seed}")
     if rng.random() < SOUND or not any(isinstance(step, steps.Fault) for step in others):
         return []
-    at, which, amount = (
-        max(PAIRED, rng.choice(others).at),
-        rng.choice((0, 0, 1, 2, 3)),
-        round(2.0 + 8.0 * rng.random(), 3),
-    )
+    at = max(PAIRED, rng.choice(others).at)
+    which, amount = rng.choice((0, 0, 1, 2, 3)), round(2.0 + 8.0 * rng.random(), 3)
     drawn: list[steps.Step] = [steps.DegradeDisk.of(at, 0, which, amount)]
     handlers = (
         (steps.SendChatMessage, steps.StartRun),

@@ -159,13 +159,11 @@ class MediaUsers:
 
         Do nothing while the relay is down, and after faults that leave files behind.
         """
-        world, now = self.world, self.crowd.now
-        if world.store_trouble or not world.is_relay_up or (self._media_model.outages and len(world.wall.steps) > 1):
+        world, model, latest = self.world, self._media_model, self.crowd.now - SWEEP_TIMEOUT
+        if world.store_trouble or not world.is_relay_up or (model.outages and len(world.wall.steps) > 1):
             return  # files of a killed relay are deleted by their date
-        there, kept = (
-            len(world.home.disk.files(world.home.spool)),
-            self._media_model.max_stored_uploads(now - SWEEP_TIMEOUT),
-        )
+        there = len(world.home.disk.files(world.home.spool))
+        kept = sum(not each.path and not model.end_reason(each, latest) for each in model.media)
         if there > kept:
             violated(Invariant.MEDIA_LIFE, f"{there} files of uploads are kept, and {kept} uploads may be there")
 

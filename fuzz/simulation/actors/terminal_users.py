@@ -176,10 +176,8 @@ class TerminalUsers:
             self._on_refused(device)
         if message.get("channel") != "terminal":
             return
-        terminal_user, name = (
-            self._terminal_users.setdefault(device, _TerminalSet()),
-            message["payload"].get("session_name", ""),
-        )
+        terminal_user = self._terminal_users.setdefault(device, _TerminalSet())
+        name = message["payload"].get("session_name", "")
         if message["type"] == "terminal.detached":
             terminal_user.ended[name] = self.world.sim.now
         match message["type"]:

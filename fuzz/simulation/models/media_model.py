@@ -79,10 +79,6 @@ class MediaModel:
         newer = [each for each in self.media if each.since.sent > used and each.since.told < sent]
         return f"{len(newer)} newer ones are there, of {self.cap} at most" if len(newer) >= self.cap else ""
 
-    def max_stored_uploads(self, now: float) -> int:
-        """Return how many uploads may exist at the time `now`."""
-        return sum(not medium.path and not self.end_reason(medium, now) for medium in self.media)
-
     def must_live(self, medium: MediaFileModel, sent: float, now: float) -> bool:
         """Report whether a fetch between `sent` and `now` must find the file."""
         since = medium.since
