@@ -5,7 +5,6 @@ from importlib import import_module
 
 import pytest
 
-from runtimes.files.installed_version import installed_version
 from servers.options import ProgramCommand
 from tests.servers.conftest import Failing
 
@@ -16,14 +15,6 @@ BAD = [("--nope",), ("stray",), ("--port",), ("--port", "x"), ("--port", "65536"
 def program(name: str) -> ProgramCommand:
     main: ProgramCommand = import_module(name).main
     return main
-
-
-@pytest.mark.parametrize("name", [*EVERY, "clients.phone.__main__"])
-def test_each_server_prints_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        program(name).main(["--version"])
-    assert left.value.code == 0
-    assert capsys.readouterr().out == f"svc-relay {installed_version()}\n"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from clients.demo import main as demo
 from clients.gateway.__main__ import main as gateway
 from clients.phone.__main__ import main as phone
 from runtimes.files.installed_version import installed_version
+from servers.__main__ import main as servers
 from servers.api import main as api
 from servers.dashboard import main as dashboard
 from servers.relay import main as relay
@@ -70,7 +71,11 @@ def test_each_help_has_an_example() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "program"), [("svc", svc.main), ("svc-relay", svc_relay.main), ("svc-pair", pair.main)]
+    ("name", "program"),
+    [
+        *(("svc", svc.main), ("svc-relay", svc_relay.main), ("svc-pair", pair.main)),
+        *(("svc-relay", program) for program in (servers, relay, api, dashboard, phone)),
+    ],
 )
 def test_each_program_prints_its_version(name: str, program: click.Command, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
