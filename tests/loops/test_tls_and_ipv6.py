@@ -1,21 +1,10 @@
 """Tests of the relay over TLS and over IPv6."""
 
-import socket
-
 import pytest
 
 from tests.loops.environment import Environment, bearer
 from tests.loops.raw_http import read_response
-
-
-def has_ipv6() -> bool:
-    """Report whether this machine has `::1`."""
-    try:
-        with socket.socket(socket.AF_INET6) as sock:
-            sock.bind(("::1", 0))
-    except OSError:
-        return False
-    return True
+from tests.support.ports import has_ipv6
 
 
 def test_the_reference_phone_over_tls(world: Environment) -> None:

@@ -1,7 +1,6 @@
 import json
 import os
 import re
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,17 +28,10 @@ from tests.servers.program_process import (
     websocket,
 )
 from tests.support.forkserver import Popen, python, run
+from tests.support.ports import has_ipv6
 
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 API = ("--api-port", "0", "--dashboard-port", "0")
-
-
-def has_ipv6() -> bool:
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError:
-        return False
-    return True
 
 
 def test_no_code_is_created_without_a_terminal(runtime: str, tmp_path: Path) -> None:

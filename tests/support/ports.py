@@ -14,6 +14,13 @@ _BEGIN = SystemRandom().randrange(WIDTH)
 _ports = cycle((*_OURS[_BEGIN:], *_OURS[:_BEGIN]))
 
 
+def has_ipv6() -> bool:
+    """Report whether this machine has `::1`."""
+    with suppress(OSError), socket.create_server(("::1", 0), family=socket.AF_INET6):
+        return True
+    return False
+
+
 def free_port() -> int:
     """Return a free port of 127.0.0.1.
 
