@@ -30,10 +30,7 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
         assert (health.status, health.body["status"]) == (200, "ok")
         for token in (None, "wrong", KEY + "x"):
             refused = call(port, "GET", "/v1/models", token=token)
-            assert refused.status == 401
-            assert refused.body == {
-                "error": {"message": "Invalid API key", "type": "invalid_request_error", "code": "invalid_api_key"}
-            }
+            assert (refused.status, refused.body["error"]["code"]) == (401, "invalid_api_key")
         assert call(port, "GET", "/v1/models", token=KEY).body["data"][0]["id"] == "svc-agent"
         created = call(port, "POST", "/api/sessions", {"title": "First"}, token=KEY)
         assert created.status == 201
@@ -126,7 +123,6 @@ def test_files_are_weaker_than_the_environment_and_options(tmp_path: Path) -> No
     [
         ({"API_SERVER_PORT": "x"}, "API_SERVER_PORT"),
         ({"API_SERVER_KEY": "a secret"}, "API_SERVER_KEY must be printable ASCII"),
-        ({"API_SERVER_CORS_ORIGINS": "chat.example"}, "API_SERVER_CORS_ORIGINS"),
         ({"SVC_MODEL_BASE_URL": "http://user:secret@h/v1"}, "SVC_MODEL_BASE_URL"),
         ({"API_SERVER_ENABLED": "perhaps"}, "API_SERVER_ENABLED"),
         ({"SVC_HOME": "{tmp}/file"}, "Not a directory"),
