@@ -18,17 +18,11 @@ def call(
     return world.client().begin(method, path, body, headers=bearer(token))
 
 
-def activity(world: Environment) -> list[dict[str, object]]:
-    """Return the records of the relay's activity log, newest first."""
-    records: list[dict[str, object]] = world.http("GET", "/bridge/activity").json["activity"]
-    return records
-
-
 def test_the_reference_phone_answers(relayed: Environment) -> None:
     phone = relayed.phone()
     answer = relayed.http("GET", "/ping", headers=bearer(phone.token))
     assert (answer.status, answer.json["pong"]) == (200, True)
-    (record,) = activity(relayed)
+    (record,) = relayed.http("GET", "/bridge/activity").json["activity"]
     assert (record["method"], record["path"], record["decision"]) == ("GET", "/ping", "executed")
     assert relayed.http("GET", "/bridge/status").json["bridge"]["device_control_supported"] is True
     assert phone.stop() == 0

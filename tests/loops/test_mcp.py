@@ -9,10 +9,6 @@ from tests.mcp.http_harness import HANDSHAKE, TYPES, message
 from tests.mcp.stdio_harness import modern
 
 
-def call(name: str, **arguments: object) -> dict[str, object]:
-    return message("tools/call", 7, name=f"phone_{name}", arguments=arguments)
-
-
 def open_session(world: Environment, token: str) -> dict[str, str]:
     """Open an MCP session, and return the headers of its further requests."""
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
@@ -33,7 +29,8 @@ def test_a_request_that_listens(relayed: Environment) -> None:
     for number in range(300):
         phone.send_envelope("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
     session = open_session(relayed, phone.token)
-    calling = relayed.client().begin("POST", "/mcp", headers=session, body=call("ping"))
+    ping = message("tools/call", 7, name="phone_ping", arguments={})
+    calling = relayed.client().begin("POST", "/mcp", headers=session, body=ping)
     phone.respond(phone.command()["request_id"], {"ok": True})  # after all of them
     assert calling.finish().json["result"]["isError"] is False
     relayed.relay.begin_stop()
