@@ -173,12 +173,6 @@ def inviting(site: Site, visit: PageOpener) -> Locator:
     return page.get_by_role("dialog")
 
 
-def test_a_missing_mesh_vpn(site: Site, visit: PageOpener) -> None:
-    dialog = inviting(site, visit)
-    dialog.get_by_role("combobox", name="Routes").select_option("mesh")
-    expect(dialog.get_by_role("alert")).to_have_text("no mesh VPN was found on this host")
-
-
 def test_options_of_an_invite(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     page = dialog.page
