@@ -1,7 +1,7 @@
 """Suite of gunicorn's request corpus against our server, in memory.
 
-A valid request must be read as gunicorn reads it, and an invalid one must not be read to its end. The tables below name
-the exceptions.
+A valid request must be read as gunicorn reads it, and an invalid one must not be read to its end; the exceptions are in
+`corpus_exceptions.tsv`.
 """
 
 from collections.abc import Iterator
@@ -21,42 +21,15 @@ from tests.conformance.result import Result
 GUNICORN = "gunicorn==27.0.1"  # its files, and so the tables here, change between releases
 EVERY = 400  # splits of one case at most
 
-PROXY = "the PROXY protocol, which this server does not speak"
-FIELD = "a limit on one field; here the head as a whole has one"
-OPTION = "an option of gunicorn's that makes it read what it refuses, or refuse what is allowed"
-NOT_APPLICABLE = {
-    **{f"{kind}/pp_0{n}": PROXY for kind, last in (("valid", 5), ("invalid", 3)) for n in range(1, last + 1)},
-    "invalid/010": FIELD,
-    "invalid/012": FIELD,
-    "invalid/017": FIELD,
-    "invalid/limit_header_default_01": FIELD,
-    "invalid/019": OPTION,
-    "invalid/040": OPTION,
-    "invalid/chunked_07": OPTION,
-    "valid/028": OPTION,
-    # by default gunicorn drops fields with a `_` in their name; valid/040_compat is the same without
-    "valid/040": OPTION,
-    "valid/031compat": OPTION,
-    "valid/compat_obs_fold": OPTION,
-    "valid/compat_obs_fold_huge": OPTION,
-}
 
-CODING = "501: only the coding `chunked` is implemented (RFC 9112 section 6.1)"
-CONNECT = "501: CONNECT is for proxies (RFC 9110 section 9.3.6)"
-DIFFERENT = {
-    "valid/022": "closed after the first request: HTTP/1.0 connections are not kept (RFC 9112 section 9.3 allows it)",
-    "valid/025": CODING,
-    "valid/025_line": CODING,
-    "valid/029": CODING,
-    "valid/030": CODING,
-    "valid/rfc9112_smuggle_gzip_chunked_01": CODING,
-    "valid/rfc9112_smuggle_te_identity_chunked_01": CODING,
-    "valid/rfc9112_target_authority_connect_01": CONNECT,
-    "valid/rfc9112_target_authority_ipv6_01": CONNECT,
-    "valid/rfc9112_target_absolute_userinfo_01": "400: user information in a URL is refused (RFC 9110 section 4.2.4)",
-    "invalid/003c": "served: `-bl` is a method by its syntax (RFC 9110 section 5.6.2); no route takes it",
-    "invalid/041": "served: Content-Type twice; bodies are read by their route, not by their type",
-}
+def _exceptions(kind: str) -> dict[str, str]:
+    """Return the cases of `corpus_exceptions.tsv` of a kind, with the reason."""
+    lines = Path(__file__).with_name("corpus_exceptions.tsv").read_text().splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return {case: reason for found, case, reason in rows if found == kind}
+
+
+NOT_APPLICABLE, DIFFERENT = _exceptions("not applicable"), _exceptions("different")
 
 
 @frozen
