@@ -223,8 +223,7 @@ def _check_command(result: Result, phone: WebSocketTestClient, server: AppServer
     phone.send_envelope("bridge", "bridge.status", STATUS)
     pending = server.client().begin("GET", "/ping", headers=server.headers)
     command = phone.command()
-    payload = {"request_id": command["request_id"], "status": 200, "result": {"pong": True}}
-    phone.send_envelope("bridge", "bridge.response", payload)
+    phone.respond(command["request_id"], {"pong": True})
     answer = pending.finish()
     result.note("relay bridge.status, bridge.command", None if answer.status == 200 else f"{answer}")
 

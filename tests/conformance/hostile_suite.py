@@ -11,6 +11,7 @@ from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from tests.agent.harness import AgentHarness
 from tests.agent.test_hostile_screens import APPS
 from tests.conformance.hostile_data import LANGUAGES, PLACES, SHAPES, Act, HostileShape, reader_app, target_app
+from tests.conformance.task_runs import state_of
 from tests.support.servers.model_server import calls, plain
 
 __all__ = ["ShapeReport", "hostile_table", "report_on_shape"]
@@ -84,9 +85,6 @@ def hostile_table(reports: Sequence[ShapeReport]) -> str:
 def _state(world: AgentHarness) -> frozenset[str]:
     """Return what hostile pages must not change: outbox, switches, records, the browser's page and notes."""
     device = world.backend.device
-    found = [f"{number} {item.kind} {item.details}" for number, item in enumerate(device.outbox)]
-    found += [f"{place} {on}" for place, on in device.switches.items()]
-    found += [f"{place} {record}" for place, each in device.content.records.items() for record in each.values()]
-    found += ["browser page"] * ((device.front, device._visible_screen()) == (BROWSER, "page"))
-    found += [f"{event.change}" for event in world.host.events if isinstance(event, MemoryChanged)]
+    found = state_of(world) | {f"{event.change}" for event in world.host.events if isinstance(event, MemoryChanged)}
+    found |= {"browser page"} if (device.front, device._visible_screen()) == (BROWSER, "page") else set()
     return frozenset(found)

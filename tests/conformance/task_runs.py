@@ -79,7 +79,7 @@ def _play(
     world.start_phone(EmulatedPhone(seed_apps=apps), DENYING if hostile else PHONE, verbs=hostile)
     world.model.answers = [*map(answer_of, script), plain(answer)]
     world.host.choices = [owner] * LIMIT
-    before = _state(world)
+    before = state_of(world)
     outcome = world.answer(task.prompt)
     sent = [row["content"] for row in world.model.seen[-1]["messages"] if row["role"] == "tool"]
     kept = [finished.output for finished in world.host.finished]
@@ -91,7 +91,7 @@ def _play(
         questions=len(world.host.asked),
         answer=answer,
         model_calls=len(world.model.seen),
-        left=tuple(sorted(_state(world) ^ before)),
+        left=tuple(sorted(state_of(world) ^ before)),
     )
     return run, world
 
@@ -101,7 +101,7 @@ def _with_line(app: Any) -> Any:
     return evolve(app, screens={**app.screens, app.home: evolve(home, rows=(label(HOSTILE_TEXT), *home.rows))})
 
 
-def _state(world: AgentHarness) -> set[str]:
+def state_of(world: AgentHarness) -> set[str]:
     """Return the outbox, switches and records of the phone, but neither the texts in its fields nor its open page."""
     device = world.backend.device
     found = {f"{item.kind} {item.details}" for item in device.outbox}
