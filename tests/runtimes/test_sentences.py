@@ -31,26 +31,11 @@ FILES = {
 ROWS = read_table("tests/runtimes/sentences.tsv")
 WITHOUT_ACT = read_table("tests/runtimes/sentences_without_act.tsv")
 BY_RULE = read_table("tests/runtimes/sentences_by_rule.tsv")
+PARTS = read_table("tests/runtimes/sentence_parts.tsv")
 QUIET_NAMES = """help greeting tools memory time date battery screenshot read_screen current_app list_apps location ping
 clipboard_read find_contact check_setting find_text stop"""
 QUIET = {*map(SentenceIntent, QUIET_NAMES.split())}  # intents that change nothing
 OWN_WORDS = {"send_text", "type", "remember", "clipboard_write", "web_search"}  # intents that can end in any words
-BEFORE = {
-    "en": "don't |do not |never |please don't |did you |why did you |I already told you to |if it rains, |how do I |"
-    "what happens if I |should I |is it safe to ",
-    "de": "auf keinen Fall: |nicht |wenn es regnet, |warum soll ich |soll ich: |er sagte: |bitte niemals ",
-    "fr": "surtout pas : |ne pas |jamais |s'il pleut, |si je rentre, |pourquoi |est-ce que je dois |il a dit : ",
-    "es": "no |nunca |si llueve, |cuando llegue, |por qué |debería |me dijo: ",
-    "zh": "不要|别|千万不要|如果下雨就|为什么要|我应该|他说过|等我回家再",
-}
-AFTER = {
-    "en": " when I get home| if it rains| and call Ada| at six| tomorrow| in an hour|, no wait|, never mind| later",
-    "de": " wenn ich zu Hause bin| falls es regnet| und ruf Ada an| um sechs| in einer Stunde| später|, ach nein",
-    "fr": " quand je rentre| s'il pleut| si tu veux dormir| et appelle Ada| à six heures| demain| dans une heure|"
-    " plus tard|, non laisse tomber",
-    "es": " cuando llegue| si llueve| y llama a Ada| a las seis| mañana| en una hora| más tarde|, olvídalo",
-    "zh": "然后给Ada打电话|,算了",
-}
 
 
 @pytest.mark.parametrize("code", EACH_LANGUAGE)
@@ -65,6 +50,11 @@ def test_sentences_of_a_rule(rule: str) -> None:
     for row in BY_RULE:
         if row["rule"] == rule:
             _check_meaning(row)
+
+
+def parts(part: str, language: str) -> list[str]:
+    """Return the texts of one kind in a language, such as what can stand before a sentence."""
+    return [row["text"] for row in PARTS if (row["part"], row["language"]) == (part, language)]
 
 
 def _check_meaning(row: dict[str, str]) -> None:
@@ -90,16 +80,16 @@ def test_sentences_that_ask_for_no_act(code: str, full: bool) -> None:
 @pytest.mark.parametrize("code", EACH_LANGUAGE)
 def test_negations_questions_conditions_times_second_acts_and_quotes(code: str, full: bool) -> None:
     changed: list[str] = []
-    before, after = BEFORE[code].split("|"), AFTER[code].split("|")
+    before, after = parts("before", code), parts("after", code)
     for place, row in enumerate(ROWS):  # each sentence with some of the changes, each change with many sentences
         intent, sentence = row["intent"], row["sentence"].rstrip(".!?")
         if row["language"] != code or intent == "-" or SentenceIntent(intent) in QUIET:
             continue
-        changed += [before[place % len(before)] + sentence, before[(place + 3) % len(before)] + sentence]
+        changed += [before[number % len(before)].format(sentence) for number in (place, place + 3)]
         if intent not in OWN_WORDS:
             changed.append(f'"{sentence}"')
         if intent not in OWN_WORDS | {"tap", "back", "home", "enter", "alarm", "timer"}:  # of a button's text or a time
-            changed += [sentence + after[place % len(after)], sentence + after[(place + 2) % len(after)]]
+            changed += [after[number % len(after)].format(sentence) for number in (place, place + 2)]
     assert len(changed) > 100
     assert _acts_of(_sample(changed, full)) == {}
 
@@ -152,28 +142,7 @@ def test_web_address_in_a_text(text: str, address: str) -> None:
     assert find_address(text) == address
 
 
-@pytest.mark.parametrize(
-    ("text", "head"),
-    [
-        ("turn the wifi off and then open Maps", "one_request"),
-        ("call Simon, no wait, not Simon, call Rebecca", "one_request"),
-        ("Wecker auf sieben, ach nee, lieber acht", "one_request"),
-        ("baisse le son et coupe le bluetooth", "one_request"),
-        ("appelle Julie, euh non pas Julie, Juliette", "one_request"),
-        ("pon la alarma a las cinco, no, perdona, a las seis", "one_request"),
-        ("先把蓝牙关了再把音量调小", "one_request"),
-        ("打给小刘 不对 不是小刘 打给小李", "one_request"),
-        ("what have I got on Thursday", "calendar"),
-        ("put lunch with Priya in the diary for friday at one", "calendar"),
-        ("trag am Freitag um eins Mittagessen in den Kalender ein", "calendar"),
-        ("j'ai quoi de prévu lundi prochain", "calendar"),
-        ("qué tengo en la agenda para el viernes", "calendar"),
-        ("我周三有什么安排", "calendar"),
-        ("please don't ring Marcus, he's asleep", "nearest"),
-        ("appelle le notaire jeudi à dix heures", "nearest"),
-        ("", "nearest"),
-    ],
-)
+@pytest.mark.parametrize(("text", "head"), [row.values() for row in read_table("tests/runtimes/nearest_heads.tsv")])
 def test_head_of_the_nearest_examples(text: str, head: str) -> None:
     language, nearest = PARSER.nearest(text)
     assert PARSER.parse(text) is None
@@ -189,18 +158,7 @@ def test_nearest_examples_have_the_intent(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "intent"),
-    [
-        ("oopen kalender app", "open_app"),
-        ("sperrre Handy", "lock"),
-        ("chansonn suivante", "media_next"),
-        ("sube volumenn", "volume_up"),
-        ("帮我调大音量", "volume_up"),
-        ("openn mail", "open_app"),
-        ("caall mum", "call"),
-        ("appele maman", "call"),
-        ("could you ask Ben in a message whether he has my drill", "send_text"),
-    ],
+    ("text", "intent"), [row.values() for row in read_table("tests/runtimes/mistyped_sentences.tsv")]
 )
 def test_mistyped_words_have_a_nearest_example(text: str, intent: str) -> None:
     assert _intents_of(PARSER.nearest(text)[1][:1]) == {intent}
@@ -236,17 +194,7 @@ def test_text_that_is_no_sentence(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "example"),
-    [
-        ("screenshott machen", "mach einen Screenshot"),
-        ("how do I get to the museum", "navigate to the station"),
-        ("wie komme ich zum Museum", "navigiere zum Bahnhof"),
-        ("comment aller au musée", "guide-moi jusqu'à la gare"),
-        ("cómo llego al museo", "guíame hasta la estación"),
-        ("博物馆怎么去", "导航去火车站"),
-        ("what about my calendar for next week", "open calendar"),
-        ("zeig mir im Kalender, was nächste Woche ansteht", "öffne Kalender"),
-    ],
+    ("text", "example"), [row.values() for row in read_table("tests/runtimes/nearest_sentences.tsv")]
 )
 def test_nearest_example_has_the_intent_and_the_app(text: str, example: str) -> None:
     assert PARSER.parse(text) is None
