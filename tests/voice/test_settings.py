@@ -11,30 +11,17 @@ from svc_proto.voice.settings import (
     rules_of,
     usable_values,
 )
-from tests.voice.table_rows import rows
+from tests.voice.table_rows import read_tables
 
+TABLES = read_tables("settings")
 FILE_ONLY = rules_of(RealtimeSettings, file_only=True)
 ALL = {**REALTIME, **OUTPUT, **PROMOTION, **FILE_ONLY}
 
 
-RULES = """
-enabled text_normalization fallback_enabled auto_speech_tags promotion_enabled spoken_handoff
-    -> {" YES ": true, 0: false} -> [2, maybe]
-provider -> {" Absent ": absent, grok: xai_tts} -> [5, ""]
-codec -> {" PCM ": pcm, alaw: alaw} -> [ogg, ""]
-background_default_mode -> {Promote: promote, foreground: foreground} -> [later]
-result_delivery -> {speak_verbatim: speak_verbatim, visual_only: visual_only} -> [5]
-sample_rate -> {8000: 8000, " 96000 ": 96000} -> [7999, 96001, true, fast]
-optimize_streaming_latency -> {0: 0, 1: 1} -> [-1, 2]
-promote_after_ms -> {0: 0, 120000: 120000} -> [-1, 120001]
-progress_spoken_after_ms progress_repeat_ms -> {0: 0, 600000: 600000} -> [-1, 600001]
-max_background_runs -> {1: 1, 4: 4} -> [0, 5]
-run_retention_days -> {0: 0, 36500: 36500} -> [-1, 36501]
-"""
 TEXTS = {"provider": 80, "model": 160, "voice": 160, "language": 24}
 
 
-@pytest.mark.parametrize(("names", "taken", "refused"), rows(RULES))
+@pytest.mark.parametrize(("names", "taken", "refused"), TABLES["rules"])
 def test_accepted_values_of_each_setting(names: str, taken: dict[object, object], refused: list[object]) -> None:
     for name in names.split():
         assert {given: ALL[name](given, name) for given in taken} == taken
@@ -46,7 +33,7 @@ def test_accepted_values_of_each_setting(names: str, taken: dict[object, object]
 
 
 def test_each_is_tried() -> None:
-    assert sorted(ALL) == sorted({*TEXTS, *" ".join(row[0] for row in rows(RULES)).split()})
+    assert sorted(ALL) == sorted({*TEXTS, *" ".join(row[0] for row in TABLES["rules"]).split()})
     assert [*OUTPUT][:5] == [*REALTIME]
     assert [len(OUTPUT), len(PROMOTION), len(FILE_ONLY)] == [11, 8, 1]
 
@@ -65,34 +52,13 @@ def test_usable_values_of_a_file() -> None:
     assert usable_values(OUTPUT, found) == {"enabled": False, "sample_rate": 16_000}
 
 
-CHOICES = """
-{} -> [xai_tts, xai-tts, eve, 24000, en]
-{provider: null, voice: " ", sample_rate: null} -> [xai_tts, xai-tts, eve, 24000, en]
-{voice: " rex ", language: de} -> [xai_tts, xai-tts, rex, 24000, de]
-{provider: grok, sample_rate: "16000"} -> [xai_tts, xai-tts, eve, 16000, en]
-{provider: stub} -> [stub, stub-tone, sine, 24000, en]
-{provider: stub, model: m, voice: v} -> [stub, m, v, 24000, en]
-"""
-
-
-@pytest.mark.parametrize(("body", "expected"), rows(CHOICES))
+@pytest.mark.parametrize(("body", "expected"), TABLES["choices"])
 def test_speech_output(body: dict[str, object], expected: list[object]) -> None:
     found = apply_choice(OutputSettings(), body)
     assert [found.provider, found.model, found.voice, found.sample_rate, found.language] == expected
 
 
-VOICES = """
-{language: de_AT} -> de-AT
-{provider: local, language: pt-BR} -> pt-BR
-{language: de, voice: mb-de5} -> mb-de5
-{language: EN} -> en-gb
-{language: en-US} -> en-gb
-{provider: stub, language: de} -> sine
-{} -> en-gb
-"""
-
-
-@pytest.mark.parametrize(("body", "voice"), rows(VOICES))
+@pytest.mark.parametrize(("body", "voice"), TABLES["voices of this host"])
 def test_a_language_selects_the_voice_of_this_host(body: dict[str, object], voice: str) -> None:
     """Check that a language selects a voice of the provider `local`, unless one is named or the present one has it."""
     settings = OutputSettings(provider="local", model="espeak-ng", voice="en-gb")

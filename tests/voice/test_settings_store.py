@@ -21,31 +21,15 @@ from svc_proto.voice.settings_store import (
     split_shared_values,
 )
 from tests.voice.harness import CONFIG, OWN, VoiceHarness
-from tests.voice.table_rows import rows
+from tests.voice.table_rows import read_tables
 
+TABLES = read_tables("settings_store")
 KNOWN = ("stub", "xai_tts")
 SCOPE = SettingsScope(profile="work")
 FAMILIES: tuple[SettingsSection[Any], ...] = (OUTPUT_SECTION, REALTIME_SECTION)
 
-SECTIONS = """
-{} -> {}
-{voice_output: null} -> {}
-{voice_output: x} -> {}
-{voice_output: []} -> {}
-{voice_output: {provider: stub}} -> {provider: stub}
-{voice_output: {provider: stub, 5: {voice: x}}} -> {provider: stub}
-{voice_output: {provider: 5, voice: rex, unknown: 1}} -> {voice: rex}
-{voice_output: {provider: xai, xai: {voice_id: leo}}} -> {provider: xai_tts, voice: leo}
-{voice_output: {provider: xai, xai_tts: {voice: leo}}} -> {provider: xai_tts, voice: leo}
-{voice_output: {provider: xai, xai: {voice: leo, model_id: m}, voice: rex, openai: {voice: x}}}
-    -> {provider: xai_tts, voice: rex, model: m}
-{voice_output: {provider: openai_tts, openai: {voice: x}}} -> {provider: openai_tts, voice: x}
-{realtime_voice: {provider: grok, promote_after_ms: "10"}} -> {provider: xai_realtime, promote_after_ms: 10}
-{realtime_voice: {run_retention_days: 0, unknown: "yes"}} -> {run_retention_days: 0}
-"""
 
-
-@pytest.mark.parametrize(("file", "expected"), rows(SECTIONS))
+@pytest.mark.parametrize(("file", "expected"), TABLES["sections"])
 def test_a_section(file: dict[str, object], expected: dict[str, object]) -> None:
     family: SettingsSection[Any] = REALTIME_SECTION if "realtime_voice" in file else OUTPUT_SECTION
     assert family.from_file(file) == expected
@@ -62,52 +46,19 @@ def test_the_environment() -> None:
     assert REALTIME_SECTION.from_environment(variables) == {"sample_rate": 16_000}
 
 
-PROFILES = """
-{voice_output: {voice: rex}, tts: {provider: openai}} -> {voice: rex} -> {}
-{tts: {provider: xai, xai: {voice_id: leo, language: de}, codec: wav}} -> {provider: xai_tts, voice: leo} -> {}
-{tts: {provider: edge, voice: x}} -> {} -> {}
-{tts: {provider: openai_realtime}} -> {} -> {}
-{tts: {voice: x}} -> {} -> {}
-{realtime_voice: {voice: rex}} -> {} -> {voice: rex}
-"""
-
-
-@pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
+@pytest.mark.parametrize(("said", "of_output", "of_realtime"), TABLES["profiles"])
 def test_settings_of_a_profile(said: Any, of_output: object, of_realtime: object) -> None:
     profile = ConfigProfile(scope=SCOPE, path="/p", data=JsonObject(said))
     assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
 
 
-LAYERS = """
-false -> {} -> {} -> [xai_tts, xai-tts, eve, 24000]
-false -> {provider: stub} -> {} -> [stub, stub-tone, sine, 24000]
-false -> {provider: stub, voice: x, sample_rate: 8000} -> {provider: xai_tts} -> [xai_tts, xai-tts, eve, 24000]
-false -> {voice: x} -> {provider: stub, voice: y} -> [stub, stub-tone, y, 24000]
-false -> {provider: stub, voice: x} -> {provider: stub} -> [stub, stub-tone, x, 24000]
-false -> {provider: stub, voice: x} -> {sample_rate: 16000} -> [stub, stub-tone, x, 16000]
-false -> {provider: absent} -> {} -> [absent, xai-tts, eve, 24000]
-false -> {provider: local, language: de} -> {} -> [local, espeak-ng, de, 24000]
-false -> {provider: stub, language: de} -> {} -> [stub, stub-tone, sine, 24000]
-true -> {provider: stub} -> {} -> [stub, stub-tone, sine, 24000]
-true -> {language: de, voice: en-gb} -> {} -> [local, espeak-ng, en-gb, 24000]
-"""
-
-
-@pytest.mark.parametrize(("local", "base", "over", "expected"), rows(LAYERS))
+@pytest.mark.parametrize(("local", "base", "over", "expected"), TABLES["layers"])
 def test_layers(local: bool, base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
     found = resolve_settings(OUTPUT_SECTION, base, over, SCOPE, local=local)
     assert [found.provider, found.model, found.voice, found.sample_rate, found.scope] == [*expected, SCOPE]
 
 
-ENVIRONMENT = """
-{provider: stub, voice: x, codec: wav} -> {provider: xai_tts} -> {codec: wav}
-{provider: stub, voice: x} -> {provider: stub} -> {voice: x}
-{provider: stub, voice: x} -> {codec: wav} -> {provider: stub, voice: x}
-{voice: x} -> {provider: stub} -> {voice: x}
-"""
-
-
-@pytest.mark.parametrize(("file", "variables", "kept"), rows(ENVIRONMENT))
+@pytest.mark.parametrize(("file", "variables", "kept"), TABLES["environment"])
 def test_the_environment_over_the_file(
     file: dict[str, object], variables: dict[str, object], kept: dict[str, object]
 ) -> None:
@@ -131,21 +82,7 @@ def test_realtime() -> None:
     )
 
 
-CHANGES = """
-{provider: xai, voice: sal} -> {codec: wav} -> {codec: wav}
-{provider: xai, voice: sal} -> {provider: absent} -> {provider: absent}
-{provider: openai, voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
-{provider: 7, voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
-{voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
-{provider: xai, voice: ash} -> {provider: openai_tts} -> {provider: openai_tts}
-{provider: xai, voice: sal} -> {provider: openai_tts} -> {provider: openai_tts, voice: alloy}
-{provider: xai, voice_id: sal, model: x, openai: {voice: nova}} -> {provider: openai_tts}
-    -> {provider: openai_tts, voice: nova, model: gpt-4o-mini-tts}
-{provider: xai, voice: sal} -> {provider: openai_tts, voice: echo} -> {provider: openai_tts, voice: echo}
-"""
-
-
-@pytest.mark.parametrize(("said", "change", "whole"), rows(CHANGES))
+@pytest.mark.parametrize(("said", "change", "whole"), TABLES["changes"])
 def test_provider_change_splits_shared_values(said: Any, change: dict[str, object], whole: object) -> None:
     assert split_shared_values(OUTPUT_SECTION, {"voice_output": said}, change) == whole
 
