@@ -5,6 +5,7 @@ import pytest
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients.host_addresses import AddressKind, HostAddresses, find_host_addresses, parse_addresses
 from tests.cli.harness import OneShotHarness
+from tests.support.tables import read_table
 
 
 def row(interface: str, address: str, **more: Any) -> dict[str, Any]:
@@ -16,37 +17,12 @@ DEFAULT = {"default": True}
 
 
 @pytest.mark.parametrize(
-    ("each", "kind"),
-    [
-        (row("eth0", "10.1.2.3"), AddressKind.LAN),
-        (row("br-lan", "192.168.8.1"), AddressKind.LAN),
-        (row("br0", "192.168.8.1"), AddressKind.LAN),
-        (row("eth0", "fd00:1::20"), AddressKind.LAN),
-        (row("eth0", "198.51.100.7"), AddressKind.LAN),  # of documentation, for tests
-        (row("eth0", "93.184.216.34"), AddressKind.INTERNET),
-        (row("eth0", "2a01:4f8::1"), AddressKind.INTERNET),
-        (row("tun0", "10.5.0.2"), AddressKind.VPN),
-        (row("wg0", "10.6.0.2"), AddressKind.VPN),
-        (row("utun4", "10.7.0.2", point_to_point=True), AddressKind.VPN),
-        (row("corp0", "10.8.0.2", point_to_point=True), AddressKind.VPN),
-        (row("tailscale0", "100.101.102.103"), AddressKind.VPN),
-        (row("eth5", "100.64.0.1"), AddressKind.VPN),
-        (row("eth5", "fd7a:115c:a1e0::1"), AddressKind.VPN),
-        (row("docker0", "172.17.0.1"), AddressKind.CONTAINER),
-        (row("br-0123456789ab", "172.18.0.1"), AddressKind.CONTAINER),
-        (row("virbr0", "192.168.122.1"), AddressKind.CONTAINER),
-        (row("vethab12", "10.9.0.1"), AddressKind.CONTAINER),
-        (row("eth0", "169.254.3.4"), AddressKind.LINK_LOCAL),
-        (row("eth0", "fe80::1%eth0"), AddressKind.SCOPED),
-        (row("eth0", "192.168.1.9", up=False), AddressKind.DOWN),
-        (row("lo", "127.0.0.1"), AddressKind.LOOPBACK),
-        (row("lo", "::1"), AddressKind.LOOPBACK),
-        (row("eth0", "0.0.0.0"), AddressKind.LOOPBACK),
-    ],
+    "each", read_table("tests/service_clients/host_addresses.tsv"), ids=lambda each: each["address"]
 )
-def test_kinds(each: dict[str, Any], kind: AddressKind) -> None:
-    (found,) = parse_addresses([each])
-    assert found.kind is kind
+def test_kinds(each: dict[str, str]) -> None:
+    flags = {"up": each["flag"] != "down", "point_to_point": each["flag"] == "point_to_point"}
+    (found,) = parse_addresses([row(each["interface"], each["address"], **flags)])
+    assert found.kind is AddressKind[each["kind"].upper()]
     assert found.address == each["address"].partition("%")[0]
 
 

@@ -1,36 +1,15 @@
 import time
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.voice.speech_text import clean_for_speech
 from svc_proto.wire.limits import MAX_TEXT
 
-CASES = {
-    "Hello there.": "Hello there.",
-    "before\n```python\nprint(1)\n```\nafter": "before\n\nafter",
-    "never closed ```code": "never closed",
-    "It ran `🔧 terminal` and `ls -l`.": "It ran and ls -l.",
-    "See [the page](https://example.com/a_(b)) now": "See the page now",
-    "![a cat](cat.png)": "a cat",
-    "Look at https://example.com/x?y=1 please": "Look at please",
-    "At <https://example.com> or www.example.com.": "At or",
-    "**bold**, *italic*, __strong__ and _soft_": "bold, italic, strong and soft",
-    "snake_case_name and 2 * 3 * 4": "snake_case_name and 2 * 3 * 4",
-    "# Title\n## Part\ntext": "Title\nPart\ntext",
-    "- one\n* two\n+ three": "one\ntwo\nthree",
-    "above\n---\nbelow\n* * *\nend": "above\n\nbelow\n\nend",
-    "✅ done ⚠️ careful": "done careful",
-    "a\n\n\n\n\nb": "a\n\nb",
-    "a\r\nb\rc": "a\nb\nc",
-    "one\x00two\x1b[31m three\x7f\x85four": "one two [31m three four",
-    "a\tb": "a\tb",
-    "[a [b](https://example.com) c": "[a b c",
-    "```only code```": "",
-    "🔧": "",
-    "  \n ": "",
-}
+CASES: dict[str, str] = yaml.safe_load(Path(__file__).with_name("speech_text.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("text", CASES)
