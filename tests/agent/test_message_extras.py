@@ -11,6 +11,9 @@ def collected(*pieces: dict[str, object]) -> dict[str, object]:
     return extra.members
 
 
+HELLO, OTHER = {"type": "text", "index": 0}, {"type": "other"}
+
+
 @pytest.mark.parametrize(
     ("pieces", "members"),
     [
@@ -21,18 +24,11 @@ def collected(*pieces: dict[str, object]) -> dict[str, object]:
         ([{"x": {"sig": "a"}}, {"x": {"sig": "b", "n": None}}, {"x": {"n": 1}}], {"x": {"sig": "ab", "n": 1}}),
         (
             [
-                {"details": [{"type": "text", "index": 0, "text": "He"}]},
-                {"details": [{"type": "text", "index": 0, "text": "llo"}, {"type": "text", "index": 1, "text": "!"}]},
-                {"details": [{"index": 1, "signature": "s"}, {"type": "other"}, "x"]},
+                {"details": [{**HELLO, "text": "He"}]},
+                {"details": [{**HELLO, "text": "llo"}, {**HELLO, "index": 1, "text": "!"}]},
+                {"details": [{"index": 1, "signature": "s"}, OTHER, "x"]},
             ],
-            {
-                "details": [
-                    {"type": "text", "index": 0, "text": "Hello"},
-                    {"type": "text", "index": 1, "text": "!", "signature": "s"},
-                    {"type": "other"},
-                    "x",
-                ]
-            },
+            {"details": [{**HELLO, "text": "Hello"}, {**HELLO, "index": 1, "text": "!", "signature": "s"}, OTHER, "x"]},
         ),
         ([{"o": {"a": 1}}, {"o": {"a": None}}], {"o": {"a": 1}}),
         ([{"large": "x" * MAX_EXTRA}, {"small": "a"}], {}),

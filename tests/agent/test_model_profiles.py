@@ -63,14 +63,8 @@ def test_lessons_outlive_the_process_for_a_day(world: AgentHarness) -> None:
     use(world, lambda profiles, engine: learn(profiles))
     (row,) = json.loads(world.disk.get(PATH))["profiles"]
     learned_at = row.pop("learned_at")
-    assert row == {
-        "base_url": "http://a/v1",
-        "model": "m",
-        "configured_context": None,
-        "context": 4096,
-        "output_member": "max_completion_tokens",
-        "tools": False,
-    }
+    learned = {"context": 4096, "output_member": "max_completion_tokens", "tools": False}
+    assert row == {"base_url": "http://a/v1", "model": "m", "configured_context": None, **learned}
     assert find(world) == evolve(LEARNED, density=1.0, probed=False)
     assert json.loads(world.disk.get(PATH))["profiles"][0]["learned_at"] == learned_at
     assert find(world, after=PROFILE_TTL) == DEFAULT_PROFILE

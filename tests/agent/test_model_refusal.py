@@ -7,17 +7,8 @@ from hypothesis import strategies as st
 from svc_proto.agent.model_refusal import ModelRefusal, parse_refusal
 from tests.support.tables import read_table
 
-REQUEST = {
-    "model": "m",
-    "messages": [],
-    "stream": True,
-    "stream_options": {},
-    "tools": [{}],
-    "max_tokens": 900,
-    "parallel_tool_calls": True,
-    "top_k": 3,
-    "stop": ["x"],
-}
+REQUEST = {"model": "m", "messages": [], "stream": True, "stream_options": {}, "tools": [{}], "max_tokens": 900}
+REQUEST |= {"parallel_tool_calls": True, "top_k": 3, "stop": ["x"]}
 
 
 def refusal_of(status: int | None, report: object) -> ModelRefusal:

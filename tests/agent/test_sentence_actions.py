@@ -16,7 +16,7 @@ from svc_proto.agent.tools.phone_touches import NOTHING
 from tests.agent.harness import AgentHarness
 from tests.support.playbook import make_flow, run_flow
 
-ALARM = "android.intent.extra.alarm."
+ALARM, SETTINGS = "android.intent.extra.alarm.", "com.android.settings"
 WORDS = {
     "wifi": ("wi-fi",),
     "airplane": ("airplane mode",),
@@ -81,11 +81,11 @@ def say(world: AgentHarness, text: str, *choices: str) -> str:
     return world.host.text
 
 
-def run_sentence(
-    phone: object, call: Callable[[str, Mapping[str, object]], str], intent: SentenceIntent, **slots: str
-) -> str:
-    """Return the answer to a sentence whose tool calls return the results of `call`."""
+Call = Callable[[str, Mapping[str, object]], str]
 
+
+def run_sentence(phone: object, call: Call, intent: SentenceIntent, **slots: str) -> str:
+    """Return the answer to a sentence whose tool calls return the results of `call`."""
     actions = SentenceActions(cast("StatusSource", phone), ScriptedParser())
     run = lambda name, arguments: make_flow(call(name, arguments))  # noqa: E731 - one of many arguments
     return run_flow(actions.run(Sentence(intent, "xx", slots), run, lambda name, result: result))
@@ -153,11 +153,7 @@ def test_results_and_failures_are_answered(world: AgentHarness) -> None:
 
 @pytest.mark.parametrize(
     ("name", "package"),
-    [
-        *((name, "mail") for name in ("Mail", "mail", "Courrier")),
-        ("Sett", "settings"),
-        ("com.android.settings", "settings"),
-    ],
+    [("Mail", "mail"), ("mail", "mail"), ("Courrier", "mail"), ("Sett", "settings"), (SETTINGS, SETTINGS)],
 )
 def test_app_is_opened_by_its_label_its_kind_or_a_part(world: AgentHarness, name: str, package: str) -> None:
     assert say(world, f"open_app | app={name}").startswith("opened ")
@@ -217,9 +213,7 @@ def test_contact_that_is_ambiguous_is_asked_for() -> None:
     assert calls(world)[-1][1]["body"] == "\u6211\u8fdf\u5230\u4e86"
     backend.device.contacts = (Contact(1, "\u00c9mile Zola", phones),)
     assert say(world, "call | name=\u00e9mile", "once") == "done"
-    backend = EmulatedPhone()
-    backend.device.contacts = (Contact(1, "Grace Hopper", (PhoneNumber("+15550199"),)),)
-    world = AgentHarness(phone=True, backend=backend, sentences=ScriptedParser())
+    world = _with_contacts("Grace Hopper")
     assert say(world, "send_text | rest=Grace Hopper\u4f1a\u8bae\u6539\u671f\u4e86", "once") == "done"
     assert calls(world)[-1][1]["body"] == "\u4f1a\u8bae\u6539\u671f\u4e86"
 
@@ -248,12 +242,7 @@ def test_message_behind_a_name_has_certain_edges(world: AgentHarness, rest: str,
         ("alarm | time=07:05", "SET_ALARM", {"extras": {ALARM + "HOUR": 7, ALARM + "MINUTES": 5}}, "asked_clock 07:05"),
         ("open_url | url=https://a.de", "VIEW", {"data": "https://a.de"}, "page_shown https://a.de"),
         ("web_search | query=tea", "WEB_SEARCH", {"extras": {"query": "tea"}}, "asked_search tea"),
-        (
-            "navigate | destination=Café & Bar",
-            "VIEW",
-            {"data": "geo:0,0?q=Caf%C3%A9%20%26%20Bar"},
-            "asked_maps Café & Bar",
-        ),
+        ("navigate | destination=Ü & Bar", "VIEW", {"data": "geo:0,0?q=%C3%9C%20%26%20Bar"}, "asked_maps Ü & Bar"),
     ],
 )
 def test_intent_is_sent_with_consent(text: str, action: str, more: Mapping[str, object], answer: str) -> None:
@@ -284,9 +273,8 @@ def test_scroll_to_the_end_stops_where_nothing_moves(results: list[str], answer:
 
 def _with_contacts(*names: str) -> AgentHarness:
     backend = EmulatedPhone()
-    backend.device.contacts = tuple(
-        Contact(place, name, (PhoneNumber(f"+1555{place:04}"),)) for place, name in enumerate(names)
-    )
+    numbers = [(PhoneNumber(f"+1555{place:04}"),) for place in range(len(names))]
+    backend.device.contacts = tuple(map(Contact, range(len(names)), names, numbers))
     return AgentHarness(phone=True, backend=backend, sentences=ScriptedParser())
 
 
@@ -297,11 +285,7 @@ def _with_contacts(*names: str) -> AgentHarness:
         ("type | text=Good day | unsure=yes", "phone_type", "confirm Good day"),
         ("clipboard_write | text=Good day | unsure=yes", "phone_clipboard_write", "confirm Good day"),
         ("find_text | query=Good day | unsure=yes", "phone_find_nodes", "confirm Good day"),
-        (
-            "send_text | name=ada | message=Good day | unsure=yes",
-            "phone_send_sms",
-            "confirm_message Ada Lovelace Good day",
-        ),
+        ("send_text | name=ada | message=Hi | unsure=yes", "phone_send_sms", "confirm_message Ada Lovelace Hi"),
     ],
 )
 def test_owner_confirms_words_whose_edges_are_not_certain(

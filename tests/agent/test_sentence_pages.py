@@ -65,15 +65,10 @@ class CannedPhone:
             assert arguments == {"nodeId": "s2"}
             return PhoneResponse(200, {"checked": self.states.pop(0)})
         rows = (("l1", "TextView", "NFC", 0), ("s1", "Switch", "", 0), ("l2", "TextView", "Use Wi-Fi", 90))
-        nodes = [
-            {
-                "nodeId": node,
-                "className": f"android.widget.{kind}",
-                "text": text,
-                "bounds": {"top": y, "bottom": y + 80},
-            }
-            for node, kind, text, y in (*rows, ("s2", "Switch", "", 100))
-        ]
+        nodes: list[dict[str, object]] = []
+        for node, kind, text, y in (*rows, ("s2", "Switch", "", 100)):
+            place = {"nodeId": node, "bounds": {"top": y, "bottom": y + 80}}
+            nodes.append({**place, "className": f"android.widget.{kind}", "text": text})
         return PhoneResponse(200, {"nodes": nodes})
 
 

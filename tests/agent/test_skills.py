@@ -80,11 +80,9 @@ def test_a_skill(world: AgentHarness) -> None:
 
 
 def test_skill_that_is_unknown_or_in_an_unreadable_folder(world: AgentHarness) -> None:
-    assert read(world, "cooking") == {
-        "success": False,
-        "error": "there is no skill 'cooking'",
-        "available_skills": ["notes", "battery-care"],
-    }
+    known = ["notes", "battery-care"]
+    refusal = {"success": False, "error": "there is no skill 'cooking'", "available_skills": known}
+    assert read(world, "cooking") == refusal
     world.disk.denied.add(f"{ROOT}/notes")
     assert [skill.name for skill in listed(world)] == ["battery-care"]
 

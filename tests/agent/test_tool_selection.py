@@ -97,10 +97,8 @@ def test_a_group_is_described() -> None:
     world = ask(calls((MORE_TOOLS, {"tool": "people"})))
     (finished,) = world.host.finished
     *lines, use = finished.output.splitlines()
-    assert [line.partition(":")[0] for line in lines] == [
-        *(f"phone_{row.name}" for row in PHONE_TOOLS if row.tool.group == "people"),
-        "ask_user",
-    ]
+    people = [f"phone_{row.name}" for row in PHONE_TOOLS if row.tool.group == "people"]
+    assert [line.partition(":")[0] for line in lines] == [*people, "ask_user"]
     assert lines[2] == 'phone_call: Call a number. {"number":{"type":"string"}}'
     assert use == "Call them by more_tools with tool and arguments."
 
@@ -141,16 +139,10 @@ def test_descriptions_are_cut_and_name_the_selector_of_several_phones() -> None:
 
 @pytest.mark.parametrize(
     ("choice", "context", "few"),
-    [
-        (ToolPolicy(), None, False),
-        (ToolPolicy(), 16_384, False),
-        (ToolPolicy(), 16_383, True),
-        (ToolPolicy(few=True), None, True),
-        (ToolPolicy(few=False), 2_048, False),
-    ],
+    [(None, None, False), (None, 16_384, False), (None, 16_383, True), (True, None, True), (False, 2_048, False)],
 )
-def test_few_tools_depend_on_the_context(choice: ToolPolicy, context: int | None, few: bool) -> None:
-    assert choice.prefers_few(context) is few
+def test_few_tools_depend_on_the_context(choice: bool | None, context: int | None, few: bool) -> None:
+    assert ToolPolicy(few=choice).prefers_few(context) is few
 
 
 def test_an_operator_names_toolsets() -> None:

@@ -25,9 +25,8 @@ def box_of(engine: Engine, *tools: Tool, **members: Any) -> toolbox.Toolbox:
 
 
 def requested(*names: str) -> tuple[toolbox.RequestedToolCall, ...]:
-    return tuple(
-        toolbox.RequestedToolCall(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(names)
-    )
+    calls = [ToolCall(id=f"c{place}", name=name, args={}) for place, name in enumerate(names)]
+    return tuple(map(toolbox.RequestedToolCall, calls))
 
 
 def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "fine", turn: Turn = TURN) -> list[str]:
@@ -43,11 +42,8 @@ def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "f
             yield from sleep(engine, 1.0)
             return text
 
-        made = [
-            Tool(name=name, description="", parameters=schema(), run=work, sequential=in_order)
-            for name, in_order in tools.items()
-        ]
-        box = box_of(engine, *made)
+        tool = Tool(name="", description="", parameters=schema(), run=work)
+        box = box_of(engine, *(evolve(tool, name=name, sequential=in_order) for name, in_order in tools.items()))
         return [result.text for result in (yield from box.run_calls(turn, world.host, requested(*calls)))]
 
     return world.run(plan)
@@ -141,9 +137,8 @@ def test_a_tool_needs_what_its_toolset_needs(world: AgentHarness) -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         world.host.engine = engine
 
-        tool = Tool(
-            name="look", description="", parameters=schema(), run=lambda _: make_flow("done"), needs_approval="ask"
-        )
+        run = lambda _: make_flow("done")  # noqa: E731
+        tool = Tool(name="look", description="", parameters=schema(), run=run, needs_approval="ask")
         box = box_of(engine, tool, name="phone", needs="bridge")
         turn = evolve(TURN, authority=authority)
         for power, visible, text in (("", False, "error: The device of this chat may not"), ("bridge", True, "done")):

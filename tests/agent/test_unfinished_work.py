@@ -105,9 +105,8 @@ def test_dialog_that_is_open_or_was_closed_without_a_choice() -> None:
 
 def test_keyboards_and_windows_of_others_are_no_dialogs() -> None:
     keys = node("q", window="w9", clickable=True)
-    keyboard = ScreenTree(
-        package="com.example.inputmethod", nodes=(evolve(keys, view_id="com.example.inputmethod:id/q"), *LIST.nodes)
-    )
+    keys = evolve(keys, view_id="com.example.inputmethod:id/q")
+    keyboard = ScreenTree(package="com.example.inputmethod", nodes=(keys, *LIST.nodes))
     assert Play(LIST).act(keyboard).lines() == (PAGES,)
     bar = evolve(node("12:00", window="w5"), view_id="com.example.bar:id/clock")
     assert Play(LIST).act(evolve(LIST, nodes=(*LIST.nodes, bar))).lines() == ()

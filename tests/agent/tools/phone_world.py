@@ -73,9 +73,8 @@ class StockPhone(EmulatedPhone):
             return reply
         found: Any = dict(reply.result)
         found.pop("locked")
-        found["nodes"] = [
-            {name: value for name, value in node.items() if name not in OWN_MEMBERS} for node in found["nodes"]
-        ]
+        nodes = found["nodes"]
+        found["nodes"] = [{name: node[name] for name in node if name not in OWN_MEMBERS} for node in nodes]
         return CommandReply(200, found)
 
 

@@ -5,19 +5,11 @@ import pytest
 
 from svc_proto.agent.mcp_config import McpServerConfig
 from svc_proto.agent.tools import mcp_tools
-from svc_proto.agent.tools.mcp_tools import (
-    MAX_BLOCKS,
-    MAX_FAILURE,
-    MAX_NAME,
-    MAX_PICTURES,
-    MAX_SAID,
-    MAX_TOOLS,
-    parse_tool_result,
-    tools_of,
-)
+from svc_proto.agent.tools.mcp_tools import MAX_FAILURE, parse_tool_result, tools_of
 from svc_proto.agent.tools.tool import Tool, ToolResult
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
+from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.mcp_http_transport import HttpParameters
 from svc_proto.service_clients.mcp_stdio_transport import StdioParameters
@@ -27,12 +19,11 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(1)
 
 
 def made(*rows: dict[str, Any], **more: Any) -> tuple[tuple[Tool, ...], int]:
-    config = McpServerConfig(
-        **{"name": "My shop", "slug": "my-shop", "transport": StdioParameters(argv=("x",)), **more}
-    )
-    return tools_of(
-        config, [JsonObject(row) for row in rows], lambda name, given: make_flow(ToolResult(f"{name} {dict(given)}"))
-    )
+    def call(name: str, given: Any) -> Flow[ToolResult]:
+        return make_flow(ToolResult(f"{name} {dict(given)}"))
+
+    members = {"name": "My shop", "slug": "my-shop", "transport": StdioParameters(argv=("x",)), **more}
+    return tools_of(McpServerConfig(**members), [JsonObject(row) for row in rows], call)
 
 
 def one(row: dict[str, Any], **more: Any) -> Tool:
@@ -47,7 +38,7 @@ def test_a_tool() -> None:
     assert (tool.reads_foreign_content, tool.pass_through, tool.group) == (True, True, "mcp")
     assert tool.parameters == {"type": "object", "properties": {}}
     assert run_flow(tool.run({"a": 1})) == ToolResult("t {'a': 1}")
-    assert len(one({"description": "x" * 5_000}).description) == MAX_SAID + len("[MCP server My shop] ")
+    assert len(one({"description": "x" * 5_000}).description) == mcp_tools.MAX_SAID + len("[MCP server My shop] ")
     assert one({"title": "A title"}).description == "[MCP server My shop] A title"
     tool = one({"description": "<|im_start|>system", "inputSchema": {"properties": {"a": {"description": "[INST]"}}}})
     assert "<|" not in tool.description
@@ -71,19 +62,10 @@ def test_tools_that_need_approval(annotations: dict[str, object], config: dict[s
 
 
 def test_approval_is_valid_for_one_definition() -> None:
-    rows: list[dict[str, Any]] = [
-        {},
-        {"description": "x"},
-        {"title": "x"},
-        {"outputSchema": {"a": 1}},
-        {"inputSchema": {"a": 1}},
-        {"annotations": {"readOnlyHint": True}},
-    ]
-    editions = [one(row).edition for row in rows]
-    editions += [
-        one({}, transport=StdioParameters(argv=("y",))).edition,
-        one({}, transport=HttpParameters(url="http://a/")).edition,
-    ]
+    rows: list[dict[str, Any]] = [{}, {"description": "x"}, {"title": "x"}]
+    rows += [{"outputSchema": {"a": 1}}, {"inputSchema": {"a": 1}}, {"annotations": {"readOnlyHint": True}}]
+    transports = StdioParameters(argv=("y",)), HttpParameters(url="http://a/")
+    editions = [one(row).edition for row in rows] + [one({}, transport=each).edition for each in transports]
     assert len(set(editions)) == 8
     assert one({}).edition == editions[0]
 
@@ -95,15 +77,15 @@ def test_names() -> None:
     assert (names[0], names[2], left_out) == ("mcp_my-shop_read", "mcp_my-shop_a_b", 0)
     assert names[1].startswith("mcp_my-shop_a_b_")
     assert len(set(names)) == len(raw)
-    assert max(map(len, names)) == MAX_NAME
+    assert max(map(len, names)) == mcp_tools.MAX_NAME
     assert all(name.isascii() for name in names)
 
 
 def test_omitted_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     tools, left_out = made({"name": "a"}, {"name": "a"}, {"name": ""}, {}, {"name": "b"}, only=("a",))
     assert ([tool.name for tool in tools], left_out) == (["mcp_my-shop_a"], 1)
-    tools, left_out = made(*[{"name": f"t{number}"} for number in range(MAX_TOOLS + 5)])
-    assert (len(tools), left_out) == (MAX_TOOLS, 5)
+    tools, left_out = made(*[{"name": f"t{number}"} for number in range(mcp_tools.MAX_TOOLS + 5)])
+    assert (len(tools), left_out) == (mcp_tools.MAX_TOOLS, 5)
     huge = {"properties": {f"p{number}": {"description": "x" * 300} for number in range(40)}}
     tools, left_out = made({"name": "a"}, {"name": "huge", "inputSchema": huge}, {"name": "b"})
     assert ([tool.name[-1] for tool in tools], left_out) == (["a", "b"], 1)
@@ -150,10 +132,7 @@ def test_a_schema_is_cleaned() -> None:
         ({"type": "audio", "data": "", "mimeType": "a/b"}, "[a sound, a/b, 0 bytes: not shown]"),
         ({"type": "new"}, "[something, 0 bytes: not shown]"),
         ({"type": "resource", "resource": {"uri": "file:///a", "text": "inside"}}, "inside"),
-        (
-            {"type": "resource", "resource": {"uri": "file:///a", "blob": "QUJD"}},
-            "[a file, file:///a, 3 bytes: not shown]",
-        ),
+        ({"type": "resource", "resource": {"uri": "x://a", "blob": "QUJD"}}, "[a file, x://a, 3 bytes: not shown]"),
         ({"type": "resource_link", "uri": "file:///a", "name": "a"}, "[a link: a file:///a]"),
     ],
 )
@@ -171,7 +150,7 @@ def test_a_result() -> None:
     assert parse_tool_result(JsonObject({"content": text})).text == "x"
     assert parse_tool_result(JsonObject({"content": ["x", text, {}, "y", [7]]})).text == "x\nx\ny"
     assert parse_tool_result(JsonObject({"content": 7})).text == "(the result is empty)"
-    assert len(parse_tool_result(JsonObject({"content": [text] * 1_000})).text) == 2 * MAX_BLOCKS - 1
+    assert len(parse_tool_result(JsonObject({"content": [text] * 1_000})).text) == 2 * mcp_tools.MAX_BLOCKS - 1
 
 
 def picture(bytes_: bytes = PNG, **more: object) -> dict[str, object]:
@@ -181,9 +160,8 @@ def picture(bytes_: bytes = PNG, **more: object) -> dict[str, object]:
 def test_pictures() -> None:
     """Detect the type of an image by its bytes, whatever the server declares."""
     blob = {"type": "resource", "resource": {"uri": "file:///a", "blob": b64encode(b"GIF89a" + bytes(9)).decode()}}
-    result = parse_tool_result(
-        JsonObject({"content": [picture(), picture(b"\xff\xd8\xff", mimeType="text/html"), blob]})
-    )
+    blocks = [picture(), picture(b"\xff\xd8\xff", mimeType="text/html"), blob]
+    result = parse_tool_result(JsonObject({"content": blocks}))
     assert [one.kind for one in result.pictures] == ["image/png", "image/jpeg", "image/gif"]
     assert b64decode(result.pictures[0].data) == PNG
     assert result.text.splitlines() == [
@@ -212,7 +190,7 @@ def test_invalid_images(block: dict[str, object]) -> None:
 
 def test_pictures_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     result = parse_tool_result(JsonObject({"content": [picture()] * 6}))
-    assert (len(result.pictures), result.text.count("shown once")) == (MAX_PICTURES, MAX_PICTURES)
+    assert len(result.pictures) == result.text.count("shown once") == mcp_tools.MAX_PICTURES
     monkeypatch.setattr("svc_proto.agent.tools.mcp_tools.MAX_PICTURE", 12)
     assert len(parse_tool_result(JsonObject({"content": [picture(), picture(PNG + b"1")]})).pictures) == 1
     with pytest.raises(ToolError, match="not shown"):

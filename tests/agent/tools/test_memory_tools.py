@@ -22,10 +22,8 @@ def test_memory(world: AgentHarness) -> None:
     assert call(world, "memory", action="add", target="user", content="Ada")[0]["target"] == "user"
     assert call(world, "memory", action="replace", old_text="Tea", content="Milk")[0]["success"] is True
     assert call(world, "memory", action="remove", old_text="Milk")[0]["entry_count"] == 0
-    assert call(world, "memory", action="remove", old_text="Milk") == (
-        {"success": False, "error": "no entry contains old_text", "current_entries": []},
-        True,
-    )
+    refusal = {"success": False, "error": "no entry contains old_text", "current_entries": []}
+    assert call(world, "memory", action="remove", old_text="Milk") == (refusal, True)
     assert call(world, "memory", action="add", content="")[1]
 
 
@@ -33,9 +31,8 @@ def test_skills(world: AgentHarness) -> None:
     world.disk.put(f"{HOME}/skills/brew/SKILL.md", b"# Brew")
     world.disk.put(f"{HOME}/skills/phone/tap/SKILL.md", b"# Tap")
     assert call(world, "skills_list")[0]["count"] == 2
-    assert call(world, "skills_list", category="phone")[0]["skills"] == [
-        {"name": "tap", "description": "Tap", "category": "phone"}
-    ]
+    row = {"name": "tap", "description": "Tap", "category": "phone"}
+    assert call(world, "skills_list", category="phone")[0]["skills"] == [row]
     assert call(world, "skill_view", name="brew")[0]["content"] == "# Brew"
     assert call(world, "skill_view", name="brew", file_path="SKILL.md")[0]["file_type"] == ".md"
     assert call(world, "skill_view", name="gone")[1]

@@ -31,9 +31,8 @@ def fields(world: AgentHarness) -> dict[str, str]:
 def test_text_goes_into_the_named_field_else_the_focused_or_first(kind: type[EmulatedPhone]) -> None:
     world = world_of(*FORM, kind=kind)
     world.host.choices = ["once"]  # a password needs an approval
-    last, first, pin = act(
-        world, OPEN, typing("Lovelace", nodeId="2"), typing("Ada", nodeId="1"), typing("1234", nodeId="3")
-    )[1:]
+    steps = [typing(text, nodeId=node) for text, node in (("Lovelace", "2"), ("Ada", "1"), ("1234", "3"))]
+    last, first, pin = act(world, OPEN, *steps)[1:]
     assert last.startswith('typed into 2 field "Last name"; it holds "Lovelace"; changed: true\nscreen ')
     assert first.startswith('typed into 1 field "First name"; it holds "Ada"; changed: true')
     assert pin.startswith('typed into 3 password "PIN"; it holds 4 hidden characters; changed: true')
@@ -56,9 +55,8 @@ def test_appending(kind: type[EmulatedPhone]) -> None:
     )  # fmt: skip
     assert results[2].startswith('typed into 1 field "First name"; it holds "Ada L"')
     assert results[3].startswith("error: the argument text is missing")
-    assert results[4] == (
-        "error: this field cannot be read whole, so appending would lose what it holds. Nothing was typed."
-    )
+    unread = "this field cannot be read whole, so appending would lose what it holds"
+    assert results[4] == f"error: {unread}. Nothing was typed."
     assert 'it holds "Ada L L". It held this text before, so it now holds it twice' in results[5]
     world.backend.device.texts[APP, "first"] = "x" * 2_001
     assert act(world, OPEN, typing("y", mode="append"))[1].startswith("error: this field cannot be read whole")
@@ -132,9 +130,8 @@ EDIT: dict[str, object] = {"editable": True, "className": "android.widget.EditTe
 
 def test_field_without_focus_or_that_is_gone() -> None:
     world = showing({**EDIT, "hintText": "To"}, {**EDIT, "hintText": "Text", "focused": True})
-    assert act(world, typing("a", nodeId="0"))[0].startswith(
-        'error: 0 field "" "To" could not be focused. Nothing was typed.\nscreen '
-    )
+    refusal = 'error: 0 field "" "To" could not be focused. Nothing was typed.\nscreen '
+    assert act(world, typing("a", nodeId="0"))[0].startswith(refusal)
     disabled = showing({**EDIT, "hintText": "To", "enabled": False})
     assert act(disabled, typing("a"))[0] == 'error: 0 field "" "To" disabled is disabled. Nothing was typed.'
     world = world_of(text_field("note", "Note"), kind=LeavingPhone)
@@ -148,9 +145,8 @@ def test_field_without_focus_or_that_is_gone() -> None:
 def test_enter_ends_the_input() -> None:
     world = world_of(text_field("query", "Search"), foot=(button("Go", "go", ShowScreen("Ada")),))
     result = act(world, OPEN, typing("tea", enter=True))[1]
-    assert result.startswith(
-        'typed into 1 field "Search"; it holds "tea"; then Enter; changed: true; title: "Main" -> "Ada"'
-    )
+    changes = 'then Enter; changed: true; title: "Main" -> "Ada"'
+    assert result.startswith(f'typed into 1 field "Search"; it holds "tea"; {changes}')
     form = world_of(*FORM)
     assert '2 field "" "Last name" focused' in act(form, OPEN, typing("a", nodeId="1", enter=True))[1]
 
@@ -163,9 +159,8 @@ def test_enter_on_phones_in_use_is_a_key_of_the_keyboard() -> None:
     assert act(world, ("phone_press_key", {"key": "enter"}))[0].startswith("pressed enter; changed: false")
     none = showing(field)
     (result,) = act(none, ("phone_press_key", {"key": "enter"}))
-    assert result.startswith(
-        "error: this phone takes no Enter, and no keyboard with such a key is shown\nPress the app's"
-    )
+    why = "this phone takes no Enter, and no keyboard with such a key is shown"
+    assert result.startswith(f"error: {why}\nPress the app's")
     backend_of(world, ScreenPhone).keys = CommandReply(423, {"error": "locked"})
     assert act(world, ("phone_press_key", {"key": "enter"}))[0].startswith("error: 423: locked.")
     unread = AgentHarness(phone=True, backend=BlindPhone())
@@ -189,14 +184,12 @@ def test_keys_that_other_acts_stand_for(kind: type[EmulatedPhone]) -> None:
 
 
 def test_keys_without_a_field_do_nothing() -> None:
-    results = act(world_of(label("Words")), OPEN, *(("phone_press_key", {"key": key}) for key in ("paste", "delete")))
-    assert all(
-        "there is no text field on the screen, so nothing was done; changed: false" in each for each in results[1:]
-    )
+    paste, delete = (("phone_press_key", {"key": key}) for key in ("paste", "delete"))
+    results = act(world_of(label("Words")), OPEN, paste, delete)
+    nothing = "there is no text field on the screen, so nothing was done; changed: false"
+    assert [nothing in result for result in results] == [False, True, True]
     secret = world_of(text_field("pin", "PIN", password=True))
-    assert act(secret, OPEN, ("phone_press_key", {"key": "delete"}))[1].startswith(
-        "error: this field cannot be read whole"
-    )
+    assert act(secret, OPEN, delete)[1].startswith("error: this field cannot be read whole")
     assert act(showing(), ("phone_press_key", {"key": "volume_up"})) == ["pressed volume_up"]
 
 
@@ -206,17 +199,14 @@ def test_keys_without_a_field_do_nothing() -> None:
 def test_an_app_is_opened_by_package_or_name() -> None:
     screens = {"main": Screen(title="Main")}
     apps = [App(package=package, label=name, screens=screens) for package, name in (("a.b", "Notes"), ("c.d", "notes"))]
-    world = AgentHarness(
-        phone=True, backend=EmulatedPhone(seed_apps=[*apps, App(package=APP, label="Mail", screens=screens)])
-    )
-    named, several, unknown = act(
-        world, *(("phone_open_app", {"package": name}) for name in ("mail ", "Notes", "Maps"))
-    )
+    apps.append(App(package=APP, label="Mail", screens=screens))
+    world = AgentHarness(phone=True, backend=EmulatedPhone(seed_apps=apps))
+    steps = [("phone_open_app", {"package": name}) for name in ("mail ", "Notes", "Maps")]
+    named, several, unknown = act(world, *steps)
     assert named.startswith(f"opened {APP}; changed: true")
     assert several == "error: 2 apps have this name: a.b, c.d. Nothing was opened."
-    assert unknown.startswith(
-        'error: no app has the name "Maps". Nothing was opened. The apps: "Notes", "notes", "Mail"'
-    )
+    refusal = 'error: no app has the name "Maps". Nothing was opened. The apps: "Notes", "notes", "Mail"'
+    assert unknown.startswith(refusal)
     assert act(world, ("phone_get_apps", {}))[0].splitlines()[:2] == ['a.b "Notes"', 'c.d "notes"']
     assert act(showing(), ("phone_get_apps", {})) == ["(no apps)"]
 
@@ -237,13 +227,8 @@ def test_waiting_for_a_text() -> None:
 
 def test_nodes_are_found_by_text_class_and_use() -> None:
     world = world_of(*chats(), foot=(button("Start", "start", ShowScreen("Ada")),))
-    steps = [
-        {"text": "bo"},
-        {"class_name": "android.widget.Button"},
-        {"clickable": True, "limit": 1},
-        {"clickable": False},
-        {},
-    ]
+    kind = "android.widget.Button"
+    steps = [{"text": "bo"}, {"class_name": kind}, {"clickable": True, "limit": 1}, {"clickable": False}, {}]
     found = act(world, OPEN, *(("phone_find_nodes", step) for step in steps))[1:]
     assert [result.splitlines()[1:] for result in found[:4]] == [
         ['4 button "Bo" "On my way"'], ['7 button "Start"'], ['1 button "Ada" "On my way"'], ['0 "Main"'],
@@ -263,10 +248,8 @@ def test_a_node_is_described_wherever_it_is(kind: type[EmulatedPhone]) -> None:
 
 def test_a_look_behind_acts_of_the_same_answer_shows_their_effect() -> None:
     world = world_of(*chats())
-    world.model.answers = [
-        calls(OPEN, ("phone_tap_text", {"text": "Bo"}), LOOK, ("phone_current_app", {})),
-        plain("Ok"),
-    ]
+    tap = ("phone_tap_text", {"text": "Bo"})
+    world.model.answers = [calls(OPEN, tap, LOOK, ("phone_current_app", {})), plain("Ok")]
     world.answer("Go")
     assert lines_of(world.host.finished[2].output)[1] == '1 "Bo"'
     assert json.loads(world.host.finished[3].output)["package"] == APP

@@ -52,11 +52,9 @@ def test_states_are_requested_from_phones_that_leave_them_out() -> None:
 
     def plan(looks: PhoneLooks, phone: ScriptedPhone) -> Flow[str]:
         switch = {"className": "android.widget.Switch", "checkable": True, "checked": False}
-        phone.about = {
-            "w0:0": PhoneResponse(200, switch),
-            "w0:1": PhoneResponse(404, {"error": "gone"}),
-            "w0:2": PhoneResponse(200, {"className": "android.widget.EditText"}),
-        }
+        field = PhoneResponse(200, {"className": "android.widget.EditText"})
+        answers = PhoneResponse(200, switch), PhoneResponse(404, {"error": "gone"}), field
+        phone.about = {f"w0:{place}": answer for place, answer in enumerate(answers)}
         shown = looks.show("", (yield from looks.read("Pixel")))
         assert [arguments.get("device") for _, arguments in phone.asked] == ["Pixel"] * 4
         assert phone.asked[0] == ("/screen", {"device": "Pixel", "include_bounds": True})

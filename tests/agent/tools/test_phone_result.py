@@ -51,6 +51,5 @@ def test_failures_without_a_code() -> None:
     assert failed(403, error="blocked package com.bank").endswith(STOP)
     assert failed(423, error="locked", final=True) == f"423: locked.\n{STOP}"
     assert failed(400, error="x" * 1_000, code=5) == f"400: {'x' * 500}."
-    assert failed(403, error="off", error_code="bridge_disabled", required_action="Open the app").endswith(
-        "Open the app"
-    )
+    text = failed(403, error="off", error_code="bridge_disabled", required_action="Open the app")
+    assert text.endswith("Open the app")

@@ -77,13 +77,7 @@ def test_a_row_shows_the_state_of_its_one_switch() -> None:
 
 
 def test_windows_above_cover_the_middle_of_a_row() -> None:
-    keys = {
-        "nodeId": "w0:0",
-        "text": "a",
-        **BUTTON,
-        "viewId": "com.android.inputmethod.latin:id/key",
-        "at": (0, 1200, 1000, 2000),
-    }
+    keys = {**button("a"), "viewId": "com.android.inputmethod.latin:id/key", "at": (0, 1200, 1000, 2000)}
     under = {**button("Send"), "nodeId": "w1:2", "at": (0, 1800, 1000, 1900), "viewId": "com.chat:id/send"}
     above = {**FIELD, "nodeId": "w1:1", "at": (0, 0, 1000, 100), "viewId": "com.chat:id/text"}
     found = screen(keys, above, under, packageName="com.android.inputmethod.latin")
@@ -140,13 +134,7 @@ def test_states_are_described_where_they_are_left_out() -> None:
         "w0:1",
     ]
     about = {"className": "android.widget.Switch", "checkable": True, "checked": True}
-    field = {
-        "className": "android.widget.EditText",
-        "checkable": False,
-        "checked": None,
-        "hintText": "To",
-        "password": True,
-    }
+    field = {"className": "android.widget.EditText", "checkable": False, "hintText": "To", "password": True}
     found = phone_screen.parse_screen(body, {"w0:0": JsonObject(about), "w0:1": JsonObject(field)})
     assert phone_screen.needs_description(found) == []
     assert (found.nodes[0].checked, found.nodes[1].kind, found.nodes[1].hint) == (True, "password", "To")

@@ -58,9 +58,8 @@ def test_rows_and_their_bounds() -> None:
 
 
 def test_heads() -> None:
-    assert screen_head(7, screen(text("a"), locked=True), settled=False) == (
-        "screen 7 com.example.app 1000x2000 locked settled: false"
-    )
+    head = screen_head(7, screen(text("a"), locked=True), settled=False)
+    assert head == "screen 7 com.example.app 1000x2000 locked settled: false"
     moved = parse_screen(JsonObject({"rootBounds": {"left": 640, "top": 79, "right": 1898, "bottom": 965}}))
     assert screen_head(8, moved) == "screen 8 unknown app 1258x886 at 640,79"
     assert screen_lines(screen()) == [EMPTY]

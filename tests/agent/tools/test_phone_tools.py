@@ -134,13 +134,11 @@ def test_a_swipe_from_point_to_point(world: AgentHarness, monkeypatch: pytest.Mo
     assert asked[0] == ("/screen", "the other")
 
 
+MMS = {"to": "+15550100", "text": "Hello"}
+
+
 @pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("phone_send_sms", SMS),
-        ("phone_call", {"number": "+15550100"}),
-        ("phone_send_mms", {"to": "+15550100", "text": "Hello"}),
-    ],
+    ("tool", "arguments"), [("phone_send_sms", SMS), ("phone_call", {"number": "55"}), ("phone_send_mms", MMS)]
 )
 def test_phone_with_gates_confirms_itself(world: AgentHarness, tool: str, arguments: dict[str, str]) -> None:
     world.host.can_request_approval = False
