@@ -78,12 +78,9 @@ def test_unreachable() -> None:
     assert found(file(SESSION), lambda asked: REFUSED)[2:] == [("failure", "cannot be reached: connection refused")]
     assert found(file(SESSION), lambda asked: as_json({"status": "ill"}))[2][0] == "failure"
     untrusted = Failure(FailureKind.TLS, "self-signed")
-    world = OneShotHarness(
-        lambda engine: run_checks(engine, None),
-        http=well,
-        dial=lambda host, port: untrusted,
-        compute={"sessions.read": lambda: file(SESSION)},
-    )
+    compute = {"sessions.read": lambda: file(SESSION)}
+    dial = lambda host, port: untrusted  # noqa: E731
+    world = OneShotHarness(lambda engine: run_checks(engine, None), http=well, dial=dial, compute=compute)
     assert str(world.run()[2].remedy).startswith("this host does not trust the certificate")
 
 

@@ -12,14 +12,8 @@ ENDPOINTS = [
     {"role": "lan", "priority": 0, "api": {"host": "h", "port": 1, "tls": False}, "relay": {"url": "ws://192.0.2.10"}},
     {"role": "Custom", "priority": 1, "relay": {"url": "wss://box.example", "transport_hint": "wss"}},
 ]
-PAYLOAD = {
-    "svc": 3,
-    "host": "192.0.2.10",
-    "port": 8642,
-    "key": "s3cret",
-    "relay": {"url": "ws://192.0.2.10:8767", "code": "q7m2zk"},
-    "endpoints": ENDPOINTS,
-}
+RELAY = {"url": "ws://192.0.2.10:8767", "code": "q7m2zk"}
+PAYLOAD = {"svc": 3, "host": "192.0.2.10", "port": 8642, "key": "s3cret", "relay": RELAY, "endpoints": ENDPOINTS}
 
 
 @pytest.mark.parametrize(

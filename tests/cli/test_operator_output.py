@@ -1,17 +1,9 @@
 import pytest
 from attrs import evolve
 
+from svc_proto.cli import operator_output
 from svc_proto.cli.key_rotation import KeyRotationResult
-from svc_proto.cli.operator_output import (
-    agent_lines,
-    invite_json,
-    invite_lines,
-    mask,
-    meta_lines,
-    public_route_lines,
-    rotated_lines,
-    security_lines,
-)
+from svc_proto.cli.operator_output import invite_json, invite_lines, meta_lines, rotated_lines
 from svc_proto.cli.operator_pairing import NewInvite
 from svc_proto.cli.pairing_candidates import ApiCandidate, HostCandidate
 from svc_proto.cli.pairing_routes import LeftOut
@@ -45,7 +37,7 @@ def test_addresses_that_are_left_out_have_their_reasons() -> None:
     ("key", "shown"), [("", ""), ("12345678", "********"), ("123456789", "1234…789 (9 characters)")]
 )
 def test_masks(key: str, shown: str) -> None:
-    assert mask(key) == shown
+    assert operator_output.mask(key) == shown
 
 
 def test_secrets_can_be_hidden() -> None:
@@ -166,8 +158,8 @@ def test_json() -> None:
 
 
 def test_security_setting() -> None:
-    assert security_lines(False) == ["API keys over plain HTTP from other hosts: refused"]
-    assert len(security_lines(True)) == 2
+    assert operator_output.security_lines(False) == ["API keys over plain HTTP from other hosts: refused"]
+    assert len(operator_output.security_lines(True)) == 2
 
 
 @pytest.mark.parametrize(
@@ -176,7 +168,7 @@ def test_security_setting() -> None:
 )
 def test_consent_request_text(scope: str, there: bool, shown: str) -> None:
     asked = {"client_name": "\x1b[2JClaude", "address": "::1", "answer_goes_to": "a.example", "scope": scope}
-    text = "\n".join(agent_lines(JsonObject(asked, answer_stays_there=there)))
+    text = "\n".join(operator_output.agent_lines(JsonObject(asked, answer_stays_there=there)))
     assert shown in text
     assert "\x1b" not in text
     assert ("computer that asks" in text) == there
@@ -190,5 +182,6 @@ def test_consent_request_text(scope: str, there: bool, shown: str) -> None:
     ],
 )
 def test_local_trust_in_words(state: dict[str, object], lines: list[str]) -> None:
-    assert public_route_lines(JsonObject(state)) == lines
-    assert public_route_lines(JsonObject({**state, "public_route": True}))[1].endswith("svc relay public-route off")
+    assert operator_output.public_route_lines(JsonObject(state)) == lines
+    routed = operator_output.public_route_lines(JsonObject({**state, "public_route": True}))
+    assert routed[1].endswith("svc relay public-route off")

@@ -164,14 +164,10 @@ def test_changed_window_size() -> None:
 
 
 def test_size_change_while_disconnected_is_not_sent() -> None:
-    there = shell(
-        ORDER,
-        drop(1),
-        (1.1, lambda w: w.answer("terminal.resized", (1, 1))),
-        (1.2, lambda w: w.answer("terminal.resized", (2, 2))),
-        (5, lambda w: w.answer("terminal.resized", (3, 3))),
-        over(6),
-    )
+    def resized(at: float, size: int) -> Step:
+        return at, lambda world: world.answer("terminal.resized", (size, size))
+
+    there = shell(ORDER, drop(1), resized(1.1, 1), resized(1.2, 2), resized(5, 3), over(6))
     assert there.run().status == 0
     assert [each["cols"] for each in said(there, "resize")] == [3]
 
@@ -211,12 +207,8 @@ def attach_id(world: OneShotHarness[ShellResult]) -> str:
 
 
 def test_unrelated_error_is_ignored() -> None:
-    there = shell(
-        ORDER,
-        says(1, "error", "other", message="too fast"),
-        (1.5, lambda w: w.push(terminal("error", attach_id(w), message="late"))),
-        over(2),
-    )
+    late: Step = (1.5, lambda w: w.push(terminal("error", attach_id(w), message="late")))
+    there = shell(ORDER, says(1, "error", "other", message="too fast"), late, over(2))
     assert there.run().status == 0
 
 
@@ -246,14 +238,9 @@ def test_connection_lost_before_the_attach() -> None:
 
 @pytest.mark.parametrize("session", [SESSION, evolve(MANY, candidates=MANY.candidates[:1])])
 def test_shell_reconnects(session: StoredSession) -> None:
-    there = shell(
-        evolve(ORDER, session=session),
-        drop(1),
-        keys(1.5, b"lost"),
-        keys(10, b"found"),
-        over(11),
-        relay=Relay([terminal("attached")], [terminal("attached", reattach=True)]),
-    )
+    relay = Relay([terminal("attached")], [terminal("attached", reattach=True)])
+    steps = drop(1), keys(1.5, b"lost"), keys(10, b"found"), over(11)
+    there = shell(evolve(ORDER, session=session), *steps, relay=relay)
     assert there.run().status == 0
     assert there.asked == []  # no probe: there is only one route
     assert there.screen == "\r\n[connection lost: reset; trying again in 1 s]\r\n"
@@ -330,15 +317,9 @@ def fill(world: OneShotHarness[ShellResult]) -> None:
 
 
 def test_blocked_terminal_pauses_the_relay_for_up_to_15_minutes() -> None:
-    there = shell(
-        ORDER,
-        (1, fill),
-        (900, lambda w: checked.append(w.stalled)),
-        (901, lambda w: w.terminal.read_on()),
-        (902, lambda w: checked.append(w.stalled)),
-        over(903),
-    )
     checked: list[bool] = []
+    looks: list[Step] = [(at, lambda w: checked.append(w.stalled)) for at in (900, 902)]
+    there = shell(ORDER, (1, fill), looks[0], (901, lambda w: w.terminal.read_on()), looks[1], over(903))
     assert there.run().status == 0
     assert BIG in there.screen
     assert checked == [True, False]

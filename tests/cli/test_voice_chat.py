@@ -142,15 +142,9 @@ def answer(text: str = "Done.", sound: bytes = b"") -> list[dict[str, Any]]:
 
 def test_enter_starts_and_sends_a_recording() -> None:
     relay, last = Relay(input_audio__commit=[answer()]), list[str]()
-    there = recorded(
-        relay,
-        (1, typed("")),
-        (2, lambda w: w.children[0].write_output(SPEECH)),
-        (3, typed("")),
-        (3.5, lambda w: last.append(relay.heard[-1]["type"])),
-        (4, typed(None)),
-        lasting={"arecord -q"},
-    ).finished()
+    script: Any = [(1, typed("")), (2, lambda w: w.children[0].write_output(SPEECH)), (3, typed(""))]
+    script += [(3.5, lambda w: last.append(relay.heard[-1]["type"])), (4, typed(None))]
+    there = recorded(relay, *script, lasting={"arecord -q"}).finished()
     assert last == ["input_audio.commit"]  # no other message ended the recording
     assert heard(relay) == SPEECH
     assert [message["type"] for message in relay.heard][-1] == "input_audio.commit"
@@ -177,11 +171,8 @@ def test_recording_ended_by_limit_or_end_of_input(how: str) -> None:
 def test_empty_recording() -> None:
     relay = Relay(input_audio__commit=[answer()])
     there = recorded(relay, (1, typed("")), (3, typed(None)), programs={"arecord -q": b""}).finished()
-    assert told(there)[1:] == [
-        ("recording", {}),
-        ("problem", {"text": "arecord recorded nothing: is there a microphone?"}),
-        ("prompt", {"records": True}),
-    ]
+    problem = ("problem", {"text": "arecord recorded nothing: is there a microphone?"})
+    assert told(there)[1:] == [("recording", {}), problem, ("prompt", {"records": True})]
     assert relay.heard == []
 
 
@@ -197,14 +188,8 @@ def test_without_a_recorder() -> None:
 
 def test_the_answer_is_played_to_its_end() -> None:
     relay = Relay(response__create=[answer(sound=b"\1\2" * 100)])
-    there = recorded(
-        relay,
-        (1, typed("Hi")),
-        (8, lambda w: w.children[0].exit()),
-        (9, typed(None)),
-        programs={"aplay 24000": b"noise"},
-        lasting={"aplay 24000"},
-    ).finished()
+    script = (1, typed("Hi")), (8, lambda w: w.children[0].exit()), (9, typed(None))
+    there = recorded(relay, *script, programs={"aplay 24000": b"noise"}, lasting={"aplay 24000"}).finished()
     assert there.children[0].heard == b"\1\2" * 100
     assert told(there)[-1] == ("prompt", {"records": True})
 
@@ -251,15 +236,9 @@ def test_confirmation_of_the_agent() -> None:
     other = event("hermes.confirmation.requested", message="And this?")
     drain = event("voice.playback_drain.requested", call_id="k1")
     relay = Relay(response__create=[[question, drain]], svc__confirm=[[other, event("svc.run.progress")], []])
-    there = talking(
-        (1, typed("Call Ann")),
-        (2, typed(" Allow ")),
-        (3, lambda w: w.push(question)),
-        (4, typed("")),
-        (5, lambda w: w.push(DONE)),
-        (6, typed(None)),
-        relay=relay,
-    ).finished()
+    script: Any = [(1, typed("Call Ann")), (2, typed(" Allow ")), (3, lambda w: w.push(question))]
+    script += [(4, typed("")), (5, lambda w: w.push(DONE)), (6, typed(None))]
+    there = talking(*script, relay=relay).finished()
     assert ("question", {"text": "Really call?"}) in told(there)
     assert relay.heard[1:] == [
         {"type": "playback.drained", "call_id": "k1"},
@@ -381,17 +360,9 @@ def test_cancel_clears_a_pending_answer() -> None:
 
 def test_answer_during_a_recording() -> None:
     relay = Relay(response__create=[[promoted()]], input_audio__commit=[say("Yes.")])
-    there = recorded(
-        relay,
-        (1, typed("Tidy up")),
-        (2, typed("")),
-        (3, lambda w: w.children[0].write_output(SPEECH)),
-        (4, push(*say("Tidy."))),
-        (5, typed("")),
-        (6, typed(None)),
-        programs={"aplay 24000": b""},
-        lasting={"arecord -q"},
-    ).finished()
+    script: Any = [(1, typed("Tidy up")), (2, typed("")), (3, lambda w: w.children[0].write_output(SPEECH))]
+    script += [(4, push(*say("Tidy."))), (5, typed("")), (6, typed(None))]
+    there = recorded(relay, *script, programs={"aplay 24000": b""}, lasting={"arecord -q"}).finished()
     assert [fields["text"] for name, fields in told(there) if name == "text"] == ["Tidy.", "Yes."]
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from svc_proto.cli.voice_chat_io import PendingAnswers, PlayerProcess
@@ -22,14 +24,11 @@ def push_text(world: There, text: str) -> None:
 
 
 def test_overlong_line_in_several_reads() -> None:
-    there = talking(
-        (1, lambda w: w.keys(b"x" * 6_000)),
-        (1.1, lambda w: w.keys("ü".encode() * 9_000)),
-        (1.2, lambda w: w.keys(b"x\r\nHi\r\n")),
-        (3, lambda w: w.push(DONE)),
-        (3.5, lambda w: w.push(DONE)),
-        (4, typed(None)),
-    ).finished()
+    def keys(at: float, data: bytes) -> Any:
+        return at, lambda world: world.keys(data)
+
+    line = keys(1, b"x" * 6_000), keys(1.1, "ü".encode() * 9_000), keys(1.2, b"x\r\nHi\r\n")
+    there = talking(*line, *((at, lambda w: w.push(DONE)) for at in (3, 3.5)), (4, typed(None))).finished()
     assert [message["text"] for message in there.said] == ["Hi"]
     told_of = [fields["text"] for kind, fields in told(there) if kind == "problem"]
     assert told_of == ["a line of more than 5000 characters is not sent"]

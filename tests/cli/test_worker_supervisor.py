@@ -29,13 +29,8 @@ REDIS = WorkerSpec(name="redis", argv=("/bin/redis",), ready="accept")
 
 
 def worker(n: int) -> WorkerSpec:
-    return WorkerSpec(
-        name=f"worker {n}",
-        argv=("/bin/worker", str(n)),
-        env=(("N", str(n)),),
-        first=(("FIRST", "1"),) if n == 1 else (),
-        ready="ready",
-    )
+    first, env = (("FIRST", "1"),) if n == 1 else (), (("N", str(n)),)
+    return WorkerSpec(name=f"worker {n}", argv=("/bin/worker", str(n)), env=env, first=first, ready="ready")
 
 
 class Program(ScriptedProgram):
