@@ -9,7 +9,7 @@ hand.finish()
 assert names(call)[-1] == "done"
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from attrs import define, field
@@ -72,13 +72,7 @@ class ScriptedTurn:
         self.todo.append(act)
         self._go_on()
 
-    def store_calls(
-        self,
-        *calls: interface.ToolCall,
-        text: str = "",
-        reasoning: str = "",
-        extra: Mapping[str, object] = interface.NO_EXTRA,
-    ) -> None:
+    def store_calls(self, *calls: interface.ToolCall, text: str = "", reasoning: str = "", **extra: object) -> None:
         self.do(lambda: self.host.store_calls(text, reasoning, calls, extra))
 
     def store_result(self, call: interface.ToolCall, output: str, *pictures: interface.StoredPicture) -> None:

@@ -34,9 +34,8 @@ def test_a_wrong_key(header: bytes | None) -> None:
     headers = [] if header is None else [(b"authorization", header)]
     answer = book.request("GET", "/v1/models", key="", headers=headers)
     assert answer.status == 401
-    assert answer.json == {
-        "error": {"message": "Invalid API key", "type": "invalid_request_error", "code": "invalid_api_key"}
-    }
+    error = {"message": "Invalid API key", "type": "invalid_request_error", "code": "invalid_api_key"}
+    assert answer.json == {"error": error}
     assert answer.headers.get(b"www-authenticate") == b"Bearer"
     assert not book.leaks()
 

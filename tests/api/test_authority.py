@@ -11,6 +11,7 @@ from tests.api.harness import KEY
 from tests.api.scripted_agent import TurnHarness
 from tests.support.playbook import counting_entropy
 
+Preset = dict[str, float | None] | None
 CODE = "Q7M2ZK"
 NOTHING = dict.fromkeys(CHANNELS)
 CHAT = {**NOTHING, "chat": 0.0}
@@ -19,7 +20,7 @@ CHAT = {**NOTHING, "chat": 0.0}
 class KeyHolder:
     """API server with pairing keys, and the key of a code with these grants, whose pairing is completed if `paired`."""
 
-    def __init__(self, preset: dict[str, float | None] | None, *, paired: bool = True) -> None:
+    def __init__(self, preset: Preset, *, paired: bool = True) -> None:
         self.keys = PairingApiKeys()
         self.book = TurnHarness(keys=self.keys)
         self.key, key_hash = self.keys.new_key(counting_entropy())
@@ -28,9 +29,8 @@ class KeyHolder:
         if paired:
             self.keys.codes.consume(CODE, self.book.now)
             device = DeviceInfo(name="Tablet")
-            self.session = self.keys.sessions.create(
-                self.book.now, counting_entropy(), preset=preset, key_hash=key_hash, device=device
-            )[1]
+            members: Any = {"preset": preset, "key_hash": key_hash, "device": device}
+            self.session = self.keys.sessions.create(self.book.now, counting_entropy(), **members)[1]
 
     def held(self, **more: Any) -> tuple[str, set[str]]:
         """Start a turn with the key; return the name and powers of its authority."""
@@ -60,9 +60,7 @@ class KeyHolder:
         ({"terminal": None}, {BRIDGE}),
     ],
 )
-def test_a_run_has_the_authority_of_its_pairing(
-    preset: dict[str, float | None] | None, powers: set[str], paired: bool
-) -> None:
+def test_a_run_has_the_authority_of_its_pairing(preset: Preset, powers: set[str], paired: bool) -> None:
     other = KeyHolder(preset, paired=paired)
     name, held = other.held()
     assert held == powers
@@ -117,9 +115,7 @@ def test_changes_need_the_right_manage() -> None:
     ("preset", "choice", "status"),
     [(CHAT, "always", 403), (CHAT, "session", 403), (CHAT, "once", 200), (CHAT, "deny", 200), (None, "always", 200)],
 )
-def test_an_answer_that_outlives_its_call_needs_manage(
-    preset: dict[str, float | None] | None, choice: str, status: int
-) -> None:
+def test_an_answer_that_outlives_its_call_needs_manage(preset: Preset, choice: str, status: int) -> None:
     other = KeyHolder(preset)
     run = other.begin_run()
     other.book.hand.request_approval()
@@ -129,9 +125,7 @@ def test_an_answer_that_outlives_its_call_needs_manage(
 
 
 @pytest.mark.parametrize(("preset", "status"), [(CHAT, 403), ({**CHAT, "bridge": 0.0}, 403), (None, 200)])
-def test_an_answer_for_the_run_of_another_client_needs_manage(
-    preset: dict[str, float | None] | None, status: int
-) -> None:
+def test_an_answer_for_the_run_of_another_client_needs_manage(preset: Preset, status: int) -> None:
     other = KeyHolder(preset)
     run = other.begin_run(KEY)
     other.book.hand.request_approval()

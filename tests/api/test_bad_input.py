@@ -18,11 +18,9 @@ MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-model
 ELSEWHERE = ("/metrics", "/healthz", "/readyz", "/openapi.json", "/docs")  # see tests/engine
 ROUTES = [route for route in ApiHarness(started=False).api.router.routes if route.pattern not in ELSEWHERE]
 IDS = [f"{route.method} {route.pattern}" for route in ROUTES]
-BODILESS = ("/stop", "/reload", "/rotate")  # their requests have no body, and none is read
-OTHERS = "/mcp"  # tests/mcp has its messages
-WITH_BODY = [
-    route for route in ROUTES if route.method in ("POST", "PATCH") and not route.pattern.endswith((*BODILESS, OTHERS))
-]
+# Requests of the first three have no body, and tests/mcp has the messages of the last.
+OTHERS = ("/stop", "/reload", "/rotate", "/mcp")
+WITH_BODY = [route for route in ROUTES if route.method in ("POST", "PATCH") and not route.pattern.endswith(OTHERS)]
 with_body = pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
 KEYED = f"HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
 

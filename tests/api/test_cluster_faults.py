@@ -139,11 +139,8 @@ class Storm:
 
     def check_owners(self) -> None:
         for session in self.sessions:
-            owners = [
-                n
-                for n in self._live()
-                if cast("ClusterSessionOwnership", self.book.members[n][1].ownership).leases.has(session)
-            ]
+            apis = [self.book.members[node][1] for node in self._live()]
+            owners = [api for api in apis if cast("ClusterSessionOwnership", api.ownership).leases.has(session)]
             assert len(owners) <= 1, owners
 
     def heal(self) -> None:
@@ -214,9 +211,8 @@ def places_are_not_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def places_are_not_given_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        DistributedSemaphore, "release_down_to", lambda self, count: self._places.__delitem__(slice(count, None))
-    )
+    forget = lambda self, count: self._places.__delitem__(slice(count, None))  # noqa: E731
+    patch.setattr(DistributedSemaphore, "release_down_to", forget)
 
 
 def the_line_is_of_each_node(patch: pytest.MonkeyPatch) -> None:

@@ -138,9 +138,7 @@ def test_model_of_a_name(name: str, endpoint: ModelEndpoint, model: str) -> None
         (CompletionOptions(tools=(TOOL,), members={"tool_choice": "required"}), (), (TOOL,), "tools"),
     ],
 )
-def test_tools(
-    options: CompletionOptions, results: tuple[dict[str, str], ...], with_model: object, without: str | None
-) -> None:
+def test_tools(options: CompletionOptions, results: tuple[Any, ...], with_model: object, without: str | None) -> None:
     messages = MessageList(system="", history=results, prompt="", results=results)
     assert resolve_options(settings(MAIN), "", options, messages, place="input").tools == with_model
     if without is None:

@@ -22,11 +22,7 @@ def test_defaults() -> None:
         ("API_SERVER_HOST", "127.0.0.9", {"host": "127.0.0.9"}),
         ("API_SERVER_PORT", "1", {"port": 1}),
         ("API_SERVER_KEY", "sixteen--letters", {"key": "sixteen--letters"}),
-        (
-            "API_SERVER_CORS_ORIGINS",
-            "https://a.example/, http://b:1",
-            {"cors_origins": ("https://a.example", "http://b:1")},
-        ),
+        ("API_SERVER_CORS_ORIGINS", "https://a.b/, http://b:1", {"cors_origins": ("https://a.b", "http://b:1")}),
         ("API_SERVER_MODEL_NAME", "home", {"model_name": "home"}),
         ("API_SERVER_LOG_LEVEL", "debug", {"log_level": Level.DEBUG}),
         ("API_SERVER_MAX_CONCURRENT_RUNS", "0", {"max_concurrent_runs": 0}),
@@ -95,11 +91,9 @@ def test_an_option_wins_and_the_home_decides_where_the_config_is() -> None:
 
 
 def test_origins_as_browsers_write_them() -> None:
-    given = (
-        "HTTPS://A.example:443/, http://b:80, https://b:80, App://Obsidian.md/, vscode-webview://*, tauri://localhost"
-    )
+    given = "HTTPS://A.example:443/, http://b:80, https://b:80, App://Obsidian.md/, vscode-webview://*"
     origins = ("https://a.example", "http://b", "https://b:80", "app://obsidian.md", "vscode-webview://*")
-    assert parse_api_config({"API_SERVER_CORS_ORIGINS": given}).cors_origins == (*origins, "tauri://localhost")
+    assert parse_api_config({"API_SERVER_CORS_ORIGINS": given}).cors_origins == origins
 
 
 @pytest.mark.parametrize(

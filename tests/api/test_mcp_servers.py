@@ -71,7 +71,5 @@ def test_servers_end_with_the_api() -> None:
     book.stop()
     book.after(10.0)
     assert reloading.answer is None or reloading.result.status in (200, 503)
-    assert not [
-        command for command in book.commands if isinstance(command, Signal) and command.signal is SignalName.KILL
-    ]
+    assert SignalName.KILL not in [command.signal for command in book.commands if isinstance(command, Signal)]
     assert not book.node.alive

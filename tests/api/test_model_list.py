@@ -43,13 +43,12 @@ def test_the_longest_name_and_the_longest_list() -> None:
     assert listed(book) == ("x" * 256, *map(str, range(998)))
 
 
+EMPTY = b'{"data": []}'
+
+
 @pytest.mark.parametrize(
     "answer",
-    [
-        *((200, body) for body in (b"", b"{", b"[]", b"{}", b'{"data": {}}')),
-        (302, b'{"data": []}'),
-        (401, b'{"data": []}'),
-    ],
+    [*((200, body) for body in (b"", b"{", b"[]", b"{}", b'{"data": {}}')), (302, EMPTY), (401, EMPTY)],
 )
 def test_upstream_without_a_list(answer: tuple[int, bytes]) -> None:
     book = beside(answer)
@@ -66,10 +65,7 @@ def test_unreachable_and_silent_upstream() -> None:
     assert listed(ApiHarness()) is None
     book = ApiHarness()
     book.hold = (Connect,)
-    first, second = (
-        book.spawn(book.api.model_list.list_models(ROUTE)),
-        book.spawn(book.api.model_list.list_models(ROUTE)),
-    )
+    first, second = (book.spawn(book.api.model_list.list_models(ROUTE)) for _ in range(2))
     book.after(5.0)
     assert (first, second) == ([None], [None])
     assert sum(isinstance(command, Connect) for command in book.commands) == 1

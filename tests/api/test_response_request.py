@@ -38,11 +38,10 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"tools": [CHAT_TOOL]}, {"tools": [TOOL]}),
     ({"tools": [CHAT_TOOL]}, {"tools": [CHAT_TOOL]}),
     ({"tools": [CHAT_TOOL], "tool_choice": "required"}, {"tools": [TOOL], "tool_choice": "required"}),
-    (
-        {"tools": [CHAT_TOOL], "tool_choice": NAMED},
-        {"tools": [TOOL], "tool_choice": {"type": "function", "name": "weather"}},
+    *(
+        ({"tools": [CHAT_TOOL], "tool_choice": NAMED}, {"tools": [TOOL], "tool_choice": choice})
+        for choice in ({"type": "function", "name": "weather"}, NAMED)
     ),
-    ({"tools": [CHAT_TOOL], "tool_choice": NAMED}, {"tools": [TOOL], "tool_choice": NAMED}),
     ({"tools": [CHAT_TOOL], "parallel_tool_calls": False}, {"tools": [TOOL], "parallel_tool_calls": False}),
     ({"tools": [], "tool_choice": None}, {"tools": [], "tool_choice": None}),
     ({"tool_choice": "none"}, {"tool_choice": "none"}),
@@ -129,9 +128,8 @@ def test_output_of_a_client_s_tool() -> None:
     assert turn.history[2] == result
     book.hand.respond("It is sunny.")
     assert call.result.json["output"][0]["content"][0]["text"] == "It is sunny."
-    without_model = TurnHarness().request(
-        "POST", RESPONSES, {"input": [{"role": "user", "content": "a"}, item, output]}
-    )
+    body = {"input": [{"role": "user", "content": "a"}, item, output]}
+    without_model = TurnHarness().request("POST", RESPONSES, body)
     assert (without_model.status, without_model.json["error"]["param"]) == (400, "input")
     # the output alone, and with another question
     for more, prompt in (([], ""), ([{"role": "user", "content": "Sure?"}], "Sure?")):

@@ -79,10 +79,8 @@ class AppHarness(HttpHarness):
     def open_socket(self, ticket: str, *, peer: Address = REMOTE) -> GatewayClient:
         """Request the WebSocket of the gateway, which may be refused."""
         socket = self.connect_http1(GatewayClient, peer)
-        head = RequestHead(
-            FIRST, "GET", f"/api/ws?ticket={ticket}", Headers([(b"host", self.host_name)]), websocket=True
-        )
-        socket.send_events(head)
+        fields = Headers([(b"host", self.host_name)])
+        socket.send_events(RequestHead(FIRST, "GET", f"/api/ws?ticket={ticket}", fields, websocket=True))
         return socket
 
 

@@ -49,12 +49,8 @@ def test_the_calls_of_a_chat(virtual: SimulatedEnvironment) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", "/config"),
-        ("GET", "/sessions/s-1"),
-        ("GET", "/runs"),
-        ("GET", "/memory"),
-        ("DELETE", "/runs/r-1"),
-        ("POST", "/chat/completions"),
+        *(("GET", path) for path in ("/config", "/sessions/s-1", "/runs", "/memory")),
+        *(("DELETE", "/runs/r-1"), ("POST", "/chat/completions")),
     ],
 )
 def test_other_api_routes_are_not_proxied(virtual: SimulatedEnvironment, method: str, path: str) -> None:

@@ -14,16 +14,11 @@ API = {"host": ADDRESS, "port": 8642, "tls": False}
 MESH_ADDRESS = "100.64.0.9"
 URL = "https://relay.example/base"
 LAN = {"role": "lan", "priority": 0, "api": API, "relay": {"url": f"ws://{ADDRESS}:8767", "transport_hint": "ws"}}
-MESH = {
-    "role": "mesh",
-    "priority": 1,
-    "api": {"host": MESH_ADDRESS, "port": 8642, "tls": False},
-    "relay": {"url": f"ws://{MESH_ADDRESS}:8767", "transport_hint": "ws"},
-}
-PUBLIC = {
-    "role": "public", "priority": 2, "api": {"host": "relay.example", "port": 443, "tls": True},
-    "relay": {"url": "wss://relay.example/base", "transport_hint": "wss"},
-}  # fmt: skip
+MESH_URL, PUBLIC_URL = f"ws://{MESH_ADDRESS}:8767", "wss://relay.example/base"
+MESH = {"role": "mesh", "priority": 1, "relay": {"url": MESH_URL, "transport_hint": "ws"}}
+MESH |= {"api": {"host": MESH_ADDRESS, "port": 8642, "tls": False}}
+PUBLIC = {"role": "public", "priority": 2, "relay": {"url": PUBLIC_URL, "transport_hint": "wss"}}
+PUBLIC |= {"api": {"host": "relay.example", "port": 443, "tls": True}}
 
 
 class Tailscale(ScriptedProgram):
@@ -99,9 +94,8 @@ def test_other_api_address(virtual: SimulatedEnvironment) -> None:
 
 
 def test_addresses_of_the_relay_configuration(virtual: SimulatedEnvironment) -> None:
-    relay = RelayConfig(
-        host="192.0.2.8", port=9443, ssl_cert="c", ssl_key="k", webapi_url="https://api.example", brand=HERMES
-    )
+    addresses: Any = {"host": "192.0.2.8", "port": 9443, "webapi_url": "https://api.example"}
+    relay = RelayConfig(**addresses, ssl_cert="c", ssl_key="k", brand=HERMES)
     mesh_of(virtual)
     lan, mesh = Minting(virtual, relay=relay)({"mode": "auto"})
     assert lan["api"] == {"host": "api.example", "port": 443, "tls": True}

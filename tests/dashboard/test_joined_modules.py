@@ -19,12 +19,8 @@ FILES = {
 def test_modules_are_joined_in_the_order_of_their_imports() -> None:
     assert list_modules(FILES) == ["two.js", "one.js", "app.js"]
     joined = join_modules(FILES)
-    assert joined[ENTRY].decode() == (
-        'import { locale, t } from "./i18n.js";\n'
-        "export const b = t(locale);  // kept\n"
-        "export function a() { return b; }\n"
-        'a(t("x"));\n'
-    )
+    lines = ['import { locale, t } from "./i18n.js";', "export const b = t(locale);  // kept"]
+    assert joined[ENTRY].decode().splitlines() == [*lines, "export function a() { return b; }", 'a(t("x"));']
     assert sorted(joined) == ["app.css", "app.js", "i18n.js", "late.js", "vendor/x.js"]
     joined = join_modules(FILES)
     late = b'import { b } from "./app.js";\nimport { c } from "./other.js";\nimport("./one.json");\n'

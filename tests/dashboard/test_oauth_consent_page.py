@@ -119,12 +119,7 @@ def test_relay_error_gives_502(virtual: SimulatedEnvironment) -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [
-        {"origin": "https://evil.example"},
-        {"origin": "null"},
-        {"sec-fetch-site": "cross-site"},
-        {"host": "rebound.example"},
-    ],
+    [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}, {"host": "re.example"}],
 )
 def test_foreign_page_cannot_answer(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
     board, peer = asked(virtual)

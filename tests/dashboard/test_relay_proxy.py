@@ -132,9 +132,8 @@ def test_a_picture(virtual: SimulatedEnvironment, kind: str) -> None:
 )
 def test_a_picture_of_the_host(virtual: SimulatedEnvironment, name: str, kind: str) -> None:
     peer = CannedServer(http(200, b'{"ok":true,"token":"t0ken"}'))
-    answer = DashboardServer(virtual, relay_url=virtual.peer(peer)).relay(
-        "POST", "/media", {"path": f"/srv/{name}", "x": 1}
-    )
+    board = DashboardServer(virtual, relay_url=virtual.peer(peer))
+    answer = board.relay("POST", "/media", {"path": f"/srv/{name}", "x": 1})
     assert answer.json["token"] == "t0ken"
     body = {"path": f"/srv/{name}", "content_type": kind, "file_name": name}
     assert heard(peer) == ("POST /media/register", body)

@@ -17,10 +17,9 @@ def place(answer: Response) -> str:
 
 def send(book: AppHarness, password: str = PASSWORD, **form: str) -> Response:
     """Send the form, as a browser does."""
-    origin = (b"origin", b"http://" + book.host_name)
-    return book.request(
-        "POST", "/login", urlencode({"password": password, **form}).encode(), headers=[*BROWSER, origin], peer=REMOTE
-    )
+    headers = [*BROWSER, (b"origin", b"http://" + book.host_name)]
+    body = urlencode({"password": password, **form}).encode()
+    return book.request("POST", "/login", body, headers=headers, peer=REMOTE)
 
 
 def test_a_browser_is_led_to_the_form_and_back() -> None:

@@ -23,11 +23,8 @@ TICKETS = [OperationId(1_000 + number) for number in range(100)]
 
 def modern(capabilities: Mapping[str, object] | None = None, **params: object) -> dict[str, object]:
     """Return the parameters of a stateless request."""
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
-        "io.modelcontextprotocol/clientCapabilities": capabilities or {},
-    }
-    return {**params, "_meta": meta}
+    about = {"protocolVersion": STATELESS_VERSION, "clientCapabilities": capabilities or {}}
+    return {**params, "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in about.items()}}
 
 
 class McpStdioHarness:
@@ -107,6 +104,7 @@ class ToyMcpServer:
 
     def offer(self) -> ServerFeatures:
         ringing, unused = DirectTool(self._ring, self._rung), cast("Any", None)
+        arguments = {"what": "", "who": ""}  # of the prompt
 
         def tool(name: str, run: Any, **more: Any) -> ServerTool:
             made = Tool(name=name, description=name, parameters=schema((), word=WORD), run=unused, **more)
@@ -114,6 +112,10 @@ class ToyMcpServer:
 
         def there(arguments: Arguments) -> Flow[Arguments | None]:
             return make_flow({**arguments, "there": True} if self.asks_there else None)
+
+        def resource(name: str, kind: str, read: Any, watch: Any = None) -> Resource:
+            about = {"uri": f"shop://{name}", "name": name, "description": name, "media_type": kind}
+            return Resource(**about, read=read, watch=watch)
 
         return ServerFeatures(
             name="shop",
@@ -133,20 +135,11 @@ class ToyMcpServer:
                 tool("call", ringing, needs_approval="It is late.", requests_own_approval=there),
             ),
             resources=(
-                Resource(
-                    uri="shop://sign",
-                    name="sign",
-                    description="s",
-                    media_type="text/plain",
-                    read=self._sign,
-                    watch=self._watch,
-                ),
-                Resource(uri="shop://photo", name="photo", description="p", media_type="image/png", read=self._photo),
-                Resource(uri="shop://shut", name="shut", description="x", media_type="text/plain", read=self._shut),
+                resource("sign", "text/plain", self._sign, self._watch),
+                resource("photo", "image/png", self._photo),
+                resource("shut", "text/plain", self._shut),
             ),
-            prompts=(
-                Prompt(name="buy", description="b", text="Buy {what} for {who}.", arguments={"what": "", "who": ""}),
-            ),
+            prompts=(Prompt(name="buy", description="b", text="Buy {what} for {who}.", arguments=arguments),),
         )
 
     def _echo(self, arguments: Arguments) -> Flow[Sequence[Content]]:

@@ -34,17 +34,14 @@ def test_deferred_tool(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
     assert peer.send(id="a", method="tools/call", params={"name": "ring", "arguments": {"word": "Ann"}}) == []
     assert peer.send(id="b", method="tools/call", params={"name": "ring", "arguments": {"word": "Bob"}}) == []
     told = [*peer.act(partial(shop.ringing[1], "out")), *peer.act(partial(shop.ringing[0], "in"))]
-    assert [(each["id"], each["result"]["content"][0]["text"]) for each in told] == [
-        ("b", "Bob: out"),
-        ("a", "Ann: in"),
-    ]
+    answers = [(each["id"], each["result"]["content"][0]["text"]) for each in told]
+    assert answers == [("b", "Bob: out"), ("a", "Ann: in")]
     assert shop.ringing[0]("again") is False
     peer.send(id="c", method="tools/call", params={"name": "ring", "_meta": {"progressToken": "p"}})
     (answer,) = peer.act(partial(shop.ringing[2], "in"))
     assert (answer["id"], peer.after(60.0), peer.engine.next_deadline()) == ("c", [], None)  # no further progress
-    assert (
-        peer.request("tools/call", name="ring", arguments={"word": "absent"})["content"][0]["text"] == "absent: absent"
-    )
+    absent = peer.request("tools/call", name="ring", arguments={"word": "absent"})
+    assert absent["content"][0]["text"] == "absent: absent"
     for name in ("ring", "knock"):
         shut = peer.request("tools/call", name=name, arguments={"word": "shut"})
         assert shut == {"content": [{"type": "text", "text": "it is shut"}], "isError": True}
@@ -72,9 +69,8 @@ def test_deferred_tools_in_order(peer: McpStdioHarness, shop: ToyMcpServer) -> N
     assert peer.send(id="e", method="tools/call", params={"name": "knock", "arguments": {"word": "e"}}) == []
     assert peer.send(method="notifications/cancelled", params={"requestId": "e"}) == []
     assert [tell("in") for tell in shop.ringing[2:]] == [False, False]
-    assert (
-        peer.request("tools/call", name="knock", arguments={"word": "absent"})["content"][0]["text"] == "absent: absent"
-    )
+    absent = peer.request("tools/call", name="knock", arguments={"word": "absent"})
+    assert absent["content"][0]["text"] == "absent: absent"
 
 
 def test_deferred_tool_with_elicitation(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
@@ -97,10 +93,9 @@ def test_read_only_client_has_reading_tools_only(shop: ToyMcpServer) -> None:
 
 def test_resources(peer: McpStdioHarness) -> None:
     peer.open()
+    kinds = {"sign": "text/plain", "photo": "image/png", "shut": "text/plain"}
     assert peer.request("resources/list")["resources"] == [
-        {"uri": "shop://sign", "name": "sign", "description": "s", "mimeType": "text/plain"},
-        {"uri": "shop://photo", "name": "photo", "description": "p", "mimeType": "image/png"},
-        {"uri": "shop://shut", "name": "shut", "description": "x", "mimeType": "text/plain"},
+        {"uri": f"shop://{name}", "name": name, "description": name, "mimeType": kind} for name, kind in kinds.items()
     ]
     assert peer.request("resources/templates/list") == {"resourceTemplates": []}
     sign = {"uri": "shop://sign", "mimeType": "text/plain", "text": "open"}

@@ -213,9 +213,8 @@ def test_stateless_elicitation(peer: McpStdioHarness, shop: ToyMcpServer) -> Non
 
     def again(action: str, call: Mapping[str, object] = PAY) -> Any:
         answers = {"confirm": {"action": action}}
-        return peer.request(
-            "tools/call", **modern(ELICITS, **call, inputResponses=answers, requestState=asked["requestState"])
-        )
+        params = modern(ELICITS, **call, inputResponses=answers, requestState=asked["requestState"])
+        return peer.request("tools/call", **params)
 
     other = again("accept", {"name": "pay", "arguments": {"word": "wine"}})
     assert other["resultType"] == "input_required"

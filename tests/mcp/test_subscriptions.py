@@ -113,9 +113,8 @@ def end_of(identity: object) -> dict[str, object]:
 
 def test_stateless_subscription_request(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
     asked = listening(SIGN, "shop://photo", "shop://nothing", SIGN, toolsListChanged=True)
-    assert peer.send(id="l", method="subscriptions/listen", params=asked) == [
-        acknowledged("l", resourceSubscriptions=[SIGN])
-    ]
+    (told,) = peer.send(id="l", method="subscriptions/listen", params=asked)
+    assert told == acknowledged("l", resourceSubscriptions=[SIGN])
     assert peer.send(id=5, method="subscriptions/listen", params=modern(notifications={})) == [acknowledged(5)]
     updated = note("l", "resources/updated", uri=SIGN)
     assert peer.act(shop.turn_sign) == [updated]

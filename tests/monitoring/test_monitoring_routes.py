@@ -30,12 +30,8 @@ def samples(answer: Response) -> Iterator[tuple[str, tuple[tuple[str, str], ...]
 
 
 def value(answer: Response, name: str, **labels: str) -> float:
-    (found,) = [
-        sample.value
-        for family in parsed(answer).values()
-        for sample in family.samples
-        if sample.name == name and sample.labels == labels
-    ]
+    samples = [sample for family in parsed(answer).values() for sample in family.samples]
+    (found,) = [sample.value for sample in samples if (sample.name, sample.labels) == (name, labels)]
     return float(found)
 
 

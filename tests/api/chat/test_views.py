@@ -27,14 +27,8 @@ def test_a_session() -> None:
 
 
 def test_a_plain_message() -> None:
-    assert message_view(ROW) == {
-        "id": "m",
-        "session_id": "s",
-        "role": "user",
-        "content": "Hi",
-        "created_at": iso(ROW.timestamp),
-        "timestamp": 1927857906.5,
-    }
+    row = {"id": "m", "session_id": "s", "role": "user", "content": "Hi"}
+    assert message_view(ROW) == {**row, "created_at": iso(ROW.timestamp), "timestamp": 1927857906.5}
 
 
 def test_a_whole_message() -> None:

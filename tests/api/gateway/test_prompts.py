@@ -28,11 +28,7 @@ def chatted(*texts: str) -> tuple[TurnHarness, GatewayClient, str]:
 
 @pytest.mark.parametrize(
     ("text", "title"),
-    [
-        ("  Hello\n world ", "Hello world"),
-        ("word " * 20, "word word word word word word word word word…"),
-        ("x" * 100, "x" * 47 + "…"),
-    ],
+    [("  Hello\n world ", "Hello world"), ("word " * 20, "word " * 8 + "word…"), ("x" * 100, "x" * 47 + "…")],
 )
 def test_the_first_message_gives_the_title(text: str, title: str) -> None:
     book, phone, session = chatted(text)
@@ -252,13 +248,7 @@ def test_an_approval_is_answered_by_its_session() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "answer"),
-    [
-        ("Yes", "once"),
-        ("no", "deny"),
-        (" ", "deny"),
-        (" The 10:12, please ", "The 10:12, please"),
-        ("x" * 10_001, "x" * 10_000),
-    ],
+    [("Yes", "once"), ("no", "deny"), (" ", "deny"), (" At 10:12 ", "At 10:12"), ("x" * 10_001, "x" * 10_000)],
 )
 def test_a_question_of_the_agent_takes_a_choice_or_words(typed: str, answer: str) -> None:
     book, phone, _, answers = begin()
@@ -303,6 +293,5 @@ def test_an_approval_for_more_than_one_call_is_recorded(choice: str, recorded: l
     assert answers == [choice]
     book.after(1.0)
     rows = book.request("GET", "/api/changes").json["changes"]
-    assert [(row["kind"], row["after"], row["principal"]) for row in rows] == [
-        ("approval", pattern, "owner") for pattern in recorded
-    ]
+    assert [row["after"] for row in rows] == recorded
+    assert {(row["kind"], row["principal"]) for row in rows} <= {("approval", "owner")}

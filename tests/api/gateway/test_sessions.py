@@ -55,10 +55,8 @@ def test_the_messages_of_a_session_are_resumed() -> None:
     book.hand.finish()
     found = open_gateway(book).call("session.resume", session_id=session)
     assert found["resumed"] == session
-    assert found["messages"] == [
-        {"role": "user", "text": "Hi"},
-        {"role": "tool", "name": "terminal", "context": "x" * 200},
-    ]
+    tool = {"role": "tool", "name": "terminal", "context": "x" * 200}
+    assert found["messages"] == [{"role": "user", "text": "Hi"}, tool]
 
 
 def test_a_title_is_read_and_set() -> None:

@@ -50,10 +50,8 @@ def test_ends_of_a_completion() -> None:
     assert completion_usage(counted) == usage
     assert chunks(TurnEnded(content="x", usage=counted)) == [choice({}, "stop")]
     assert chunks(TurnEnded(content="x", usage=counted, finish="length")) == [choice({}, "length")]
-    assert chunks(TurnEnded(content="x", usage=counted), usage=True) == [
-        {**choice({}, "stop"), "usage": None},
-        {"choices": [], "usage": usage},
-    ]
+    ended, told = chunks(TurnEnded(content="x", usage=counted), usage=True)
+    assert (ended, told) == ({**choice({}, "stop"), "usage": None}, {"choices": [], "usage": usage})
     assert chunks(interface.TextDelta("x"), usage=True) == [{**choice({"content": "x"}), "usage": None}]
     (failed,) = chunks(TurnEnded(content="x", error="gone", code="upstream_error"))
     assert failed["choices"][0]["finish_reason"] == "error"
@@ -76,10 +74,8 @@ def test_calls_for_the_client() -> None:
 def test_tool_progress_bears_the_brand() -> None:
     for brand in (SVC, HERMES):
         one = projection(brand, progress=True)
-        text = one.encode(interface.ToolCallStarted(CALL), NOW) + one.encode(
-            interface.ToolCallFinished(call=CALL, output="x"), NOW
-        )
-        events = EventStreamDecoder().receive_data(text.encode())
+        told = (interface.ToolCallStarted(CALL), interface.ToolCallFinished(call=CALL, output="x"))
+        events = EventStreamDecoder().receive_data("".join(one.encode(event, NOW) for event in told).encode())
         assert [event.event for event in events] == [f"{brand.name}.tool.progress"] * 2
         running, completed = (json.loads(event.data) for event in events)
         assert running.pop("emoji")

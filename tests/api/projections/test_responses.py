@@ -97,9 +97,8 @@ def test_the_other_ends() -> None:
 
 
 def test_interrupted_call() -> None:
-    events = told(
-        BEGUN, interface.ToolCallStarted(CALL), interface.ToolCallStarted(CALL), TurnEnded(content="", interrupted=True)
-    )
+    started = interface.ToolCallStarted(CALL)
+    events = told(BEGUN, started, started, TurnEnded(content="", interrupted=True))
     (item,) = events[-1]["response"]["output"]
     assert (item["type"], item["status"]) == ("mcp_call", "incomplete")
     assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == [item]

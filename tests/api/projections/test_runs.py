@@ -31,10 +31,8 @@ def test_the_events_of_the_wire() -> None:
     assert told(interface.ReasoningDelta("hm")) == ("reasoning.available", {"text": "hm"})
     assert told(interface.ToolCallStarted(CALL)) == ("tool.started", {**IDS, "preview": "ls"})
     completed = {**IDS, "duration": 1.235, "error": False, "result_preview": "4"}
-    assert told(interface.ToolCallFinished(call=CALL, output="42", preview="4", seconds=1.23456)) == (
-        "tool.completed",
-        completed,
-    )
+    finished = interface.ToolCallFinished(call=CALL, output="42", preview="4", seconds=1.23456)
+    assert told(finished) == ("tool.completed", completed)
     failed = {**IDS, "duration": 0.0, "error": True, "result_preview": "no"}
     assert told(interface.ToolCallFinished(call=CALL, output="x", error="no")) == ("tool.completed", failed)
     name, data = told(interface.MemoryChanged(CALL, interface.MemoryChange(target="memory", count=1, added="x")))
@@ -43,10 +41,9 @@ def test_the_events_of_the_wire() -> None:
 
 
 def test_approvals() -> None:
-    asked = interface.ApprovalRequested(
-        call=CALL, command="rm x", description="removes", pattern="rm", choices=("once", "deny")
-    )
-    text = {"tool_name": CALL.name, "command": "rm x", "description": "removes"}
+    shown: dict[str, Any] = {"command": "rm x", "description": "removes"}
+    asked = interface.ApprovalRequested(call=CALL, **shown, pattern="rm", choices=("once", "deny"))
+    text = {"tool_name": CALL.name, **shown}
     patterns = {"pattern_key": "rm", "pattern_keys": ["rm"], "allow_permanent": False}
     choices = {"choices": ["once", "deny"], "expires_at": None}
     assert told(asked) == ("approval.request", {**IDS, **text, **patterns, **choices})

@@ -154,8 +154,7 @@ def test_named_session_replaces_the_history() -> None:
     ("name", "value", "code"),
     [
         (b"x-svc-session-id", b"../x", "invalid_session_id"),
-        (b"x-svc-session-key", b"x" * 257, None),
-        (b"x-svc-session-key", b"a\x85b", None),
+        *((b"x-svc-session-key", value, None) for value in (b"x" * 257, b"a\x85b")),
     ],
 )
 def test_refused_headers(name: bytes, value: bytes, code: str | None) -> None:
@@ -285,7 +284,7 @@ def test_members_of_the_server_reach_a_client_with_its_own_tools() -> None:
     book = TurnHarness(files=MODEL)
     call = post(book, {**BODY, "tools": [ADD]})
     book.hand.emit(ReasoningDelta("hm"))
-    book.hand.store_calls(called, extra=extra)
+    book.hand.store_calls(called, **extra)
     book.hand.finish("tool_calls", calls=(called,), extra=extra)
     message = call.result.json["choices"][0]["message"]
     assert {name: message[name] for name in extra} == extra

@@ -40,12 +40,8 @@ HEADERS = [
     (b"user-agent", b"Python/3.11 aiohttp/3.14.5"),
 ]
 HELLO = [{"role": "user", "content": "Hello"}]
-SEEN = [
-    {
-        "role": "user",
-        "content": [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": PNG}}],
-    }
-]
+IMAGE = {"type": "image_url", "image_url": {"url": PNG}}
+SEEN = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, IMAGE]}]
 TASK = "### Task:\nGenerate a concise title summarizing the chat history.\n### Guidelines:\n### Output:\nJSON"
 CHAT: dict[str, Any] = {"stream": True, "model": "svc-agent", "messages": HELLO}
 USAGE: dict[str, Any] = {"stream_options": {"include_usage": True}}
@@ -73,6 +69,7 @@ def a_tool(name: str, *required: str, **properties: Any) -> dict[str, Any]:
 
 TEXT = {"type": "string"}
 FILE = {"path": TEXT, "content": TEXT, "encoding": {"const": "base64", "type": "string"}}
+FILES = {"additionalProperties": False, "properties": FILE, "required": ["path"], "type": "object"}
 TOOLS = [
     a_tool("get_current_timestamp"),
     a_tool(
@@ -82,15 +79,7 @@ TOOLS = [
         allow_other={"default": True, "type": "boolean"},
         timeout_ms={"default": 120000, "type": "integer"},
     ),
-    a_tool(
-        "create_skill",
-        "id",
-        id=TEXT,
-        files={
-            "items": {"additionalProperties": False, "properties": FILE, "required": ["path"], "type": "object"},
-            "type": "array",
-        },
-    ),
+    a_tool("create_skill", "id", id=TEXT, files={"items": FILES, "type": "array"}),
 ]
 STREAMS: dict[str, dict[str, Any]] = {
     "a program's chat": CHAT,
@@ -123,10 +112,8 @@ def test_a_chat_is_a_stream_of_openais_objects(name: str) -> None:
     book, body = TurnHarness(), STREAMS[name]
     call = post(book, body)
     tool = call_of()
-    book.hand.emit(
-        ReasoningDelta("Hm."), TextDelta("Hel"), ToolCallStarted(tool), ToolCallFinished(call=tool, output="x")
-    )
-    book.hand.emit(TextDelta("lo"), ModelCallFinished(3, 2))
+    book.hand.emit(ReasoningDelta("Hm."), TextDelta("Hel"), ToolCallStarted(tool))
+    book.hand.emit(ToolCallFinished(call=tool, output="x"), TextDelta("lo"), ModelCallFinished(3, 2))
     book.hand.finish()
     chunks = lines(call, usage="stream_options" in body)
     assert content_of(chunks) == "Hello"

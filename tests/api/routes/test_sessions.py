@@ -19,10 +19,8 @@ def book() -> ApiHarness:
 
 def fill(book: ApiHarness, session_id: str, *texts: str, role: str = "user") -> None:
     """Store these texts as messages of a session."""
-    rows = tuple(
-        Message(id=f"{session_id}-{text}", session_id=session_id, role=role, content=text, timestamp=book.now.wall)
-        for text in texts
-    )
+    members: Any = {"session_id": session_id, "role": role, "timestamp": book.now.wall}
+    rows = tuple(Message(id=f"{session_id}-{text}", content=text, **members) for text in texts)
     assert book.store.execute(store_requests.AddMessages(session_id=session_id, messages=rows)) is True
 
 
@@ -328,15 +326,12 @@ def test_bad_searches(book: ApiHarness, query: str) -> None:
     assert error(book.request("GET", f"/api/sessions/search?{query}")) == (400, None)
 
 
+FORK: tuple[str, str, object] = ("POST", "/fork", {})
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
-    [
-        ("GET", "", None),
-        ("PATCH", "", {"title": "x"}),
-        ("DELETE", "", None),
-        ("GET", "/messages", None),
-        ("POST", "/fork", {}),
-    ],
+    [("GET", "", None), ("PATCH", "", {"title": "x"}), ("DELETE", "", None), ("GET", "/messages", None), FORK],
 )
 @pytest.mark.parametrize("identity", [UNKNOWN, "%2e%2e%2fx", "x" * 300, "%C3%A9"])
 def test_unknown_sessions(book: ApiHarness, method: str, path: str, body: object, identity: str) -> None:

@@ -77,20 +77,15 @@ def test_draining_during_the_stop() -> None:
 
 
 def test_models() -> None:
-    routes = (
-        "platforms: {api_server: {extra: {model_name: jarvis, model_routes: {fast: {model: tiny, api_key: sesame}}}}}\n"
-    )
-    book = ApiHarness(files={CONFIG: routes + "model: {base_url: 'http://127.0.0.1:1/v1', default: big}\n"})
+    extra = "{model_name: jarvis, model_routes: {fast: {model: tiny, api_key: sesame}}}"
+    model = "model: {base_url: 'http://127.0.0.1:1/v1', default: big}"
+    book = ApiHarness(files={CONFIG: f"platforms: {{api_server: {{extra: {extra}}}}}\n{model}\n"})
     book.secrets.add("sesame")
     answer = book.request("GET", "/v1/models")
     row = {"object": "model", "created": int(START.wall), "owned_by": "svc", "permission": []}
-    assert answer.json == {
-        "object": "list",
-        "data": [
-            {"id": "jarvis", **row, "root": "jarvis", "parent": None},
-            {"id": "fast", **row, "root": "tiny", "parent": "jarvis"},
-        ],
-    }
+    jarvis = {"id": "jarvis", **row, "root": "jarvis", "parent": None}
+    fast = {"id": "fast", **row, "root": "tiny", "parent": "jarvis"}
+    assert answer.json == {"object": "list", "data": [jarvis, fast]}
     for found in answer.json["data"]:
         assert book.request("GET", f"/v1/models/{found['id']}").json == found
     answer = book.request("GET", f"/v1/models/meta%2Fllama{'x' * 100}")

@@ -1,5 +1,6 @@
 from typing import Any
 
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,15 +9,8 @@ from svc_proto.api.runs.history import MAX_IMAGES, MAX_TEXT, build_history
 
 
 def row(role: str, content: Any = "", *, calls: tuple[str, ...] = (), answers: str | None = None) -> Message:
-    return Message(
-        id="m",
-        session_id="s",
-        role=role,
-        content=content,
-        timestamp=0.0,
-        tool_calls=tuple(wanted(call) for call in calls),
-        tool_call_id=answers,
-    )
+    row = Message(id="m", session_id="s", role=role, content=content, timestamp=0.0, tool_call_id=answers)
+    return evolve(row, tool_calls=tuple(map(wanted, calls)))
 
 
 def wanted(call: str) -> dict[str, object]:
@@ -101,10 +95,8 @@ def test_old_images_are_named_only() -> None:
     rows = [row("user", shown(100)), row("user", shown(MAX_IMAGES)), row("user", "Hi")]
     old, new, _ = build_history(rows)
     assert new["content"] == list(shown(MAX_IMAGES))
-    assert old["content"] == [
-        {"type": "text", "text": "Look"},
-        {"type": "text", "text": "[an image that was sent earlier]"},
-    ]
+    texts = ("Look", "[an image that was sent earlier]")
+    assert old["content"] == [{"type": "text", "text": text} for text in texts]
 
 
 ROWS = st.builds(

@@ -15,9 +15,8 @@ from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 
 def test_usage_and_calls_are_summed() -> None:
     book, _, call = chatting()
-    book.hand.emit(
-        ModelCallStarted(), ModelCallFinished(1, 2), ModelCallStarted(), ModelCallFinished(10, 20), TextDelta("x")
-    )
+    book.hand.emit(ModelCallStarted(), ModelCallFinished(1, 2))
+    book.hand.emit(ModelCallStarted(), ModelCallFinished(10, 20), TextDelta("x"))
     book.hand.finish()
     (told,) = [data for name, data in call.named_events() if name == "run.completed"]
     assert told["api_calls"] == 2
@@ -125,9 +124,8 @@ def test_retracted_text_is_no_part_of_the_answer() -> None:
     book, session, call = chatting()
     book.hand.emit(TextDelta("I look."))
     book.hand.store_calls(call_of(), text="I look.")
-    book.hand.emit(
-        TextDelta("I gre"), TextDelta("et."), TextRetracted(8), ReasoningDelta("I greet."), TextDelta("Hello.")
-    )
+    book.hand.emit(TextDelta("I gre"), TextDelta("et."), TextRetracted(8))
+    book.hand.emit(ReasoningDelta("I greet."), TextDelta("Hello."))
     book.hand.finish()
     (told,) = [data for name, data in call.named_events() if name == "assistant.completed"]
     assert told["content"] == "I look.\n\nHello."
@@ -148,7 +146,7 @@ def test_notices_are_told_and_stored() -> None:
 def test_extra_members_return_to_the_model() -> None:
     book, session, _ = chatting()
     tool = call_of()
-    book.hand.store_calls(tool, extra={"reasoning_content": "hm"})
+    book.hand.store_calls(tool, reasoning_content="hm")
     book.hand.store_result(tool, "found")
     book.hand.emit(TextDelta("Hello."))
     book.hand.finish(extra={"signature": "s"})

@@ -88,9 +88,8 @@ def test_turns_tokens_and_deltas() -> None:
     book.after(3.0)
     book.hand.finish()
     found = shown(book)
-    assert dict(found["svc_runs"].values) == dict.fromkeys(
-        [("queued",), ("running",), ("waiting_for_approval",), ("stopping",)], 0
-    )
+    states = ("queued", "running", "waiting_for_approval", "stopping")
+    assert dict(found["svc_runs"].values) == {(state,): 0 for state in states}
     assert dict(found["svc_turns"].values)["completed",] == 1
     assert dict(found["svc_tokens"].values) == {("input",): 11, ("output",): 7}
     assert (dict(found["svc_deltas"].values)[()], dict(found["svc_model_calls"].values)[()]) == (2, 1)

@@ -8,10 +8,7 @@ from svc_proto.basics.errors import Refused
 
 @pytest.mark.parametrize(
     ("value", "flag"),
-    [
-        *((given, True) for given in (True, 1, "true", "Yes")),
-        *((given, False) for given in (False, None, 0, " False ", "")),
-    ],
+    [(True, True), (1, True), ("true", True), ("Yes", True), *((no, False) for no in (False, None, 0, " False ", ""))],
 )
 def test_flags_come_in_many_spellings(value: object, flag: bool) -> None:
     assert streaming.parse_flag({"stream": value}, "stream") is flag
