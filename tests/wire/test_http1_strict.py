@@ -8,6 +8,7 @@ from svc_proto.wire import events
 from svc_proto.wire.connection import Role
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.support.tables import read_table
 from tests.wire.connection_pair import ONE, TWO, ConnectionOutcome, feed, outcome, seeded, send_events
 from tests.wire.http1_server import answer, server
 
@@ -61,98 +62,24 @@ def body(heard: tuple[events.Event, ...]) -> bytes:
 TOP = b"GET / HTTP/1.1\r\nHost: a\r\n"
 EMBEDDED = b"GET /admin HTTP/1.1\r\nHost: a\r\n\r\n"
 
-REST = b"\r\nHost: a\r\n\r\n"  # of a head, after its first line
-BARE, LINE, MALFORMED, HOST = "bare CR or LF", "request line", "malformed", "Host is malformed"
-TARGET, FOLDED, CODING = "request target", "folded", "does not end in one chunked"
-TWICE, NUMBER, CONTROL = "given twice", "not a number", "control character"
-
-REFUSED_LINES: list[tuple[int, str, tuple[bytes, ...]]] = [
-    # RFC 9112 section 2.2: line ends
-    (400, BARE, (b"GET / HTTP/1.1\r",)),
-    (400, LINE, (b"\nGET / HTTP/1.1", b"\r\n\r\nGET / HTTP/1.1", b"\r\n \r\nGET / HTTP/1.1", b"\rGET / HTTP/1.1")),
-    (400, LINE, (b" GET / HTTP/1.1",)),
-    # section 2.3: the version
-    (505, "HTTP/1.0 and HTTP/1.1", (b"GET / HTTP/2.0", b"GET / HTTP/1.2", b"GET / HTTP/0.9")),
-    (400, LINE, (b"GET / HTTP/1", b"GET / HTTP/1.10", b"GET / HTTP/01.1", b"GET / HTTP/+1.1", b"GET / http/1.1")),
-    (400, LINE, (b"GET / HTTP/1.1 ", b"GET /")),
-    # section 3: the request line
-    (400, LINE, (b"GET  / HTTP/1.1",)),
-    (400, MALFORMED, (b"GET /  HTTP/1.1", b"GET\t/ HTTP/1.1", b"GET /a b HTTP/1.1", b"GET HTTP/1.1", b"/ HTTP/1.1")),
-    (400, MALFORMED, (b"GET /\xe9 HTTP/1.1", b"GE\xe9 / HTTP/1.1", b"GET: / HTTP/1.1")),
-    (414, "first line", (b"GET /" + PAD + b" HTTP/1.1",)),
-    # section 3.2.1 to 3.2.4: the four forms of a target
-    (400, "OPTIONS", (b"GET * HTTP/1.1", b"options * HTTP/1.1")),
-    (400, TARGET, (b"GET a:80 HTTP/1.1", b"GET path HTTP/1.1", b"GET ?query HTTP/1.1", b"GET ** HTTP/1.1")),
-    (400, TARGET, (b"GET ftp://a/ HTTP/1.1", b"GET http:/// HTTP/1.1", b"GET http:a HTTP/1.1")),
-    (400, TARGET, (b"GET http://user@a/ HTTP/1.1", b"GET http://a#f HTTP/1.1", b"GET http://[:::]/ HTTP/1.1")),
-    (501, "CONNECT", (b"CONNECT a:443 HTTP/1.1", b"CONNECT / HTTP/1.1")),
-    # RFC 9110 section 5.5: control characters
-    (400, CONTROL, (b"GET /\x00 HTTP/1.1", b"GET /\x7f HTTP/1.1")),
-]
-REFUSED_FIELDS: list[tuple[int, str, tuple[bytes, ...]]] = [
-    # RFC 9112 section 2.2: line ends
-    (400, BARE, (b"X: a\rb", b"X: a\r")),
-    # section 3.2: Host; its other forms are in `test_authority`
-    (400, "Host is given twice", (b"Host: a", b"hOsT: b")),
-    # section 5.1: no blank before a colon
-    (400, MALFORMED, (b"X : b", b"Content-Length : 5", b"Transfer-Encoding\t: chunked")),
-    (400, MALFORMED, (b": b", b"no colon", b"X\xe9: b", b"X(: b")),
-    # section 5.2: obsolete line folding
-    (400, FOLDED, (b"X: a\r\n b", b"X: a\r\n\tb", b"Content-Length:\r\n 5")),
-    # section 6.1: Transfer-Encoding
-    (400, "together", (b"Content-Length: 4\r\nTransfer-Encoding: chunked",)),
-    (400, "together", (b"Transfer-Encoding: chunked\r\nContent-Length: 4",)),
-    (400, "together", (b"Transfer-Encoding: identity\r\nContent-Length: 4",)),
-    (501, "only chunked", (b"Transfer-Encoding: gzip, chunked",)),
-    (501, "only chunked", (b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",)),
-    (400, CODING, (b"Transfer-Encoding: xchunked", b"Transfer-Encoding: chunked, gzip", b"Transfer-Encoding: gzip")),
-    (400, CODING, (b"Transfer-Encoding: identity", b"Transfer-Encoding:", b"Transfer-Encoding: chunked,")),
-    (400, CODING, (b"Transfer-Encoding: chunked;q=1", b'Transfer-Encoding: "chunked"')),
-    (400, CODING, (b"Transfer-Encoding: chunked, chunked",)),
-    (400, CODING, (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",)),
-    (400, CONTROL, (b"Transfer-Encoding: \x0bchunked",)),
-    # section 6.3: Content-Length
-    (400, TWICE, (b"Content-Length: 5\r\nContent-Length: 5", b"Content-Length: 5\r\ncontent-length: 6")),
-    (400, NUMBER, (b"Content-Length: 5, 5", b"Content-Length: 5,", b"Content-Length: -5", b"Content-Length: +5")),
-    (400, NUMBER, (b"Content-Length: 5 5", b"Content-Length: 0x5", b"Content-Length: 1_0", b"Content-Length: 5.0")),
-    (400, NUMBER, (b"Content-Length:", b"Content-Length: \xb2")),
-    (400, MALFORMED, (b"Content-Length: " + b"9" * 30,)),
-    # RFC 9110 section 5.5: control characters
-    (400, CONTROL, (b"X: a\x00b", b"X: a\x01b", b"X: a\x07", b"X: a\x0bb", b"X: \x0ca", b"X: a\x1b[0m", b"X: a\x7fb")),
-    # RFC 6585 section 5: too much data
-    (431, "5 fields", (b"\r\n".join([b"X: 1"] * 5),)),
-    (431, "200 bytes", (b"X: " + PAD, b"X: " + PAD + b"\n")),
-]
-REFUSED_HEADS = [
-    *((line + REST, status, text) for status, text, lines in REFUSED_LINES for line in lines),
-    *(
-        (TOP + field + b"\r\n\r\n" + EMBEDDED, status, text)
-        for status, text, fields in REFUSED_FIELDS
-        for field in fields
-    ),
-    (b"GET / HTTP/1.1\nHost: a\n\n", 400, BARE),
-    (b"GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", 400, BARE),
-    (TOP + b"X: b\n\r\n", 400, BARE),
-    (TOP + b"X: \n" + PAD, 400, BARE),
-    (b"\x16\x03\x01\x02\x00\x01\x00", 400, LINE),
-    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "HTTP/1.0 and HTTP/1.1"),
-    (b"GET / HTTP/1.1\r\n\r\n", 400, "Host is missing"),
-    (b"GET / HTTP/1.1\r\nX-Host: a\r\n\r\n", 400, "Host is missing"),
-    (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400, "Host is missing"),
-    (b"GET http://a/ HTTP/1.1\r\n\r\n", 400, "Host is missing"),
-    *((b"GET / HTTP/1.1\r\nHost:" + host + b"\r\n\r\n", 400, HOST) for host in (b"", b" \t ", b" user@a", b" a:65536")),
-    (b"GET / HTTP/1.1\r\nHost: [:::]:80\r\n\r\n", 400, HOST),
-    (b"GET / HTTP/1.0\r\nHost:\r\n\r\n", 400, HOST),
-    (b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400, "Host is given twice"),
-    (b"GET ** HTTP/1.0\r\n\r\n", 400, TARGET),
-    (b"GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400, FOLDED),
-    (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "HTTP/1.0"),
-    (TOP + PAD, 431, "200 bytes"),
-    (PAD, 414, "first line"),
-]
+AROUND = {"head": (b"", b""), "line": (b"", b"\r\nHost: a\r\n\r\n"), "field": (TOP, b"\r\n\r\n" + EMBEDDED)}
 
 
-@pytest.mark.parametrize(("data", "status", "text"), REFUSED_HEADS)
+def read_refused(*parts: str) -> list[tuple[bytes, int, str]]:
+    """Return the refused bytes of these parts in `http1_refused.tsv`, completed, each with its status and reason.
+
+    Their rules are in the named sections of RFC 6585, RFC 9110 and RFC 9112.
+    """
+    refused = []
+    for row in read_table("tests/wire/http1_refused.tsv"):
+        before, after = AROUND.get(row["part"], (b"", b""))
+        data = row["bytes"].encode().decode("unicode_escape").encode("latin-1").replace(b"{PAD}", PAD)
+        if row["part"] in parts:
+            refused.append((before + data + after, int(row["status"]), row["text"]))
+    return refused
+
+
+@pytest.mark.parametrize(("data", "status", "text"), read_refused(*AROUND))
 def test_a_head_is_refused(data: bytes, status: int, text: str) -> None:
     refused = as_server(data, SMALL)
     assert refused.heard == ()
@@ -219,47 +146,13 @@ def test_values_that_are_allowed(value: bytes) -> None:
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 CHUNKED_ANSWER = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-EXTENSIONS = "chunk extensions"
-
-REFUSED_GROUPS: list[tuple[int, str, tuple[bytes, ...]]] = [
-    # RFC 9112 section 7.1: the size
-    (400, "chunk size", (b"x\r\n", b"\r\n", b" 2\r\nok\r\n", b"-2\r\nok\r\n", b"+2\r\nok\r\n", b"0x2\r\nok\r\n")),
-    (400, "chunk size", (b"2_0\r\nok\r\n", b"2 \r\nok\r\n", b"2\t\r\nok\r\n", b"2 2\r\nok\r\n", b"2.\r\nok\r\n")),
-    (400, "chunk size", (b"2,\r\nok\r\n", b"2\x00\r\nok\r\n", b"1" * 17 + b"\r\nok\r\n")),
-    (431, EXTENSIONS, (b"1" * 300,)),
-    # section 7.1: the data
-    (400, "longer than its size", (b"1\r\nok\r\n", b"2\r\nokk", b"2\r\nok0\r\n\r\n", b"2\r\nok\r0\r\n\r\n")),
-    (400, "longer than its size", (b"2\r\nok\n0\r\n\r\n", b"2\r\nok\r\r\n0\r\n\r\n")),
-    # section 2.2: line ends
-    (400, BARE, (b"2\nok\r\n0\r\n\r\n", b"2\rok\r\n0\r\n\r\n", b"2\r\r\nok\r\n0\r\n\r\n")),
-    (400, BARE, (b"2;a\n\r\nok\r\n0\r\n\r\n", b"2;a=b\rc\r\nok\r\n", b"0\n\r\n", b"0\r\n\n", b"0\r\n\r\r\n")),
-    (400, BARE, (b"0\r\nT: v\n\r\n", b"0\r\nT: v\r\n\n", b"0\r\nT: a\rb\r\n\r\n")),
-    # section 7.1.1: extensions
-    (400, "extension", (b"2;\r\nok\r\n", b"2;a;\r\nok\r\n", b"2;;a\r\nok\r\n", b"2;=b\r\nok\r\n", b"2;a=\r\nok\r\n")),
-    (
-        400,
-        "extension",
-        (b"2;a=b c\r\nok\r\n", b"2;a b\r\nok\r\n", b"2;a \r\nok\r\n", b"2 a\r\nok\r\n", b"2 ;a\r\nok\r\n"),
-    ),
-    (400, "extension", (b'2;a="b\r\nok\r\n', b'2;a="b"c\r\nok\r\n', b'2;a="b\x00"\r\nok\r\n', b"2;a=\xe9\r\nok\r\n")),
-    (431, EXTENSIONS, (b"2;" + PAD, b"2;" + PAD + b"\r\nok\r\n", b"2;" + PAD + b"\n")),
-    (431, EXTENSIONS, (b"1;" + b"x" * 120 + b"\r\na\r\n1;" + b"x" * 120 + b"\r\nb\r\n",)),
-    # section 7.1.2 and RFC 9110 section 6.5: trailers
-    (400, "content-length among", (b"0\r\nContent-Length: 5\r\n\r\n",)),
-    (400, "transfer-encoding among", (b"0\r\nT: v\r\nTRANSFER-ENCODING: chunked\r\n\r\n",)),
-    (400, "host among", (b"0\r\nHost: b\r\n\r\n",)),
-    (400, "connection among", (b"0\r\nConnection: close\r\n\r\n",)),
-    (400, "upgrade among", (b"0\r\nUpgrade: websocket\r\n\r\n",)),
-    (400, "te among", (b"0\r\nTE: trailers\r\n\r\n",)),
-    (400, "expect among", (b"0\r\nExpect: 100-continue\r\n\r\n",)),
-    (400, "keep-alive among", (b"0\r\nKeep-Alive: 5\r\n\r\n",)),
-    (400, MALFORMED, (b"0\r\nContent-Length : 5\r\n\r\n", b"0\r\nno colon\r\n\r\n")),
-    (400, FOLDED, (b"0\r\n T: v\r\n\r\n", b"0\r\nT: v\r\n w\r\n\r\n")),
-    (400, CONTROL, (b"0\r\nT: \x00\r\n\r\n", b"0\r\nT: \x7f\r\n\r\n")),
-    (431, "5 fields", (b"0\r\n" + b"T: 1\r\n" * 6 + b"\r\n",)),
-    (431, "trailers", (b"0\r\nT: " + PAD, b"0\r\nT: " + PAD + b"\r\n\r\n", b"0\r\n" + b"T: 1\r\n" * 50)),
+LONG_EXTENSION = b"1;" + b"x" * 120 + b"\r\n"
+REFUSED_CHUNKS = [
+    *read_refused("chunks"),
+    (b"1" * 300, 431, "chunk extensions"),
+    (LONG_EXTENSION + b"a\r\n" + LONG_EXTENSION + b"b\r\n", 431, "chunk extensions"),
+    (b"0\r\n" + b"T: 1\r\n" * 50, 431, "trailers"),
 ]
-REFUSED_CHUNKS = [(chunks, status, text) for status, text, group in REFUSED_GROUPS for chunks in group]
 
 
 @pytest.mark.parametrize(("chunks", "status", "text"), REFUSED_CHUNKS)
