@@ -47,6 +47,9 @@ def clean(book: RelayHarness) -> bool:
     return book.uploads == [] and book.node.operations.open_handles == 0
 
 
+DIALOGUES = read_dialogues("relay/routes/voice_basic")
+
+
 class Stage(Routes):
     def details(self, *words: str) -> None:
         """Require that `/voice/config` reports this text as details of its requirements."""
@@ -82,9 +85,9 @@ class Stage(Routes):
         self.key("XAI_API_KEY", "k")
 
 
-@pytest.mark.parametrize(("title", "lines"), read_dialogues("voice_basic.txt"))
-def test_a_dialogue(title: str, lines: list[str]) -> None:
-    play(lines, Stage())
+@pytest.mark.parametrize("title", DIALOGUES)
+def test_a_dialogue(title: str) -> None:
+    play(DIALOGUES[title], Stage())
 
 
 def listening(takes: float = 0.0) -> VoiceRoutesHarness:

@@ -39,15 +39,18 @@ FOUND = DiscoveryResult(
 )
 
 
+DIALOGUES = read_dialogues("relay/routes/voice_settings")
+
+
 class Stage(Routes):
     def offers(self) -> None:
         """Let the vendor's discovery return the models and voices in `FOUND`."""
         self.book.scripted_providers.found = FOUND
 
 
-@pytest.mark.parametrize(("title", "lines"), read_dialogues("voice_settings.txt"))
-def test_a_dialogue(title: str, lines: list[str]) -> None:
-    play(lines, Stage())
+@pytest.mark.parametrize("title", DIALOGUES)
+def test_a_dialogue(title: str) -> None:
+    play(DIALOGUES[title], Stage())
 
 
 def test_defaults_of_speech_output() -> None:

@@ -12,7 +12,6 @@ that makes a new relay comes first.
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -22,7 +21,7 @@ from svc_proto.relay.access import BASIC_PATHS
 from svc_proto.voice.provider_interface import ProviderError, SpeechRequest
 from tests.relay.routes.voice_harness import AGENT_FILE, RELAY_FILE, WORK, VoiceRoutesHarness, strict, text_of
 from tests.support.http_codec import Response
-from tests.voice.realtime.dialogue import dialogues
+from tests.voice.realtime.dialogue import dialogues, read_dialogues
 
 __all__ = ["Routes", "dialogues", "play", "read_dialogues"]
 
@@ -108,11 +107,6 @@ class Routes:
             except ValueError:
                 given = body.encode()
         return self.book.request(method, f"/voice/{path}", given if body else b"", token=token)
-
-
-def read_dialogues(name: str) -> list[tuple[str, list[str]]]:
-    """Return the title and the lines of each dialogue in a file beside this module."""
-    return list(dialogues((Path(__file__).parent / name).read_text("utf-8")).items())
 
 
 def play(lines: Sequence[str], routes: Routes | None = None) -> Routes:
