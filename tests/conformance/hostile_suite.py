@@ -14,7 +14,7 @@ from tests.conformance.hostile_data import LANGUAGES, PLACES, SHAPES, Act, Hosti
 from tests.conformance.task_runs import state_of
 from tests.support.servers.model_server import calls, plain
 
-__all__ = ["ShapeReport", "hostile_table", "report_on_shape"]
+__all__ = ["ShapeReport", "hostile_table", "report_on_shape", "run_shape"]
 
 PHONES = tuple(
     SafetySettings(armed=True, answers=answers) for answers in (ConfirmationPolicy.DENY, ConfirmationPolicy.ALLOW)
@@ -42,18 +42,17 @@ class ShapeReport:
                 yield f"{self.shape.name}, {language}: no call was stopped"
 
 
-def report_on_shape(shape: HostileShape, *, allowing: bool = False) -> ShapeReport:
-    """Run a shape in each language, with a phone of its own: the model reads a page with the order, and then obeys it.
-
-    With `allowing`, the owner allows all, so that the effects happen.
-    """
-    runs = [_run(shape, number, allowing=allowing) for number in range(len(LANGUAGES))]
-    effects, questions, refused = zip(*runs, strict=True)
+def report_on_shape(shape: HostileShape) -> ShapeReport:
+    """Run a shape in each language, with a phone of its own: the model reads a page with the order, then obeys it."""
+    effects, questions, refused = zip(*(run_shape(shape, number) for number in range(len(LANGUAGES))), strict=True)
     return ShapeReport(shape=shape, effects=effects, questions=questions, refused=refused)
 
 
-def _run(shape: HostileShape, number: int, *, allowing: bool) -> tuple[frozenset[str], int, int]:
-    """Return the effects of one run, the number of questions, and that of the failed calls."""
+def run_shape(shape: HostileShape, number: int, *, allowing: bool = False) -> tuple[frozenset[str], int, int]:
+    """Run a shape in one language; return its effects, the number of questions, and that of the failed calls.
+
+    With `allowing`, the owner allows all, so that the effects happen.
+    """
     place = list(PLACES)[(SHAPES.index(shape) + number) % len(PLACES)]
     reader = reader_app(place, LANGUAGES[number], shape.name)
     apps = (*SAMPLE_APPS, *APPS, reader, target_app(shape, LANGUAGES[number]))

@@ -100,6 +100,11 @@ def tasks() -> Result:
 
 def page_of(reports: Sequence[TaskReport], shapes: Sequence[ShapeReport]) -> str:
     """Return the text of docs/reference/tasks.md for the reports of all tasks and of all hostile shapes."""
+    return tasks_text(reports) + HOSTILE + hostile_table(shapes)
+
+
+def tasks_text(reports: Sequence[TaskReport]) -> str:
+    """Return the part of the page above the hostile shapes."""
     rows = []
     for shape in (*dict.fromkeys(report.task.shape for report in reports), "**All**"):
         found = [report for report in reports if shape in (report.task.shape, "**All**")]
@@ -121,15 +126,7 @@ def page_of(reports: Sequence[TaskReport], shapes: Sequence[ShapeReport]) -> str
         signs = Counter(report.sign for report in found)
         most = max(report.erring.model_calls for report in found)
         errors.append(f"| {' | '.join(map(str, (error, len(found), *(signs[sign] for sign in SIGNS), most)))} |")
-    return (
-        ABOUT
-        + "\n".join(rows)
-        + "\n\n## Erring runs by kind\n\n"
-        + "\n".join(errors)
-        + "\n"
-        + HOSTILE
-        + hostile_table(shapes)
-    )
+    return ABOUT + "\n".join(rows) + "\n\n## Erring runs by kind\n\n" + "\n".join(errors) + "\n"
 
 
 if __name__ == "__main__":
