@@ -10,18 +10,14 @@ from tests.browser.conftest import PageOpener, Site, body_of
 FAILED_LOADS = ("Failed to load resource",)  # messages of the browser itself for a 502
 
 
-def put_file(site: Site, path: Path) -> None:
-    path.write_bytes(b"x" * 2048)
-    body = {"path": str(path), "content_type": "text/plain", "file_name": path.name}
-    assert site.world.http("POST", "/media/register", body).status in (200, 201)
-
-
 def test_a_time_to_live_runs_out(site: Site, visit: PageOpener, tmp_path: Path) -> None:
     files = tmp_path / "files"  # the folder around it is the service home, whose files phones cannot get
     files.mkdir()
     site.world.start_relay(media_ttl_seconds=6, media_allowed_roots=(str(files),))
     site.open()
-    put_file(site, files / "notes.txt")
+    (files / "notes.txt").write_bytes(b"x" * 2048)
+    body = {"path": f"{files}/notes.txt", "content_type": "text/plain", "file_name": "notes.txt"}
+    assert site.world.http("POST", "/media/register", body).status in (200, 201)
     page = visit(f"{site.url}#media")
     row = page.get_by_role("row", name="notes.txt")
     expect(row.locator(".ttl")).to_have_class(re.compile(r"\bbad\b"))  # less than a minute

@@ -61,12 +61,12 @@ class Run:
 Script = Sequence[Step]
 
 
-def results_of(request: Mapping[str, Any]) -> list[str]:
-    return [str(row["content"]) for row in request["messages"] if row["role"] == "tool"]
-
-
 def answer_of(step: Step) -> Callable[[dict[str, Any]], ModelAnswer]:
-    return lambda request: calls(step(SeenScreen.of(results_of(request))))
+    def answer(request: dict[str, Any]) -> ModelAnswer:
+        results = [str(row["content"]) for row in request["messages"] if row["role"] == "tool"]
+        return calls(step(SeenScreen.of(results)))
+
+    return answer
 
 
 def _play(
@@ -174,11 +174,6 @@ def _loops(task: Task) -> Script:
     return [*half, *(list(half[-size:]) * LIMIT)]
 
 
-def _claims(task: Task) -> Script:
-    """Return the script of a model that performs all steps, whatever the owner decides."""
-    return task.steps
-
-
 @frozen(kw_only=True)
 class Erring:
     """A kind of error: its script, the tasks that it fits, and the owner's answer."""
@@ -204,7 +199,10 @@ ERRORS: Mapping[str, Erring] = {
     "typed twice": Erring(script=_typed_twice, fits=_types),
     "stops early": Erring(script=_stops_early),
     "loops": Erring(script=_loops),
-    "claims success after a denial": Erring(script=_claims, fits=lambda task: task.shape in ASKING, owner="deny"),
+    # performs all steps, whatever the owner decides
+    "claims success after a denial": Erring(
+        script=lambda task: task.steps, fits=lambda task: task.shape in ASKING, owner="deny"
+    ),
 }
 
 

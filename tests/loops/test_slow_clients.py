@@ -7,18 +7,9 @@ import pytest
 from svc_proto.wire.limits import Limits
 from tests.loops.environment import Environment
 from tests.loops.raw_http import read_response
-from tests.loops.simulated_environment import SimulatedEnvironment
 
 KEY = "sk-slow-2f6b"
 LINGER = 0.2  # s, in place of two
-
-
-def wait_longer_than_the_linger(world: Environment) -> None:
-    if isinstance(world, SimulatedEnvironment):
-        world.pass_time(10.0)
-        return
-    until = world.clock() + 2.5 * LINGER
-    world.eventually(lambda: world.clock() > until)
 
 
 @pytest.mark.parametrize("turns", [pytest.param(1, marks=pytest.mark.full), 6])
@@ -31,7 +22,8 @@ def test_a_long_answer_that_is_read_late(world: Environment, turns: int) -> None
     fields = f"Host: x\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n"
     wire.send(f"GET /api/sessions/{session}/messages HTTP/1.1\r\n{fields}".encode())
     wire.pause()
-    wait_longer_than_the_linger(world)
+    until = world.clock() + 2.5 * LINGER
+    world.eventually(lambda: world.clock() > until)
     status, _, body = read_response(wire)
     assert (status, len(json.loads(body)["messages"])) == (200, 2 * turns)
     wire.close()
