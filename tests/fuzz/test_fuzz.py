@@ -1,5 +1,7 @@
 """Tests of the fuzzers: seeds pass, a short run finds nothing, failures are saved and can be replayed."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,33 @@ def test_command_prints_its_result(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     copy = tmp_path / "qr-copy"
     copy.write_bytes(seed.read_bytes())
     assert CliRunner().invoke(main, ["--replay", str(copy)]).output == "holds\n"
+
+
+def test_guided_runs_are_children_that_share_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A substitute for libFuzzer, which the suite does not need: it prints its arguments.
+    script = tmp_path / "libfuzzer"
+    script.write_text(
+        "import sys\n"
+        "print(*sys.argv[1:])\n"
+        "print('stat::number_of_executed_units: 12')\nprint('stat::new_units_added: 3')\n"
+        "sys.exit('qr' in sys.argv)\n"
+    )
+    real = subprocess.Popen
+
+    def instead(arguments: list[str], **options: object) -> subprocess.Popen[str]:
+        assert arguments[:3] == [sys.executable, "-m", "fuzz.atheris_driver"]
+        return real([sys.executable, str(script), *arguments[3:]], **options)  # type: ignore[call-overload, no-any-return]  # as given
+
+    monkeypatch.setattr(subprocess, "Popen", instead)
+    monkeypatch.setattr("fuzz.atheris_driver.FOUND", tmp_path / "found")
+    assert fuzz_guided(["sse", "qr", "http1"], 30, tmp_path / "crashes", jobs=2) == 1
+    said = capsys.readouterr()
+    assert "sse: 12 inputs, 3 of them new ways" in said.out
+    assert f"-artifact_prefix={tmp_path / 'crashes' / 'qr'}-" in said.err
+    assert "-max_total_time=20" in said.err
+    assert (tmp_path / "found" / "http1").is_dir()
 
 
 @pytest.mark.skipif(not is_available(), reason="installed by `make fuzz`, where there are wheels of it")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from fuzz.mutants.__main__ import main, read_equal
+from fuzz.mutants.collected_tests import CollectedTests
 from fuzz.mutants.judge import Judge, MutantResult
 from fuzz.mutants.mutators import MutationKind, mutants_of
 from fuzz.mutants.source_tree import SourceTree
@@ -169,6 +171,78 @@ def test_surviving_mutant_may_be_refused_by_mypy(tiny: SourceTree, tmp_path_fact
     assert told[MutationKind.CONSTANT].fate is MutantResult.SURVIVED
     assert told[MutationKind.SWAP].fate is MutantResult.TYPES
     assert 'Argument 1 to "lit" has incompatible type "str"' in told[MutationKind.SWAP].by
+
+
+DRAWER = """\
+from functools import cache
+
+
+def early():
+    return 1
+
+
+@cache
+def kept():
+    return 2
+
+
+def held():
+    return 3
+
+
+def sifted(numbers):
+    return [(lambda: number + 4)() for number in numbers if number > 0]
+
+
+def adder(five=5):
+    def add(number):
+        return number + five
+    return add
+
+
+ONE, ADD = early(), adder()
+"""
+TEST_DRAWER = """\
+import pytest
+
+from tiny.shop import drawer
+
+
+@pytest.fixture(scope="module")
+def three():
+    return drawer.held()
+
+
+def test_first(three):
+    drawer.kept()
+
+
+def test_second(three):
+    assert (drawer.ONE, drawer.kept(), three, drawer.sifted([-1, 0, 1]), drawer.ADD(1)) == (1, 2, 3, [5], 6)
+"""
+
+
+@pytest.mark.timeout(300)
+def test_earlier_calls_count_for_later_tests(tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (tiny.root / "tiny/shop/drawer.py").write_text(DRAWER)
+    (tiny.root / "tests/shop/test_drawer.py").write_text(TEST_DRAWER)
+    (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    assert False\n")
+    compiled = str(tmp_path_factory.mktemp("compiled"))
+    mutants = tiny.mutants("shop.drawer")
+    with closing(CollectedTests(tiny, compiled, jobs=1)) as collected:
+        judge = Judge(tiny, compiled, narrow=True, collected=collected)
+        assert {(judge.judge(each).by, each.after) for each in mutants} == {
+            ("tests/shop/test_drawer.py::test_second", each.after) for each in mutants
+        }
+        assert {judge.judge(each).fate for each in tiny.mutants("shop.till")} == {
+            MutantResult.PACKAGE,
+            MutantResult.SURVIVED,
+        }
+
+
+def test_unknown_mutant_is_an_error(tiny: SourceTree) -> None:
+    for name in ("shop.till:00000000", "shop.cellar:00000000"):
+        assert f"there is no mutant {name}" in run(tiny, "--only", name).stderr
 
 
 def test_failure_without_mutant_is_an_error(tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -4,10 +4,12 @@ from itertools import count
 
 import pytest
 
+from fuzz.simulation.scenario_runner import ScenarioFailure, run_script
 from fuzz.simulation.script import Script
 from fuzz.simulation.script_generator import generate_script
-from fuzz.simulation.shrink import shrink
-from fuzz.steps import CutConnection, KillProgram, PairDevice, RefuseSessionRecord, SendCommand, Step
+from fuzz.simulation.shrink import shrink, smaller
+from fuzz.steps import CutConnection, Fault, KillProgram, PairDevice, RefuseSessionRecord, SendCommand, Step
+from svc_proto.machines import auth_rate_limiter
 
 
 def test_a_failure_is_made_smaller() -> None:
@@ -15,6 +17,18 @@ def test_a_failure_is_made_smaller() -> None:
     culprit = next(step for step in script.steps if isinstance(step, SendCommand))
     small = shrink(script, lambda smaller: culprit in smaller.steps)
     assert small.steps == (culprit,)
+
+
+def test_faults_go_first() -> None:
+    steps = (SendCommand.of(1.0), CutConnection.of(2.0), SendCommand.of(3.0), KillProgram.of(4.0))
+    small = shrink(Script(1, steps), lambda smaller: True, tries=3)
+    assert not any(isinstance(step, Fault) for step in small.steps)
+
+
+def test_steps_after_the_failure_are_removed_first() -> None:
+    steps = tuple(SendCommand.of(float(at)) for at in range(100))
+    small = shrink(Script(1, steps), lambda smaller: steps[0] in smaller.steps, tries=1, until=10.0)
+    assert small.steps == steps[:11]
 
 
 @pytest.mark.parametrize(
@@ -53,3 +67,11 @@ def test_no_script_is_tried_twice_and_none_is_when_the_time_is_over() -> None:
     clock = count(0.0, 1.0)
     shrink(script, fails, seconds=10.0, clock=lambda: next(clock))
     assert len(tried) == 9
+
+
+@pytest.mark.full
+def test_a_world_that_fails_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth_rate_limiter, "MAX_FAILURES", 6)
+    failure = run_script(generate_script(1))
+    assert isinstance(failure, ScenarioFailure)
+    assert len(smaller(failure, 80).script.steps) <= 12

@@ -13,6 +13,7 @@ from fuzz.simulation.faults import FaultInjector
 from fuzz.simulation.run import RunSummary, main, replay_command
 from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_seed
 from fuzz.simulation.script import Script
+from fuzz.simulation.script_generator import generate_script
 from fuzz.simulation.transition_coverage import start_counting, untaken
 from fuzz.steps import STEP_KINDS, Fault, PartitionHost
 from svc_proto.machines.pairing_codes import PairingCodes
@@ -94,6 +95,11 @@ def test_partitions_of_hosts_end_separately() -> None:
     for expected in ([True, True, False], [True, True, False], [True, False, False], [False, False, False]):
         assert [world.sim.network.parted(world.home, device) for device in world.devices[:3]] == expected
         world.sim.run_for(10.5)
+
+
+def test_a_script_is_text() -> None:
+    script = generate_script(3)
+    assert Script.from_json(script.to_json()) == script
 
 
 def test_gateway_worlds_hold() -> None:
