@@ -49,6 +49,25 @@ def test_failed_cases_are_run_again(run: Runner) -> None:
     assert "3 of 4 passed, 1 failed, run twice: 12.1.1 12.1.2" in result.lines()[0]
 
 
+def test_an_interrupted_run_is_resumed(run: Runner, tmp_path: Path) -> None:
+    run("", 1, tmp_path / "autobahn-trio" / "1", ["1.*"])
+    run.runs.clear()
+    assert judge(1, "autobahn-trio", "on trio", resume=True).passed == 3
+    assert run.runs == [["12.1.*"], ["12.1.1", "12.1.2"]]
+
+
 def test_a_missing_case_is_a_failure(run: Runner) -> None:
     del run.told["1.2"]
     assert judge(1, "autobahn-trio", "on trio").failed["all"] == "3 cases were run, not 4"
+
+
+def test_without_python_2_kosoku_runs_the_basic_cases(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*names: str) -> str:
+        raise external_tools.Unavailable("it is not installed")
+
+    monkeypatch.setattr(external_tools, "program", missing)
+    monkeypatch.setattr(autobahn_suite, "BASIC", (1,))
+    monkeypatch.setattr(autobahn_suite, "BASIC_CASES", 2)
+    result = judge(1, "autobahn-trio", "on trio")
+    assert run.runs == [["1.*"]]
+    assert (result.passed, result.failed) == (2, {})
