@@ -258,3 +258,13 @@ def test_a_changed_certificate(tmp_path: Path, certificate: tuple[Path, Path], o
         assert linked.run("svc-relay", "pair", "AAAAA1", "--remote", url, "--new-certificate").code == 0
         assert linked.run("svc-relay", "status", "--json").json[url]["certPinSha256"] != pin
         assert linked.run("svc-relay", "devices").code == 0
+
+
+def test_an_untrusted_certificate(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
+    with running_relay(tmp_path, env=env) as (_, port):
+        done = CommandHome(tmp_path, port).run("svc-relay", "pair", "Q7M2ZK", "--remote", f"wss://127.0.0.1:{port}")
+    assert done.code == 1
+    assert "cannot be trusted: TLS: CERTIFICATE_VERIFY_FAILED; for a certificate of your own, set SSL_CERT_FILE" in (
+        done.problem
+    )
