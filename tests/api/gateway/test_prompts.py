@@ -75,6 +75,26 @@ def test_a_repeated_prompt_is_accepted_once() -> None:
     assert book.turns == 1
 
 
+@pytest.mark.parametrize("is_queued", [False, True])
+def test_a_prompt_that_could_not_start_is_accepted_again(is_queued: bool) -> None:
+    book, phone, session = chatted()
+    prompt = {"session_id": session, "text": "two", "message_id": "m2"}
+    if is_queued:
+        phone.call("prompt.submit", session_id=session, text="one", message_id="m1")
+        assert phone.call("prompt.submit", **prompt) == {"status": "queued", "queued": True}
+        assert phone.call("prompt.submit", **prompt) == {"status": "streaming", "repeated": True}
+        book.refuse = (GetChat,)
+        book.hand.finish()
+        assert phone.last("message.complete")["status"] == "error"
+    else:
+        book.refuse = (GetChat,)
+        assert phone.refusal("prompt.submit", **prompt)[0] == 5008
+    book.refuse = ()
+    assert phone.call("session.activate", session_id=session)["accepted"] == ["m1"] * is_queued
+    assert phone.call("prompt.submit", **prompt) == {"status": "streaming"}
+    assert (book.turns, book.hand.turn.prompt) == (1 + is_queued, "two")
+
+
 def test_an_interrupt_stops_the_present_turn_only() -> None:
     book, phone, session = chatted()
     assert phone.call("session.interrupt", session_id=session) == {"status": "interrupted"}
