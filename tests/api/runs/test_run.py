@@ -1,3 +1,4 @@
+import pytest
 from attrs import evolve
 
 from svc_proto.agent.interface import (
@@ -93,6 +94,31 @@ def test_unstored_rows_are_saved_with_the_first_success() -> None:
     book.refuse = ()
     book.hand.store_result(second, "two")
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "one", "two"]
+
+
+@pytest.mark.parametrize("fails", [(True, False), (False, True), (True, True)])
+def test_rows_of_parallel_tools_are_saved_whichever_write_fails(fails: tuple[bool, bool]) -> None:
+    book, session, _ = chatting()
+    first, second = call_of("a", "call_1"), call_of("b", "call_2")
+    book.hand.store_calls(first, second, text="I look.")
+    book.hold = (AddMessages,)
+    book.spawn(book.hand.host.store_result(first, "one"))
+    book.spawn(book.hand.host.store_result(second, "two"))
+    book.hold, writes = (), book.held
+    for write, fail in zip(writes, fails, strict=True):
+        book.held = [write]
+        book.release(fail=fail)
+    book.hand.respond("It is there.")
+    assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "one", "two", "It is there."]
+
+
+def test_stored_row_is_not_written_again() -> None:
+    book, _, _ = chatting()
+    book.hand.store_calls(call := call_of(), text="I look.")
+    book.hand.store_result(call, "one")
+    book.hand.respond("It is there.")
+    writes = [query for query in book.queries() if isinstance(query, AddMessages)]
+    assert [[row.content for row in write.messages] for write in writes] == [["I look."], ["one"], ["It is there."]]
 
 
 def test_unstored_row_is_saved_at_the_stop() -> None:
