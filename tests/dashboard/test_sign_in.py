@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -56,6 +57,37 @@ def test_sessions_end_unused_and_their_use_is_stored_once_a_day() -> None:
     book.step_clock(1.0)
     phone.request("GET", "/api/auth/me")
     assert len([command for command in book.commands if isinstance(command, WriteConfig)]) == len(writes) + 1
+
+
+def sign_out(client: AppClient) -> None:
+    client.request("POST", "/auth/logout")
+
+
+def revoke_from_another_client(client: AppClient) -> None:
+    (session,) = client.book.dashboard.gate.sign_ins
+    client.book.sign_in().request("DELETE", f"/api/auth/sessions/{session.id}")
+
+
+def reach_limit(client: AppClient) -> None:
+    for _ in range(MAX_SESSIONS):
+        client.book.step_clock(1.0)
+        client.book.sign_in()
+
+
+def expire(client: AppClient) -> None:
+    client.book.step_clock(SESSION_TTL)
+    client.request("GET", "/api/auth/me")
+
+
+@pytest.mark.parametrize("end", [sign_out, revoke_from_another_client, reach_limit, expire])
+def test_the_end_of_a_session_closes_its_sockets_and_revokes_its_tickets(end: Callable[[AppClient], None]) -> None:
+    book = AppHarness()
+    client = book.sign_in()
+    socket, ticket = client.socket(), client.ticket()
+    end(client)
+    assert client.request("GET", "/api/auth/me").status == 401
+    assert not socket.is_open
+    assert book.open_socket(ticket).result.status == 401
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"salt": "x", "password": "y", "sessions": []}'])
