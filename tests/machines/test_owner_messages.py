@@ -35,8 +35,10 @@ def test_queue_and_rate_are_limited() -> None:
         messages.post(OwnerMessage(text=str(number)), f"m{number}", at(number * RATE_PERIOD))
     messages.cancel("m5")
     messages.cancel("unknown")
+    for number in range(MAX_QUEUED + 2, MAX_QUEUED + 4):
+        messages.post(OwnerMessage(text=str(number)), f"m{number}", at(number * RATE_PERIOD))
     backlog = messages.subscribe(1)
-    assert [each["text"] for each in backlog] == [str(n) for n in range(2, MAX_QUEUED + 2) if n != 5]
+    assert [each["text"] for each in backlog] == [str(n) for n in range(3, MAX_QUEUED + 4) if n != 5]
     assert all(each["queued_delivery"] is True for each in backlog)
     assert messages.outbound() == []
     messages = OwnerMessages()

@@ -411,8 +411,9 @@ def test_records_of_another_node_are_applied_but_revive_no_session() -> None:
     there.patch(theirs, at(2), ttl=60.0, grants={"chat": 5.0})
     entropy = source()
     access, _, _ = there.issue(theirs, "client", at(2), entropy)
-    assert here.apply_record(theirs.to_record(), at(3)) is session
-    assert (session.expires_at, session.grants, session.preset) == (theirs.expires_at, theirs.grants, theirs.preset)
+    record = {**theirs.to_record(), "given": {"ttl_seconds": 60.0, "grants": {"chat": 5.0}}}  # others than at first
+    assert here.apply_record(record, at(3)) is session
+    assert {**session.to_record(), "last_seen": record["last_seen"]} == record  # a node keeps its own last request
     assert here.next_expiry() == theirs.expires_at
     assert here.find_by_access_token(access, at(3)) is session
     newer, _, _ = there.issue(theirs, "client", at(3), entropy)
