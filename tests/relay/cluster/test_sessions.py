@@ -194,6 +194,12 @@ def test_only_changes_are_read_after_the_first_time(monkeypatch: pytest.MonkeyPa
     one.book.within(one.coordinator.on_messages_missed)
     one.answer_query(LoadSessionChanges(11, limit=2), ())
     assert not one.book.ordered(Query)
+    session = one.shared(first)
+    one.book.within(one.coordinator.on_messages_missed)
+    one.deliver("saved", {**first, "grants": {}})
+    one.book.after(0.5)
+    one.answer_query(LoadSessionChanges(11, limit=2), (SessionChange(session.token_hash, 12, first),))
+    assert session.grants == {}  # the message is newer than the query
 
 
 def test_only_sessions_from_before_a_full_reading_are_compared_with_it(harness: CoordinatorHarness) -> None:
