@@ -91,7 +91,9 @@ def test_the_api_server_is_down_for_a_while() -> None:
     reason = "the API server at http://localhost:8642 cannot be reached: connection refused"
     assert book.error("session.create") == (5001, reason)
     book.up = True
-    assert book.result("session.create")["messages"] == []
+    created = book.result("session.create")
+    assert created["messages"] == []
+    assert [*book.api.gateway.sessions] == [created["session_id"]]  # the refused call is not sent later
 
 
 def test_a_notification_that_can_not_be_sent_is_reported() -> None:
