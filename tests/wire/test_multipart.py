@@ -1,6 +1,9 @@
 """multipart/form-data: parts, cuts, limits, refusals, and encoded forms."""
 
+import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.events import Headers
@@ -13,9 +16,16 @@ from svc_proto.wire.multipart import (
     PartEnd,
     encode_multipart,
 )
-from tests.wire.chunking import Cuts, cut
+from tests.wire.chunking import Cuts, cut, cuts
 
 TYPE = "multipart/form-data; boundary=xyz"
+PARTS = st.builds(
+    Part,
+    name=st.integers(0, 40).map("n".__mul__),
+    data=st.text("\r\n-xya", max_size=20).map(str.encode),  # nearly the delimiter
+    filename=st.none() | st.text('ab;="\\', max_size=9),
+    content_type=st.none() | st.just("image/png"),
+)
 
 
 def drain(decoder: MultipartDecoder) -> list[MultipartEvent]:
@@ -72,6 +82,20 @@ def test_an_upload() -> None:
     ]
     for sizes in ([1_000_000], [1], [7], [3, 11]):
         assert decode(body, sizes) == expected
+
+
+@given(parts=st.lists(PARTS, max_size=3), sizes=cuts())
+def test_parts_are_read_at_any_cut(parts: list[Part], sizes: Cuts) -> None:
+    """The rest after a cut may complete a head and hold the whole of the next one, which may be shorter or longer."""
+    body = encode_multipart(parts, "xyz")
+    for pieces in (sizes, *([first, len(body)] for first in range(1, len(body)))):
+        found: list[Part] = []
+        for event in decode(body, pieces):
+            if isinstance(event, PartBegin):
+                found.append(Part(name=event.name, data=b"", filename=event.filename, content_type=event.content_type))
+            elif isinstance(event, PartData):
+                found[-1] = attrs.evolve(found[-1], data=event.data)
+        assert found == parts
 
 
 def test_empty_part_and_no_parts() -> None:
