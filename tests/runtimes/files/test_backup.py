@@ -126,6 +126,36 @@ def test_backup_of_an_external_database_in_use(tmp_path: Path, home: Path) -> No
     assert sessions(kept / "x.db") == ({**RECORD, "token_hash": "h"},)
 
 
+def test_side_files_of_the_database_are_not_archived(tmp_path: Path, home: Path) -> None:
+    fill(home, home / "svc.db")
+    with closing(sqlite3.connect(home / "svc.db", isolation_level=None)) as writer:
+        writer.execute("UPDATE paired_sessions SET record=record")
+        (home / "svc.db-journal").touch()
+        assert {path.name for path in home.glob("svc.db?*")} == {"svc.db-wal", "svc.db-shm", "svc.db-journal"}
+        summary = back_up(home, tmp_path / "b.tar.gz", database=home / "svc.db")
+    assert [name for name in summary.files if "svc.db" in name] == ["svc.db"]
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+def test_no_file_of_an_earlier_external_database_stays(tmp_path: Path, archive: Path, end: str) -> None:
+    """SQLite would replay the earlier log onto the restored database."""
+    database = tmp_path / "there" / "x.db"
+    database.parent.mkdir()
+    earlier = database.with_name(f"x.db{end}")
+    earlier.write_text("earlier")
+
+    def restore_to(home: Path, *, replace: bool) -> Path:
+        return Path(restore(archive, home, database_of=lambda _: database, replace=replace).kept)
+
+    with pytest.raises(BackupError, match=f"{earlier} is there already"):
+        restore_to(tmp_path / "new", replace=False)
+    assert texts(database.parent) == {earlier.name: b"earlier"}
+    kept = restore_to(tmp_path / "new", replace=True)
+    assert texts(kept) == {earlier.name: b"earlier"}
+    assert texts(database.parent).keys() == {"x.db"}
+    assert sessions(database) == ({**RECORD, "token_hash": "h"},)
+
+
 def test_a_file_that_becomes_a_link_during_the_backup(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
