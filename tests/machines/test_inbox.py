@@ -10,6 +10,22 @@ from svc_proto.machines import inbox
 NOW = 1_800_000_000.0
 
 
+def test_the_newest_hundred_are_kept_and_renewed() -> None:
+    buffer = inbox.NotificationBuffer()
+    for number in range(130):
+        assert buffer.post("1", {"key": number, "text": None})
+    assert [entry["key"] for entry in buffer.recent(3)] == [129, 128, 127]
+    assert len(buffer.recent(1000)) == 100
+    buffer, message = inbox.NotificationBuffer(), {"package_name": "chat", "key": "m"}
+    assert buffer.post("1", message)
+    for number in range(120):
+        assert buffer.post("1", {"package_name": "store", "key": "d", "text": number})
+    assert buffer.recent(20) == [{"package_name": "store", "key": "d", "text": 119}, message]
+    buffer = inbox.NotificationBuffer()
+    assert not buffer.post("1", {"text": "x" * 17_000})
+    assert buffer.recent(10) == []
+
+
 @pytest.mark.parametrize(
     ("renewals", "replaced"),
     [
