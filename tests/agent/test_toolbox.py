@@ -137,7 +137,9 @@ def test_a_tool_needs_what_its_toolset_needs(world: AgentHarness) -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
         world.host.engine = engine
 
-        run = lambda _: make_flow("done")  # noqa: E731
+        def run(_: object) -> Flow[str]:
+            return make_flow("done")
+
         tool = Tool(name="look", description="", parameters=schema(), run=run, needs_approval="ask")
         box = box_of(engine, tool, name="phone", needs="bridge")
         turn = evolve(TURN, authority=authority)

@@ -211,7 +211,9 @@ def places_are_not_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def places_are_not_given_back(patch: pytest.MonkeyPatch) -> None:
-    forget = lambda self, count: self._places.__delitem__(slice(count, None))  # noqa: E731
+    def forget(self: DistributedSemaphore, count: int) -> None:
+        del self._places[count:]
+
     patch.setattr(DistributedSemaphore, "release_down_to", forget)
 
 

@@ -20,7 +20,10 @@ class Bench:
         self.now = 100.0
         self.told: list[Notify] = []
         self.answers: list[tuple[str, str]] = []
-        answer = lambda call_id, choice: self.answers.append((call_id, choice))  # noqa: E731
+
+        def answer(call_id: str, choice: str) -> None:
+            self.answers.append((call_id, choice))
+
         self.questions = ApprovalPrompts(lambda: self.now, self.told.append, answer)
 
     def shown(self) -> list[dict[str, Any]]:

@@ -79,7 +79,10 @@ def test_unreachable() -> None:
     assert found(file(SESSION), lambda asked: as_json({"status": "ill"}))[2][0] == "failure"
     untrusted = Failure(FailureKind.TLS, "self-signed")
     compute = {"sessions.read": lambda: file(SESSION)}
-    dial = lambda host, port: untrusted  # noqa: E731
+
+    def dial(host: str, port: int) -> Failure:
+        return untrusted
+
     world = OneShotHarness(lambda engine: run_checks(engine, None), http=well, dial=dial, compute=compute)
     assert str(world.run()[2].remedy).startswith("this host does not trust the certificate")
 

@@ -224,8 +224,9 @@ def test_bad_arguments(arguments: list[str]) -> None:
     ],
 )
 def test_calls(method: str, arguments: dict[str, object], path: str, body: bytes) -> None:
-    flow = lambda engine: relay_requests.call_phone(engine, RELAY, method, "/ping", arguments)  # noqa: E731
-    there = OneShotHarness(flow, http=as_json({"a": 1}, 403))
+    there = OneShotHarness(
+        lambda engine: relay_requests.call_phone(engine, RELAY, method, "/ping", arguments), http=as_json({"a": 1}, 403)
+    )
     assert there.run() == (403, {"a": 1})
     assert (there.asked[0].method, there.asked[0].path, there.asked[0].body) == (method, path, body)
 
