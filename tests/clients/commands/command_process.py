@@ -14,8 +14,9 @@ from attrs import define
 
 from tests.servers.program_process import ROOT, TIMEOUT, call, environment
 from tests.support import forkserver
+from tests.support.tables import read_table
 
-BAD_INPUT = Path(__file__).parents[1] / "bad_input.tsv"
+BAD_INPUT = read_table("tests/clients/bad_input.tsv")
 PROGRAMS = {
     "svc": "clients.commands.svc",
     "svc-pair": "clients.commands.pair",
@@ -49,9 +50,12 @@ def module(program: str) -> list[str]:
 
 
 def bad_input(*programs: str) -> list[tuple[str, int, str]]:
-    """Return the rows of `bad_input.tsv` for some programs: command line, exit code, and a part of the error."""
-    rows = (line.replace("\\n", "\n").split("\t") for line in BAD_INPUT.read_text().splitlines()[1:])
-    return [(line, int(code), says) for line, code, says in rows if line.split(" ", 1)[0] in programs]
+    """Return the rows of `bad_input.tsv` for some programs: command line, exit code, and a part of the error.
+
+    In the command line, `\\n` is the end of a line.
+    """
+    rows = [(row["line"].replace("\\n", "\n"), int(row["code"]), row["error"]) for row in BAD_INPUT]
+    return [row for row in rows if row[0].split(" ", 1)[0] in programs]
 
 
 def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
