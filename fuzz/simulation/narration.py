@@ -19,16 +19,16 @@ TOKEN = re.compile(r'(_token": ?")[^"]+')  # secrets that the simulation has not
 TEXT_FRAME, MASKED = 0x81, 0x80  # RFC 6455 section 5.2
 WORDS: Mapping[type[Fact | Command], str] = {
     Accepted: "channel {0.ch}: {0.peer.host} connects to port {0.local.port}",
-    Sent: "channel {0.ch}: {0.n} bytes have left",
-    ReadClosed: "channel {0.ch}: the peer says no more",
+    Sent: "channel {0.ch}: {0.n} bytes were sent",
+    ReadClosed: "channel {0.ch}: the peer has closed its sending side",
     Closed: "channel {0.ch}: closed, {0.why}",
-    CloseWrite: "channel {0.ch}: say no more",
-    Abort: "channel {0.ch}: drop it",
-    PauseReading: "channel {0.ch}: read no more",
-    ResumeReading: "channel {0.ch}: read on",
+    CloseWrite: "channel {0.ch}: close the sending side",
+    Abort: "channel {0.ch}: abort",
+    PauseReading: "channel {0.ch}: pause reading",
+    ResumeReading: "channel {0.ch}: resume reading",
     Done: "operation {0.op} is done: {0.result!r}",
     Failed: "operation {0.op} failed: {0.error.kind.name}, {0.error.detail}",
-    Cancel: "give up operation {0.op}",
+    Cancel: "cancel operation {0.op}",
 }
 HOSTS = 4  # devices, as in `deployment`
 ATTACKERS = 2
@@ -58,29 +58,29 @@ def narrate(
     lines = [(when, 0, "step", text) for when, text in steps]
     hide = re.compile("|".join(map(re.escape, sorted(secrets, key=len, reverse=True))))
     for record in records:
-        text = hide.sub(lambda found: f"[{secrets[found[0]]}]", TOKEN.sub(r"\1...", in_words(record.what)))
+        text = hide.sub(lambda found: f"[{secrets[found[0]]}]", TOKEN.sub(r"\1...", describe_record(record.what)))
         lines.append((record.when, 1, record.process, text if len(text) <= SHOWN else f"{text[:SHOWN]}..."))
     lines.sort(key=lambda line: line[:2])
     return "\n".join(f"{when - start:10.3f} s  {who:<9} {text}" for when, _, who, text in lines)
 
 
-def in_words(what: Fact | Command | str | None) -> str:
-    """Return a fact, a command, or a process event in words."""
-    match what:
+def describe_record(record: Fact | Command | str | None) -> str:
+    """Return the description of a fact, a command, or a process event."""
+    match record:
         case None:
             return "time passes"
         case str():
-            return what
+            return record
         case Received(ch=ch, data=data) | Send(ch=ch, data=data):
-            verb = "received" if isinstance(what, Received) else "send"
+            verb = "received" if isinstance(record, Received) else "send"
             return f"channel {ch}: {verb} {len(data)} bytes{_payload(data)}"
         case Log(level=level, event=event, fields=fields):
             return f"log {level.name}: {event} {dict(fields) or ''}"
-        case _ if type(what) in WORDS:
-            return WORDS[type(what)].format(what)
+        case _ if type(record) in WORDS:
+            return WORDS[type(record)].format(record)
         case Operation(op=op):
-            return f"operation {op}: {what!r}"
-    return repr(what)
+            return f"operation {op}: {record!r}"
+    return repr(record)
 
 
 def place_of(error: BaseException) -> str:

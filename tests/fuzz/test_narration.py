@@ -36,7 +36,7 @@ def test_narration_is_in_order_short_and_without_secrets() -> None:
     assert len(lines[0]) < 200
     assert lines[1:] == [
         "     3.000 s  step      7. socket 3 is left",
-        "     3.000 s  relay#1   channel 4: 544 bytes have left",
+        "     3.000 s  relay#1   channel 4: 544 bytes were sent",
     ]
 
 
