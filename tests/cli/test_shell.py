@@ -1,4 +1,5 @@
 from collections.abc import Callable, Mapping
+from random import Random
 from typing import Any
 
 import pytest
@@ -163,13 +164,16 @@ def test_changed_window_size() -> None:
     assert said(there, "resize") == [{"session_name": "default", "cols": 120, "rows": 1}]
 
 
-def test_size_change_while_disconnected_is_not_sent() -> None:
+def test_size_change_while_disconnected_is_sent_with_the_next_attach() -> None:
     def resized(at: float, size: int) -> Step:
         return at, lambda world: world.answer("terminal.resized", (size, size))
 
-    there = shell(ORDER, drop(1), resized(1.1, 1), resized(1.2, 2), resized(5, 3), over(6))
+    sizes = iter([(100, 30), (2, 2)])
+    compute = {"terminal.size": lambda: next(sizes), "terminal.resized": lambda: SILENT}
+    there = shell(ORDER, drop(1), resized(1.1, 1), resized(1.2, 2), resized(5, 3), over(6), compute=compute)
     assert there.run().status == 0
     assert [each["cols"] for each in said(there, "resize")] == [3]
+    assert [each["cols"] for each in said(there, "attach")] == [100, 2]
 
 
 def test_standard_input_ends_before_the_attach() -> None:
@@ -304,6 +308,35 @@ def test_a_refused_session_is_not_tried_again() -> None:
     assert there.fails().reason == "the relay refuses: the session token is unknown; pair again: svc-relay pair"
 
 
+@pytest.mark.parametrize("person", [True, False])
+def test_keys_are_read_while_the_relay_takes_them(person: bool) -> None:
+    """Read keys while a terminal is attached; a person's also between connections, since they can end the waiting."""
+    held: list[bool] = []
+
+    def stall(world: OneShotHarness[ShellResult]) -> None:
+        world.upstreams[-1].reads = False
+        world.keys(Random(1).randbytes(300_000).hex().encode())  # too much even when compressed
+        world.keys(b"x")
+
+    acts: list[Callable[[OneShotHarness[ShellResult]], None]] = [
+        lambda w: None,  # the attach is not answered yet
+        lambda w: w.push(terminal("attached")),
+        stall,
+        lambda w: w.upstreams[-1].read_on(),
+        lambda w: w.break_connections(),
+        lambda w: w.push(terminal("attached", reattach=True)),
+    ]
+    steps = [step for at, act in enumerate(acts) for step in ((2 * at + 1, act), look(2 * at + 2, held))]
+    there = shell(evolve(ORDER, person=person), *steps, over(20), relay=Relay([]))
+    assert there.run().status == 0
+    assert held == [True, False, True, False, not person, False]
+
+
+def look(at: float, held: list[bool]) -> Step:
+    """Return the step that records whether the keyboard is not read."""
+    return at, lambda world: held.append(world.terminal.held)
+
+
 # --- the screen ---------------------------------------------------------------------------------------------------
 
 
@@ -332,8 +365,16 @@ def last(world: OneShotHarness[ShellResult]) -> None:
     world.push(terminal("detached", reason="eof"))
 
 
-def test_last_output_is_waited_for() -> None:
-    there = shell(ORDER, (1, last), (50, lambda w: w.terminal.read_on()))
+def unread(world: OneShotHarness[ShellResult]) -> None:
+    """Send output that the terminal does not read, then type the escape key."""
+    world.terminal.reads = False
+    world.push(terminal("output", data="bye"))
+    world.keys(b"\x1d")
+
+
+@pytest.mark.parametrize("end", [last, unread], ids=["end of the shell", "detaching"])
+def test_last_output_is_waited_for(end: Callable[[OneShotHarness[ShellResult]], None]) -> None:
+    there = shell(ORDER, (1, end), (50, lambda w: w.terminal.read_on()))
     began = there.now.mono
     assert there.run().status == 0
     assert there.now.mono == began + 50
