@@ -6,7 +6,7 @@ import pytest
 
 from svc_proto.cli import voice_chat
 from svc_proto.cli.voice_chat import RECORDER_RATE, VoiceChatRequest, VoiceChatService
-from svc_proto.commands import Exit
+from svc_proto.commands import Exit, Signal
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
@@ -86,7 +86,8 @@ def test_a_typed_turn() -> None:
             ]
         ]
     )
-    there = talking((1, typed("How full is the disk?")), (2, typed(None)), relay=relay).finished()
+    script = (1, typed("How full is the disk?")), (1.5, lambda w: w.push(DONE)), (2, typed(None))
+    there = talking(*script, relay=relay).finished()
     assert told(there) == [
         PROMPT,
         ("heard", {"text": "How full is the disk?"}),
@@ -129,6 +130,10 @@ def heard(relay: Relay) -> bytes:
     return b"".join(b64decode(message["audio_base64"]) for message in pieces)
 
 
+def signals(world: There) -> list[str]:
+    return [command.signal.value for command in world.commands if isinstance(command, Signal)]
+
+
 def answer(text: str = "Done.", sound: bytes = b"") -> list[dict[str, Any]]:
     delta = event("voice.output_audio.delta", audio_base64=b64encode(sound).decode(), sample_rate=24_000)
     return [
@@ -143,9 +148,9 @@ def answer(text: str = "Done.", sound: bytes = b"") -> list[dict[str, Any]]:
 def test_enter_starts_and_sends_a_recording() -> None:
     relay, last = Relay(input_audio__commit=[answer()]), list[str]()
     script: Any = [(1, typed("")), (2, lambda w: w.children[0].write_output(SPEECH)), (3, typed(""))]
-    script += [(3.5, lambda w: last.append(relay.heard[-1]["type"])), (4, typed(None))]
+    script += [(3.5, lambda w: last.extend((relay.heard[-1]["type"], *signals(w)))), (4, typed(None))]
     there = recorded(relay, *script, lasting={"arecord -q"}).finished()
-    assert last == ["input_audio.commit"]  # no other message ended the recording
+    assert last == ["input_audio.commit", "SIGINT"]  # no other message ended the recording, and the microphone is off
     assert heard(relay) == SPEECH
     assert [message["type"] for message in relay.heard][-1] == "input_audio.commit"
     assert told(there)[:2] == [("prompt", {"records": True}), ("recording", {})]
@@ -176,6 +181,15 @@ def test_empty_recording() -> None:
     assert relay.heard == []
 
 
+def test_empty_recording_after_another() -> None:
+    relay = Relay(input_audio__commit=[answer()])
+    script: Any = [(1, typed("")), (2, lambda w: w.children[0].write_output(SPEECH)), (3, typed("")), (4, typed(""))]
+    script += [(5, lambda w: w.children[1].exit()), (6, typed(None))]
+    there = recorded(relay, *script, lasting={"arecord -q"}).finished()
+    assert ("problem", {"text": "arecord recorded nothing: is there a microphone?"}) in told(there)
+    assert [message["type"] for message in relay.heard].count("input_audio.commit") == 1
+
+
 def test_without_a_recorder() -> None:
     there = talking((1, typed("")), (2, typed(None))).finished()
     assert told(there)[1:] == [("problem", {"text": "nothing here records (arecord or sox): type instead"}), PROMPT]
@@ -186,11 +200,12 @@ def test_without_a_recorder() -> None:
 # --- playback -----------------------------------------------------------------------------------------------------
 
 
-def test_the_answer_is_played_to_its_end() -> None:
-    relay = Relay(response__create=[answer(sound=b"\1\2" * 100)])
-    script = (1, typed("Hi")), (8, lambda w: w.children[0].exit()), (9, typed(None))
+def test_each_answer_is_played_to_its_end() -> None:
+    relay = Relay(response__create=[answer(sound=b"\1\2" * 100), answer(sound=b"\3\4")])
+    script: Any = [(1, typed("Hi")), (8, lambda w: w.children[0].exit())]
+    script += [(9, typed("Again")), (10, lambda w: w.children[1].exit()), (11, typed(None))]
     there = recorded(relay, *script, programs={"aplay 24000": b"noise"}, lasting={"aplay 24000"}).finished()
-    assert there.children[0].heard == b"\1\2" * 100
+    assert [bytes(child.heard) for child in there.children] == [b"\1\2" * 100, b"\3\4"]
     assert told(there)[-1] == ("prompt", {"records": True})
 
 
@@ -198,8 +213,10 @@ def test_enter_interrupts() -> None:
     sound = event("voice.output_audio.delta", audio_base64="AAAA", sample_rate=24_000)
     odd = {**sound, "audio_base64": "no b\u00e4se64"}
     relay = Relay(response__create=[[odd, sound]], response__cancel=[[DONE], []])
-    recorded(relay, (1, typed("Tell me a story")), (2, typed("")), (3, typed(None)), lasting={"aplay 24000"}).run()
+    script = (1, typed("Tell me a story")), (2, typed("")), (3, typed(None))
+    there = recorded(relay, *script, lasting={"aplay 24000"}).finished()
     assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
+    assert there.now.mono < 1010  # the rest of the sound is not played
     relay = Relay(response__cancel=[[DONE]])  # playback has not started
     talking((1, typed("Hi")), (2, typed("")), (3, typed(None)), relay=relay).run()
 
@@ -316,6 +333,29 @@ def test_confirmation_outlives_the_turn_of_its_task() -> None:
     there.script += [(4, typed("Allow")), (5, typed(None)), (6, push(*say("Tidy.")))]
     there.run()
     assert [message["type"] for message in relay.heard] == ["response.create", "response.create", "svc.confirm"]
+
+
+QUESTION = event("svc.confirmation.requested", confirmation_id="c1", message="Really call?")
+LATER = typed("The time?")
+
+
+@pytest.mark.parametrize(
+    ("steps", "sent"),
+    [
+        ([push(QUESTION), typed("Allow"), LATER, push(DONE)], ["svc.confirm", "response.create"]),
+        ([push(QUESTION, promoted(), event("svc.run.cancelled")), LATER], ["response.create"]),
+        (
+            [push(QUESTION, promoted(), event("svc.run.background_completed")), LATER, push(*say("Done."))],
+            ["response.create"],
+        ),
+    ],
+    ids=["answered", "cancelled", "done in the background"],
+)
+def test_question_takes_no_line_once_it_is_over(steps: list[Callable[[There], None]], sent: list[str]) -> None:
+    relay = Relay(response__create=[[], say("Noon.")])
+    script = [(2.0 + place, step) for place, step in enumerate(steps)]
+    talking((1, typed("Call Ann")), *script, (9, typed(None)), relay=relay).run()
+    assert [message["type"] for message in relay.heard][1:] == sent
 
 
 @pytest.mark.parametrize(
