@@ -257,7 +257,6 @@ class VoiceChatService(OneShotService[None]):
 
     def _begin_turn(self) -> None:
         self._text_shown = False
-        self._question = self._question if self._promises else None  # a background task may still need the answer
         announce_progress(self.engine, "the agent is at work")
 
     def _handle_relay_event(self, socket: WebSocketConnection, event: JsonObject) -> Flow[None]:
@@ -348,6 +347,7 @@ class VoiceChatService(OneShotService[None]):
             self._close_if_done()
         else:
             self._step(_T.DONE)
+        self._question = self._question if self._promises else None  # a background task may still need the answer
         if self.state is _S.IDLE:
             self._rest(socket)
 

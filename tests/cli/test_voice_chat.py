@@ -343,13 +343,14 @@ LATER = typed("The time?")
     ("steps", "sent"),
     [
         ([push(QUESTION), typed("Allow"), LATER, push(DONE)], ["svc.confirm", "response.create"]),
+        ([push(QUESTION, DONE), LATER], ["response.create"]),
         ([push(QUESTION, promoted(), event("svc.run.cancelled")), LATER], ["response.create"]),
         (
             [push(QUESTION, promoted(), event("svc.run.background_completed")), LATER, push(*say("Done."))],
             ["response.create"],
         ),
     ],
-    ids=["answered", "cancelled", "done in the background"],
+    ids=["answered", "left open", "cancelled", "done in the background"],
 )
 def test_question_takes_no_line_once_it_is_over(steps: list[Callable[[There], None]], sent: list[str]) -> None:
     relay = Relay(response__create=[[], say("Noon.")])
