@@ -90,6 +90,9 @@ def test_early_or_late_line_does_not_answer_the_next_prompt() -> None:
     assert bench.answers == [("b", "once")]
     bench.questions.resolve("b")
     assert bench.shown() == []
+    bench.ask("c")
+    assert [shown["text"] for shown in bench.type("y")] == ["do c"]
+    assert bench.answers == [("b", "once")]
 
 
 def test_queued_prompt_is_resolved_silently() -> None:

@@ -278,6 +278,20 @@ def test_approval_is_shown_and_answered() -> None:
     assert there.told[1:] == [question, Notify("tool", {"line": "✎ memory: Tea"})]
 
 
+def test_approval_that_another_client_answers_is_not_asked_for_any_longer() -> None:
+    def http(asked: UpstreamRequest) -> Reply:
+        return CREATED if asked.path == "/api/sessions" else begun(STARTED, QUESTION, (QUESTION[0], second))
+
+    second = {**QUESTION[1], "call_id": "c2", "command": "do more"}
+    there = OneShotHarness(ChatService(found, ChatRequest(message="x", asks=True)), http=http, stdio=True)
+    there.script = [(1, lambda w: w.unfinished(stream(GIVEN, ("run.completed", {}))[1], end=True))]
+    assert there.run().completed
+    assert [told.fields["text"] for told in there.told if told.event == "question"] == [
+        "Costs.\ndo it",
+        "Costs.\ndo more",
+    ]
+
+
 def test_apps_of_the_task_and_what_was_not_done() -> None:
     end = {"completed": False, "unfinished": ["phone_call: denied"], "reason": "The agent was stopped."}
     there = world(stream(("run.completed", end)), order=ChatRequest(message="x", apps=("org.x",)))

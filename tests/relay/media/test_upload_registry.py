@@ -15,8 +15,8 @@ from tests.support.core_harness import HOME
 
 FOLDER = "/mnt/uploads"
 RECORD = {
-    "token": "T" * 22, "name": "abc.txt", "content_type": "text/plain", "shown": "", "file_name": "a.txt", "size": 3,
-    "created_at": 1.0, "left": 10.0, "owner": "o",
+    "token": "T" * 22, "name": "abc.txt", "content_type": "text/plain", "shown": "image/png", "file_name": "a.txt",
+    "size": 3, "created_at": 1.0, "left": 10.0, "owner": "o",
 }  # fmt: skip
 
 
@@ -65,7 +65,9 @@ def test_upload_of_another_node_is_known_until_its_state_omits_it() -> None:
     one.deliver("kept", RECORD)
     entry = media.registry.peek("T" * 22)
     assert entry is not None
-    assert (entry.path, entry.owned, entry.size) == (f"{FOLDER}/abc.txt", True, 3)
+    assert (entry.path, entry.owned) == (f"{FOLDER}/abc.txt", True)
+    assert (entry.last_accessed, entry.expires_at) == (1.0, one.book.now.wall + 10.0)
+    assert media.uploads.record("T" * 22) == RECORD  # a lost node's upload is announced as the node did
     assert media.uploads._used == {"o": 3}
     assert media.uploads.records() == []
     one.deliver("gone", {"token": "T" * 22})
