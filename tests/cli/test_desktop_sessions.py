@@ -3,6 +3,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
+from attrs import evolve
 
 from svc_proto.cli import desktop_sessions
 from svc_proto.cli.invites import DesktopInvite
@@ -25,6 +26,7 @@ from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, a
 T = TypeVar("T")
 PIN, PIN_2 = "sha256/" + "A" * 43 + "=", "sha256/" + "B" * 43 + "="
 LAN, PUBLIC = Candidate("lan", 0, "ws://192.0.2.1:8767"), Candidate("public", 1, "wss://home.example")
+OTHER = "wss://other.example"
 STORED = tuple({"role": each.role, "priority": each.priority, "relay": {"url": each.url}} for each in (LAN, PUBLIC))
 QR = desktop_sessions.PairRequest(invitation=DesktopInvite("Q7M2ZK", (LAN, PUBLIC), STORED), by_qr=True)
 CODE = DesktopInvite("Q7M2ZK", (PUBLIC,))
@@ -111,8 +113,13 @@ def test_by_qr_on_the_best_route() -> None:
         return as_json({"status": "ok"}) if asked.url.startswith("https://home") else REFUSED
 
     host = Host(session(url=PUBLIC.url, cert_pin=PIN))
-    paired = world(host, lambda engine: desktop_sessions.pair_desktop(engine, QR), http=http).run()
+    apis = {LAN.url: "http://192.0.2.1:8642", PUBLIC.url: "https://home.example:8642"}
+    wanted = evolve(QR, invitation=evolve(QR.invitation, apis=apis))
+    there = world(host, lambda engine: desktop_sessions.pair_desktop(engine, wanted), http=http)
+    paired = there.run()
     assert (paired.session.url, paired.session.role) == (PUBLIC.url, "public")
+    assert paired.session.api_url == "https://home.example:8642"
+    assert "ttl_seconds" not in there.said[0]["payload"]  # the default of this route, which has TLS
     assert host.sessions[PUBLIC.url].candidates == STORED
     assert host.expected == {("home.example", 443): None}  # pairing by QR clears the pin
     invitation = DesktopInvite("Q7M2ZK", (PUBLIC,), STORED[1:], {PUBLIC.url: "https://home.example:8642"}, "s3cret")
@@ -232,6 +239,8 @@ def test_the_best_of_several_routes() -> None:
         (session(), PUBLIC.url, {"route_pins": {PUBLIC.url: PIN}}),
         (session(route_pins={PUBLIC.url: PIN_2}), PUBLIC.url, {"route_pins": {PUBLIC.url: PIN_2}}),
         (session(), LAN.url, {"cert_pin": None}),
+        (session(url=OTHER, cert_pin=PIN_2), PUBLIC.url, {"cert_pin": PIN_2, "route_pins": {PUBLIC.url: PIN}}),
+        (session(route_pins={OTHER: PIN_2}), PUBLIC.url, {"route_pins": {OTHER: PIN_2, PUBLIC.url: PIN}}),
     ],
 )
 def test_sign_in_stores_the_first_pin(stored: StoredSession, url: str, members: dict[str, object]) -> None:
@@ -276,15 +285,15 @@ def test_failed_listing() -> None:
     assert there.fails() == Exit(1, "the relay does not know this session any more: pair again with svc-relay pair")
 
 
-@pytest.mark.parametrize(("prefix", "stored"), [("t0ken-12", 9.0), ("other-12", None)])
-def test_extending(prefix: str, stored: float | None) -> None:
+@pytest.mark.parametrize(("prefix", "stored"), [("t0ken-12", (9.0, {"chat": 9.0})), ("other-12", (None, None))])
+def test_extending(prefix: str, stored: tuple[float | None, dict[str, float] | None]) -> None:
     host = Host(A)
     answer = {"ok": True, "expires_at": 9.0, "grants": {"chat": 9.0}}
     there = world(host, lambda engine: desktop_sessions.extend_session(engine, A, prefix, 60), http=as_json(answer))
     assert there.run() == answer
     assert (there.asked[0].method, there.asked[0].path) == ("PATCH", f"/sessions/{prefix}")
     assert there.asked[0].json == {"ttl_seconds": 60}
-    assert host.sessions[A.url].expires_at == stored
+    assert (host.sessions[A.url].expires_at, host.sessions[A.url].grants) == stored
 
 
 @pytest.mark.parametrize(
