@@ -93,14 +93,14 @@ def test_a_new_record() -> None:
 
 def test_a_pairing_overwrites_an_expiry_and_keeps_the_consent() -> None:
     old = json.loads(json.dumps(FILE))
-    old["sessions"][URL].update(tools_consented=True, unknown=7)
+    old["sessions"][URL].update(tools_consented=True, unknown=7, api_url="http://h:8642", api_key="s3cret")
     old["later"] = True
     fresh = StoredSession(url=URL, token="new")
     found = json.loads(apply_change(json.dumps(old), UpdateSession(URL, record_members(fresh))))
     record = found["sessions"][URL]
     assert (record["ttl_expires_at"], record["tools_consented"], record["unknown"]) == (None, True, 7)
     assert found["later"] is True
-    assert parse_sessions(json.dumps(found))[URL].token == "new"
+    assert parse_sessions(json.dumps(found)) == {URL: evolve(fresh, tools_consented=True)}
 
 
 def test_the_api_of_an_invite() -> None:

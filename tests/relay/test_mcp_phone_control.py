@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.basics.errors import ToolError
-from svc_proto.commands import ReadFile, ReleaseFile
+from svc_proto.commands import ReadFile
 from svc_proto.relay.mcp_phone_control import LocalPhoneControl
 from tests.mcp.http_harness import events, stream_messages
 from tests.relay.harness import REMOTE, HttpCall, RelayHarness
@@ -108,13 +108,12 @@ def test_pictures_come_from_the_registry_up_to_a_size(
     assert "(404)" in text(shoot("nothing"))
     book.refuse = (ReadFile,)
     assert "cannot be read" in text(shoot(token))
-    opened = [command for command in book.commands if isinstance(command, ReleaseFile)]
-    assert opened
     monkeypatch.setattr("svc_proto.relay.mcp_phone_control.MAX_PICTURE", 8)
     token = upload(book, agent)
     call = agent.tool("phone_screenshot")
     agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
     assert "too large" in text(call)
+    assert book.node.operations.open_handles == 0
 
 
 def test_notifications_are_read_and_updates_sent_to_subscribers(agent: RelayMcpClient, book: RelayHarness) -> None:
