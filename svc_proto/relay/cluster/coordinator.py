@@ -517,7 +517,7 @@ class ClusterCoordinator(LocalCoordinator):
             number = numbers[socket] = self._next
         self._elsewhere[number] = _RemotePhoneRoute(self, node, socket)
         self._since.put(number, since)
-        if before is None or before.socket != number:
+        if before is None or before.socket != number or before.name != entry.text("name"):
             replaced = relay.register_phone(
                 number,
                 device_id=device_id,

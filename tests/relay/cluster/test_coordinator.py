@@ -277,6 +277,17 @@ def test_phones_of_other_nodes_are_listed(harness: CoordinatorHarness) -> None:
     assert harness.devices()["count"] == 0
 
 
+def test_a_new_name_of_a_phone_reaches_the_other_nodes(harness: CoordinatorHarness) -> None:
+    harness.came("X", 4, name="Pixel", status={"device": {"x": 1}}, age=7.5)
+    outcomes: list[CommandOutcome] = []
+    begin(harness, harness.relay.phone_for("Pixel")[0].socket, outcomes)
+    harness.came("X", 4, since=2.0, name="Kitchen", status={"device": {"x": 1}}, age=8.5)
+    (device,) = harness.devices()["devices"]
+    assert (device["device_name"], device["last_seen_seconds_ago"]) == ("Kitchen", 8)
+    assert harness.relay.phone_for("kitchen")[0].device_id == "X"
+    assert not outcomes  # the phone is still connected there
+
+
 def test_notifications_of_all_nodes_are_shared(harness: CoordinatorHarness) -> None:
     harness.deliver("notified", {"source": "1", "posted": {"title": "theirs"}})
     harness.deliver("notified", {"source": "1", "posted": {"title": "x" * 20_000}})  # no node stores this
