@@ -133,6 +133,18 @@ def test_hello_and_requests_exchange_the_states(scene: Scene) -> None:
     assert scene.town.news() == [("b", "state", {"theirs": [{}] * 80_000})]
 
 
+def test_second_hello_voids_the_earlier_state_of_a_node(scene: Scene) -> None:
+    answers = asked(scene)
+    scene.said()
+    scene.book.answers(1)
+    scene.hear("b", "hello")
+    assert answers == [module._GONE]
+    assert scene.said() == [("node:b", "which", {}), ("node:b", "state", {"mine": 1})]
+    assert scene.town.news() == [("b", "lost"), "missed"]
+    scene.hear("b", "news")
+    assert scene.town.news() == []  # not proven again
+
+
 @pytest.mark.parametrize(("word", "told"), [("beat", 7), ("beat", 0), ("news", 1)])
 def test_joining_node_reports_missed_messages(word: str, told: int) -> None:
     scene = Scene()
@@ -300,6 +312,7 @@ def test_unsigned_and_recorded_messages_are_dropped(scene: Scene) -> None:
     assert scene.town.news() == [("b", "command", {"tap": 1})]
     scene.raw(recorded, to_me=True)
     scene.hear("b", "bye")
+    scene.raw(recorded, to_me=True)  # nor while the node is not there
     scene.hear("b", "hello")
     scene.raw(recorded, to_me=True)
     assert scene.town.news() == [("b", "lost"), "missed"]

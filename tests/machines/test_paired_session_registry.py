@@ -411,6 +411,8 @@ def test_records_of_another_node_are_applied_but_revive_no_session() -> None:
     there.patch(theirs, at(2), ttl=60.0, grants={"chat": 5.0})
     entropy = source()
     access, _, _ = there.issue(theirs, "client", at(2), entropy)
+    there.rename(theirs, "Kitchen", at(2))
+    theirs.names, theirs.rights = "hermes", ("files",)
     record = {**theirs.to_record(), "given": {"ttl_seconds": 60.0, "grants": {"chat": 5.0}}}  # others than at first
     assert here.apply_record(record, at(3)) is session
     assert {**session.to_record(), "last_seen": record["last_seen"]} == record  # a node keeps its own last request

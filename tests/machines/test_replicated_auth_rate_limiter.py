@@ -39,6 +39,10 @@ def test_failures_successes_and_clears_count_on_both_nodes() -> None:
     nodes.here.clear()
     assert nodes.told[5:] == [("cleared", {})]
     assert nodes.here.blocked_for(WHO, at(0)) == nodes.there.blocked_for(WHO, at(0)) == 0
+    for word in ("failed", "succeeded", "cleared"):
+        before = len(nodes.told)
+        nodes.here.apply_remote(word, WHO, at(0))
+        assert len(nodes.told) == before  # a message is not sent on
     nodes = Nodes()
     nodes.there.apply_remote("forgiven", WHO, at(0))
     assert nodes.there.state(WHO, at(0)) is LimiterState.CLEAR

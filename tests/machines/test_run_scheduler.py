@@ -16,7 +16,7 @@ def turn(runs: RunScheduler, name: str, session: str = "s", when: float = 0.0) -
 
 
 def test_turns_of_one_session_run_in_sequence_and_hold_their_slots() -> None:
-    runs = RunScheduler(10)
+    runs = RunScheduler(2)  # a turn that waits for its session has no slot
     first, second, other = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
     assert names(runs.startable(at(1))) == ["a", "c"]
     assert (first.state, second.state, other.state) == (RunState.RUNNING, RunState.QUEUED, RunState.RUNNING)
@@ -101,6 +101,30 @@ def test_stopped_turns_free_their_place_at_their_end() -> None:
     assert runs.startable(at(1)) == []
     runs.finish(first, T.CANCEL, at(2))
     assert names(runs.startable(at(2))) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("started", "stopped", "end"),
+    [
+        (True, False, T.FINISH),
+        (True, False, T.FAIL),
+        (True, True, T.CANCEL),
+        (False, False, T.FAIL),
+        (False, True, T.CANCEL),
+    ],
+)
+def test_each_end_frees_the_slot_once(started: bool, stopped: bool, end: RunTrigger) -> None:
+    runs = RunScheduler(2)
+    turn(runs, "a")
+    runs.startable(at(0))
+    run = runs.add("b", "t" if started else "s", may_wait=False, now=at(0))
+    assert runs.startable(at(0)) == [run] * started
+    if stopped:
+        runs.stop(run, at(1))
+    runs.finish(run, end, at(2))
+    assert (runs.slots, runs.waiting, names(runs.live()), runs.startable(at(2))) == (1, 0, ["a"], [])
+    with pytest.raises(LocalProtocolError):
+        turn(runs, "b")  # the ended run has this id
 
 
 def test_the_queue_has_a_limit_and_its_ids_are_unique() -> None:
