@@ -113,6 +113,15 @@ def test_unexpected_reply_is_a_failure(one: Owner, answer: object) -> None:
     assert (one.results, len(one.leases)) == ([leases.UNEXPECTED_REPLY], 0)
 
 
+def stays_held(one: Owner, name: str, leases_held: int) -> None:
+    """Answer all renewals for longer than a lease lasts, and check that this one is held on."""
+    for _ in range(int(LEASE / RENEW_INTERVAL) + 1):
+        one.book.after(RENEW_INTERVAL)
+        assert [words[0] for words in one.evals()] == ["renew"]  # type: ignore[index]
+        one.book.answers([1] * leases_held)
+    assert one.leases.has(name)
+
+
 def test_leases_are_renewed_each_second_and_after_reconnecting(one: Owner) -> None:
     one.have("a")
     one.have("b", 8)
@@ -126,6 +135,7 @@ def test_leases_are_renewed_each_second_and_after_reconnecting(one: Owner) -> No
     one.book.within(one.leases.renew)
     assert one.evals() == [("renew", *keys, "me", "4000")]
     one.book.answers([1, 1])
+    stays_held(one, "a", 2)
     one.take("a")
     assert (one.results, one.evals()) == ([""], [])
     one.book.within(one.leases.stop)
@@ -170,6 +180,7 @@ def test_leases_taken_by_another_node_or_renewed_late_are_reported(one: Owner, m
     assert one.evals()[0][0] == "take"  # type: ignore[index]
     one.book.answers([b"me", b"11"])
     assert one.leases.fencing_token("a") == 11
+    stays_held(one, "a", 2)
     one = Owner()
     monkeypatch.setattr(one.book.engine, "entropy", lambda size: b"\xff" * size)  # the longest pauses
     one.have()

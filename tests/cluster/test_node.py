@@ -1,5 +1,6 @@
 """Node of a cluster: messages, known nodes, and recovery from missed messages."""
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -234,7 +235,7 @@ def test_undelivered_messages_and_byes_are_the_loss_of_a_node(scene: Scene) -> N
 def test_lost_connections_lose_all_nodes_and_broadcasts_are_counted(scene: Scene) -> None:
     scene.book.close()
     assert scene.town.news() == [("b", "lost")]
-    assert not scene.node.is_up
+    assert (scene.node.is_up, scene.node.up_since) == (False, inf)
     scene.book.within(lambda: scene.node.broadcast("news", {}))
     scene.book.after(PAUSE)
     scene.book.open("OK")

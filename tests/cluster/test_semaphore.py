@@ -68,6 +68,11 @@ def test_slots_are_acquired_or_queried_while_free(one: Owner) -> None:
     assert [one.asks(one.places.holds_all(), answer) for answer in (0, 1)] == [False, True]
     assert one.evals() == [("take", KEY, "", "3", "4000")] * 2 + [("take", KEY, "", "2", "4000")] * 2
     assert len(one.places) == 1
+    one = Owner()
+    for _ in range(2):
+        one.book.within(lambda: one.book.engine.spawn(one.places.acquire()))
+    slots = [("take", KEY, f"me:{number}", "3", "4000") for number in (1, 2)]
+    assert one.evals() == slots  # two at once are two slots
 
 
 @pytest.mark.parametrize("answer", [None, 2, b"1", [1]])

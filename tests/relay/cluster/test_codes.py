@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from attrs import evolve
+from attrs import evolve, fields
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
@@ -21,6 +21,8 @@ FORGED = SIGNER.sign(AT_REDIS.decode() + "4", INVITE_TEXT)
 def test_code_metadata_is_stored_and_consumed(harness: CoordinatorHarness) -> None:
     terms = PairingMeta(ttl_seconds=60.0, grants={"chat": None, "bridge": 5.0}, transport_hint="wss")
     meta = evolve(terms, endpoints=[{"role": "lan"}], carries_key=True, own_key=True, key_hash="ab" * 32)
+    meta = evolve(meta, keep_earlier=True, audience="mcp")
+    assert [each.name for each in fields(PairingMeta) if getattr(meta, each.name) == each.default] == []
     done: list[Any] = []
     for given in (meta, PairingMeta()):
         harness.run(harness.coordinator.register_code("abc123", given), done)
@@ -113,8 +115,12 @@ def test_invites_in_a_node_state_are_verified_in_redis(harness: CoordinatorHarne
     assert harness.book.new_commands() == [[b"GET", AT_REDIS]]
     harness.book.answers(there)
     assert good(harness) is so
-    harness.book.after(CODE_LIFETIME - 500)
+    harness.book.after(50)
+    invites = harness.coordinator.export_state().get("invites")
+    assert invites == ([{"code": CODE, "key_hash": KEY, "age": 550.0}] if so else None)
+    harness.book.after(CODE_LIFETIME - 550)
     assert not good(harness)
+    assert "invites" not in harness.coordinator.export_state()
 
 
 @pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False)])
