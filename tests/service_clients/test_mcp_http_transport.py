@@ -1,3 +1,4 @@
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from svc_proto.engine.message import Request, Response, empty_response, json_res
 from svc_proto.engine.router import Router
 from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.service_clients.mcp_client import McpClient, McpError
-from svc_proto.service_clients.mcp_http_transport import GONE, MAX_REDIRECTS
+from svc_proto.service_clients.mcp_http_transport import CLOSE_TIMEOUT, GONE, MAX_NOTES, MAX_REDIRECTS
 from tests.mcp.stdio_harness import ToyMcpServer
 from tests.service_clients.mcp_http_harness import SHOP, Server, call, late, moved, run, said, stream
 from tests.support.servers.scripted_service import row
@@ -81,6 +82,27 @@ def test_odd_answers_to_notifications() -> None:
     assert run(server, call)[0].startswith("it cannot be reached: ")
 
 
+@pytest.mark.parametrize("answers", [True, False])
+def test_each_abandoned_call_is_cancelled_at_the_server(answers: bool) -> None:
+    """A notification frees its place when the server has answered it, or has not answered in time."""
+
+    class Slow(Server):
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            slow = ("tools/call",) if answers else ("tools/call", "notifications/cancelled")
+            return late(self, empty_response(202)) if message["method"] in slow else super().post(message, request)
+
+    def talk(client: McpClient, engine: Engine) -> Flow[None]:
+        yield from client.open(10.0)
+        for _ in range(MAX_NOTES + 1):
+            with suppress(McpError):
+                yield from client.request("tools/call", {}, within=0.1)
+            yield from sleep(engine, CLOSE_TIMEOUT)
+
+    server = Slow()
+    run(server, talk)
+    assert server.methods.count("notifications/cancelled") == MAX_NOTES + 1
+
+
 @pytest.mark.parametrize(
     ("refusal", "why"),
     [
@@ -111,15 +133,17 @@ def test_redirects_within_the_origin_are_followed() -> None:
             super().__init__()
             self.paths: list[str] = []
             verbs = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
-            self.router = Router([row(verb, path, does) for verb, does in verbs.items() for path in ("/mcp", "/mcp/")])
+            paths = ("/mcp", "/mcp/", "/mcp/v2")
+            self.router = Router([row(verb, path, does) for verb, does in verbs.items() for path in paths])
 
         def post(self, message: dict[str, Any], request: Request) -> Any:
             self.paths.append(request.path)
-            return super().post(message, request) if request.path == "/mcp/" else moved(b"/mcp/", 307)
+            location = {"/mcp": b"/mcp/", "/mcp/": b"v2"}.get(request.path)  # the second is relative to the first
+            return super().post(message, request) if location is None else moved(location, 307)
 
     server = Moved()
     assert run(server, call)[0] == {"content": []}
-    assert server.paths == ["/mcp", "/mcp/", "/mcp/", "/mcp/"]
+    assert server.paths == ["/mcp", "/mcp/", "/mcp/v2", "/mcp/v2", "/mcp/v2"]
     assert server.fields_of("tools/call").get(b"authorization") == b"Bearer t-1"
     assert "DELETE" in server.methods
 
