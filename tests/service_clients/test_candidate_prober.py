@@ -72,7 +72,11 @@ def test_failure_reasons_of_candidates() -> None:
     def plan(engine: Engine) -> Flow[dict[Candidate, str]]:
         routes = CandidateProber(engine, [none, LAN, LAN_2, PUBLIC])
         assert (yield from routes.select()) is None
-        return routes.problems
+        problems = dict(routes.problems)
+        answers["192.0.2.2"] = WELL
+        assert (yield from routes.select(anew=True)) == LAN_2
+        assert LAN_2 not in routes.problems  # the reasons are those of the latest selection
+        return problems
 
     world = OneShotHarness(
         plan, http=lambda asked: next(answer for host, answer in answers.items() if host in asked.url)
@@ -121,16 +125,18 @@ def test_selection_cancels_other_probes() -> None:
 
 def test_cancelled_selection_cancels_its_probes() -> None:
     def plan(engine: Engine) -> Flow[str]:
-        routes = CandidateProber(engine, [LAN])
+        routes = CandidateProber(engine, [LAN, PUBLIC])
         task = engine.spawn(routes.select())
         yield from sleep(engine, 1.0)
         assert [line.gone for line in there.upstreams] == [False]
         task.cancel()
         yield from sleep(engine, 1.0)
         assert [line.gone for line in there.upstreams] == [True]
+        yield from sleep(engine, 10.0)  # the next tier is not probed either
+        assert len(there.asked) == 1
         yield from routes.select()
         return "done"
 
     there = OneShotHarness(plan, http=SILENT)
     assert there.run() == "done"
-    assert len(there.asked) == 2
+    assert len(there.asked) == 3
