@@ -5,12 +5,13 @@ from uuid import UUID
 import pytest
 
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair_locally, refusal_of
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError
+from svc_proto.wire.events import WebSocketClosed
 from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.core_harness import HOME
 
@@ -26,9 +27,11 @@ def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **h
 
     def plan(engine: Engine) -> Flow[str]:
         try:
-            return (yield from pair_locally(engine, RELAY, **how))
+            told = yield from pair_locally(engine, RELAY, **how)
         except ServiceCallError as error:
-            return refusal_of(error)
+            told = refusal_of(error)
+        yield from sleep(engine, 0.5)  # s for the close of the socket
+        return told
 
     said = [{"channel": "system", "type": kind, "id": "1", "payload": payload} for kind, payload in says]
     world = OneShotHarness(plan, http=lambda asked: (refuses, b"") if asked.path == "/ws" else made)
@@ -48,6 +51,7 @@ def test_pairing_names_the_device() -> None:
     assert {channel: wish is False for channel, wish in payload.pop("grants").items()} == {
         channel: channel != "bridge" for channel in CHANNELS
     }
+    assert any(isinstance(event, WebSocketClosed) for event in there.upstreams[-1].events)
     assert UUID(payload.pop("device_id")).version == 4
     assert payload == {
         "pairing_code": "ABC123",

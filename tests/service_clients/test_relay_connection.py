@@ -3,11 +3,13 @@ from typing import Any
 
 import pytest
 
+from svc_proto.basics.moment import Moment
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_connection import (
+    CLOSE_TIMEOUT,
     RELAY_CONNECTION_TABLE,
     AuthOk,
     RelayConnection,
@@ -15,6 +17,7 @@ from svc_proto.service_clients.relay_connection import (
     connect_relay,
 )
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
+from svc_proto.wire.events import WebSocketClosed
 from tests.cli.harness import REFUSED, OneShotHarness, UpstreamRequest
 from tests.support.playbook import IdleService, counting_entropy
 
@@ -43,7 +46,7 @@ def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> OneShotHarnes
         try:
             return (yield from connect_relay(engine, RELAY, SAID, within=15.0))
         except ServiceCallError as error:
-            yield from sleep(engine, 0.0)
+            yield from sleep(engine, 0.5)  # s for the close of the socket
             return error
 
     said = None if answers == (None,) else list(answers)
@@ -100,7 +103,8 @@ def test_failed_connection(answer: Any, fault: ServiceFault, why: str, seconds: 
     began = there.now.mono
     outcome = there.run()
     assert isinstance(outcome, ServiceCallError)
-    assert (outcome.fault, outcome.why, there.now.mono - began) == (fault, why, seconds)
+    assert (outcome.fault, outcome.why, there.now.mono - began) == (fault, why, seconds + 0.5)
+    assert all(line.gone or isinstance(line.events[-1], WebSocketClosed) for line in there.upstreams)
 
 
 class Wire:
@@ -170,6 +174,21 @@ def test_closing_is_silent() -> None:
     link.on_writable()
     link.on_closed(1000, "bye")
     assert heard == []
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_finish_waits_for_the_close_of_the_relay(answers: bool) -> None:
+    link, wire, _ = fresh()
+    engine, now = link._engine, Moment(0.0, 0.0)
+    done: list[object] = []
+    link.on_open(wire)  # type: ignore[arg-type] # stands in
+    link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')
+    engine.spawn(link.finish(), on_done=done.append)
+    if answers:
+        link.on_closed(1000, "")
+    assert done == [None] * answers
+    engine.handle(None, now.at(CLOSE_TIMEOUT))
+    assert done == [None]
 
 
 def test_the_table_ends() -> None:
