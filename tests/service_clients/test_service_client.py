@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import FailureKind
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
@@ -143,6 +143,29 @@ def test_replaced_token_is_found_and_stored(shown: str, found: str, statuses: tu
     assert len(looked) == max(1, statuses.count(401))  # never after an invalid answer
     tries = [asked.headers.get(b"authorization") for asked in world.asked]
     assert tries.count(b"Bearer old" if shown else None) == {"new": 1, "old": 2, "odd": 1, "": 2}[found]
+
+
+def test_secret_and_token_are_each_replaced_once_within_the_time_of_the_call() -> None:
+    def find(known: str) -> Flow[str]:
+        yield from sleep(world.engine, 2.0)
+        return known + "+"
+
+    peer = ServiceClient("it", "http://h:1", "old", 5.0, local=True, find_token=find)
+
+    def relay(asked: UpstreamRequest) -> Reply:
+        world.disk.put(f"{HOME}/{LOCAL_SECRET}", b"6f" * 32)
+        return SILENT if asked.headers.get(b"authorization") == b"Bearer old+" else (401, b"")
+
+    def plan(engine: Engine) -> Flow[float]:
+        with pytest.raises(ServiceCallError):
+            yield from peer.request(engine, "GET", "/")
+        return engine.now.mono - began
+
+    world = OneShotHarness(plan, http=relay)
+    began = world.now.mono
+    assert world.run() == 5.0
+    shown = [(asked.headers.get(HEADER), asked.headers.get(b"authorization")) for asked in world.asked]
+    assert shown == [(None, b"Bearer old"), (b"6f" * 32, b"Bearer old"), (b"6f" * 32, b"Bearer old+")]
 
 
 def test_a_file() -> None:
