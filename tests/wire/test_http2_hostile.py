@@ -10,7 +10,7 @@ from h2.errors import ErrorCodes
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire import events
 from svc_proto.wire.connection import Role
-from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.http2 import KILOBYTE, Http2Connection
 from svc_proto.wire.http2_frames import PREFACE
 from tests.wire.chunking import Cuts
 from tests.wire.connection_pair import ONE, THREE, WHOLE, feed, seeded, send_events, signs
@@ -164,9 +164,15 @@ def test_a_websocket_of_another_version(bare: BareClient, fields: Fields) -> Non
 
 
 def test_a_body_that_was_announced_and_does_not_come(bare: BareClient) -> None:
-    bare.h2.send_headers(1, [*GET, (b"content-length", b"1")], end_stream=True)
+    request = [*GET, (b"content-length", b"1")]
+    for stream in (1, 3):  # the second head is as short as all later ones
+        bare.h2.send_headers(stream, request)
+        bare.h2.send_data(stream, b"x", end_stream=True)
+    assert len(bare.talk()) == 6
+    bare.h2.send_headers(5, request, end_stream=True)
     (bad, _) = bare.talk()
-    assert bad == events.BadRequest(ONE, 400, None, "the body is shorter than Content-Length", "GET")
+    stream_id = events.StreamId(5)
+    assert bad == events.BadRequest(stream_id, 400, None, "the body is shorter than Content-Length", "GET")
 
 
 @pytest.mark.parametrize("status", [200, 204])
@@ -285,6 +291,10 @@ def test_half_a_message_counts(bare: BareClient) -> None:
     assert bare.us.buffered_bytes >= 10_000
     bare.us.lift_limits(THREE)
     assert bare.us.buffered_bytes >= 10_000
+    for stream in (ONE, THREE):
+        bare.h2.reset_stream(stream)
+        bare.talk()
+    assert bare.us.buffered_bytes == 0  # a lost WebSocket holds nothing
 
 
 # --- floods ---------------------------------------------------------------------------------------------------------
@@ -370,6 +380,18 @@ def test_a_window_that_stays_shut_and_one_that_opens_by_a_byte(bare: BareClient)
     send_events(bare.us, events.ResponseHead(THREE, 200), events.ResponseData(THREE, bytes(5000)))
     with pytest.raises(RemoteProtocolError, match="nothing"):
         bare.talk(frame(WINDOW, b"\x00\x00\x00\x01", stream=3) * 1100)
+
+
+def test_a_long_response_pays_for_the_window_updates_of_its_reader(bare: BareClient) -> None:
+    bare.h2.send_headers(1, GET, end_stream=True)
+    bare.talk()
+    size = 65_535 + 1_100 * 2 * KILOBYTE  # the initial window, and the updates
+    send_events(bare.us, events.ResponseHead(ONE, 200), events.ResponseData(ONE, bytes(size)), events.ResponseEnd(ONE))
+    for _ in range(1_100):
+        bare.h2.increment_flow_control_window(2 * KILOBYTE)
+        bare.h2.increment_flow_control_window(2 * KILOBYTE, 1)
+        bare.talk()
+    assert sum(len(event.data or b"") for event in bare.last(h2.events.DataReceived)) == size
 
 
 def test_a_window_that_is_overrun() -> None:
