@@ -112,7 +112,7 @@ def test_nothing_but_protocol_errors_escape(values: list[bytes]) -> None:
 
 
 def judged(*frames: tuple[int, bytes], agreed: DeflateParameters | None = None, most: int = 10) -> object:
-    """Pass frames (first byte, payload) to an `InflateGuard`, each whole; return its last result."""
+    """Pass frames (first byte, payload) to an `InflateGuard`, each whole; return its refusal, or its last result."""
     guard, proto = InflateGuard(most, agreed), FrameDecoder(client=False)
     said: object = None
     for first, payload in frames:
@@ -122,6 +122,8 @@ def judged(*frames: tuple[int, bytes], agreed: DeflateParameters | None = None, 
             said = guard.frame_inbound_payload_data(proto, payload)
         if not isinstance(said, CloseReason):
             said = guard.frame_inbound_complete(proto, bool(first & 0x80))
+        if isinstance(said, CloseReason):
+            break
     return said
 
 
@@ -140,7 +142,7 @@ ENDED = b"\x03\x00"  # nothing, in a final block
         ([(0x81, b"x" * 10)], [(0x81, b"x" * 11)], BIG, None),
         ([(0x01, b"x" * 9), (0x80, b"x")], [(0x01, b"x" * 9), (0x80, b"xx")], BIG, None),
         ([packed(10)], [packed(11)], BIG, AGREED),
-        ([(0x01, b""), *[(0x00, b"")] * 2], [(0x01, b""), *[(0x00, b"")] * 3], BIG, None),
+        ([(0x01, b""), *[(0x00, b"")] * 2, (0x80, b"")], [(0x01, b""), *[(0x00, b"")] * 3], BIG, None),
         ([(0xC1, ENDED + b"x")], [(0xC1, ENDED + b"xx")], CloseReason.INVALID_FRAME_PAYLOAD_DATA, AGREED),
     ],
     ids=["a frame", "frames", "inflated", "fragments", "behind the end"],
@@ -152,9 +154,11 @@ def test_the_limits_reached_exactly_and_passed_by_one(
     agreed: DeflateParameters | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The limits apply to each message anew."""
     monkeypatch.setattr(websocket_deflate, "MAX_FRAGMENTS", 3)
-    assert not isinstance(judged(*largest, agreed=agreed), CloseReason)
-    assert judged(*one_more, agreed=agreed) is refusal
+    assert not isinstance(judged(*largest, *largest, agreed=agreed), CloseReason)
+    for before in ([], largest):
+        assert judged(*before, *one_more, agreed=agreed) is refusal
 
 
 @pytest.mark.parametrize(("client", "bits"), [(False, 9), (True, 15)])
