@@ -59,6 +59,8 @@ def test_last_event_id_is_set_at_the_end_of_its_event() -> None:
     assert decoder.receive_data(b"\n") == []  # nothing to dispatch, but the id is kept
     assert decoder.last_event_id == "5"
     assert decoder.retry == 10
+    for text in (b"data: a\n\n", b"event: b\ndata: b\n\n"):  # later events repeat both
+        assert [(event.id, event.retry) for event in decoder.receive_data(text)] == [("5", 10)]
 
 
 @pytest.mark.parametrize("sizes", [[1], [1_000_000]])
