@@ -330,7 +330,8 @@ class Api:
         """Load the key from the files; report whether it has changed.
 
         After a change, requests with the old key to routes of `KEY`, `MANAGE` and `OWNER` end, and so do its gateway
-        connections, runs and MCP sessions. Raises `Refused` 409 in the cases of `read_key`: the old key stays.
+        connections, queued prompts, runs and MCP sessions. Raises `Refused` 409 in the cases of `read_key`: the old key
+        stays.
         """
         key = yield from read_key(self.engine, self.config)
         if key == self.config.key:

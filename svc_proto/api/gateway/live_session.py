@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Protocol
 
-from attrs import define, frozen
+from attrs import define, field
 
 from svc_proto.agent.interface import Agent
 from svc_proto.api.change_ledger import ChangeLedger
@@ -17,6 +17,7 @@ from svc_proto.api.ports import ManagementPort
 from svc_proto.api.runs.run import Run
 from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.basics import strict_json
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.timers import Timer
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
@@ -42,14 +43,24 @@ class PromptAttachment:
     is_repeated: bool = False  # it was sent again on another connection
 
 
-@frozen
+@define(eq=False)
 class QueuedPrompt:
-    """A prompt, which may have to wait for the end of the present turn."""
+    """A prompt, which may have to wait for the end of the present turn. Until its turn begins, it is a `Revocable`."""
 
     text: str
     request: Request  # that opened the client's connection
     message_id: str = ""  # given by the client, see `LiveSession.accept`
     attachments: tuple[PromptAttachment, ...] = ()
+    refused: Refused | None = field(default=None, init=False)  # set when the client's credential is revoked
+
+    def revoke(self, refused: Refused) -> None:
+        """Store the reason why no turn may begin with this prompt."""
+        self.refused = refused
+
+    def check_credential(self) -> None:
+        """Raise `Refused` if the credential of the client was revoked."""
+        if self.refused is not None:
+            raise self.refused
 
 
 class GatewayPort(TurnPort, ManagementPort, Protocol):

@@ -10,7 +10,7 @@ from svc_proto.api.content import parse_prompt
 from svc_proto.api.errors import check_not_stopping
 from svc_proto.api.gateway.attachment_files import delete_files, load_parts
 from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-from svc_proto.api.gateway.live_session import LiveGateway, LiveSession, QueuedPrompt
+from svc_proto.api.gateway.live_session import LiveGateway, LiveSession, PromptAttachment, QueuedPrompt
 from svc_proto.api.gateway.sessions import build_info
 from svc_proto.api.gateway.settings import chosen_model
 from svc_proto.api.runs.run import Run
@@ -103,7 +103,8 @@ def _title_of(text: str) -> str:
 def _start(gateway: LiveGateway, session: LiveSession, prompt: QueuedPrompt) -> Flow[None]:
     """Start a turn with a prompt in a session that is not busy, and delete the prompt's image files in any case.
 
-    Raises `RpcError` or `Refused` if the turn cannot start.
+    Raises `RpcError` or `Refused` if the turn cannot start, or if the credential of the prompt's client was revoked
+    before the turn began.
     """
     api = gateway.api
     session.pending += 1
@@ -130,11 +131,15 @@ def _start(gateway: LiveGateway, session: LiveSession, prompt: QueuedPrompt) -> 
             authority=api.authority(prompt.request),
             brand=HERMES,  # today's app is the client of this gateway
         )
+        prompt.check_credential()
         run = yield from api.runs.start(request, credential_id=prompt.request.credential_id)
         if not isinstance(run, Run):
             raise RpcError(OTHER_NODE, "another node of this service has the session: try again")
+        if prompt.refused is not None:  # while the node waited for the session
+            run.revoke(prompt.refused)
     finally:
         session.pending -= 1
+        api.engine.revocables.pop(prompt, None)
         delete_files(api.engine, prompt.attachments)
 
 
@@ -188,7 +193,7 @@ class _PromptMethods:
             raise RpcError(QUEUE_FULL, "a turn is under way: stop it first, or wait for its end")
         try:
             survivors = (yield from self._truncate(session, call)) if cut else {}
-            prompt = QueuedPrompt(text, connection.request, message_id, session.take_attachments(connection))
+            prompt = self._new_prompt(text, connection, message_id, session.take_attachments(connection))
             if waits:
                 session.queue.append(prompt)
                 return {"status": "queued", "queued": True}
@@ -197,6 +202,19 @@ class _PromptMethods:
             self._gateway.api.engine.spawn(finish_turn(self._gateway, session))
             raise
         return {"status": "streaming", **survivors}
+
+    def _new_prompt(
+        self,
+        text: str,
+        connection: GatewayConnection,
+        message_id: str = "",
+        attachments: tuple[PromptAttachment, ...] = (),
+    ) -> QueuedPrompt:
+        """Return a prompt of a client, which is refused at its start if the client's credential is revoked before."""
+        prompt = QueuedPrompt(text, connection.request, message_id, attachments)
+        if connection.credential_id:
+            self._gateway.api.engine.revocables[prompt] = connection.credential_id
+        return prompt
 
     def interrupt(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Stop the present turn, if there is one. Prompts in the queue stay."""
@@ -216,7 +234,7 @@ class _PromptMethods:
         is_full = len(session.queue) >= MAX_QUEUED or not self._gateway.has_room_for_text(len(text))
         if not session.is_busy or not text.strip() or is_full:
             return {"status": "rejected"}
-        session.queue.appendleft(QueuedPrompt(text, connection.request))
+        session.queue.appendleft(self._new_prompt(text, connection))
         return {"status": "queued"}
 
     def approve(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:

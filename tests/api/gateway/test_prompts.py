@@ -6,14 +6,17 @@ from svc_proto.agent.approval_memory import build_owner_question
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import DeleteChat, GetChat, ListMessages
 from svc_proto.api.gateway import prompts, service
+from svc_proto.api.gateway.live_session import QueuedPrompt
 from svc_proto.api.gateway.prompts import MAX_QUEUED
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Response
 from svc_proto.schema.json_rpc import INVALID_PARAMS
+from tests.api.gateway.test_attachments import PNG
 from tests.api.gateway_client import GatewayClient, open_chat, open_gateway
-from tests.api.harness import ApiHarness
+from tests.api.harness import HOME, ApiHarness
 from tests.api.scripted_agent import TurnHarness, call_of
 
+NEW_KEY = "sk-another-key-0001"
 ASKING = call_of("ask_user", "call_q")
 
 
@@ -196,6 +199,51 @@ def test_a_queued_prompt_is_not_started_while_the_server_stops() -> None:
     book.stop(60.0)
     book.after(1.0)
     assert book.turns == 1
+
+
+def with_new_key() -> tuple[TurnHarness, GatewayClient, str]:
+    """Open a session at a server whose file has another key than the server, which takes it on request."""
+    book = TurnHarness(files={f"{HOME}/.env": f"API_SERVER_KEY={NEW_KEY}\n"})
+    phone = open_gateway(book)
+    return book, phone, phone.new_session()
+
+
+def test_prompts_that_wait_end_with_the_key_of_their_client() -> None:
+    book, phone, session = with_new_key()
+    phone.call("prompt.submit", session_id=session, text="one")
+    phone.call("image.attach_bytes", session_id=session, content_base64=PNG)
+    phone.call("prompt.submit", session_id=session, text="two", message_id="m2")
+    phone.call("session.redirect", session_id=session, text="three")
+    phone.close()
+    assert book.request("POST", "/api/key/reload").status == 200
+    book.after(1.0)
+    assert [hand.cancelled for hand in book.scripted.hands] == [True]
+    other = open_gateway(book, key=NEW_KEY)
+    state = other.call("session.activate", session_id=session)
+    assert (state["running"], state["queued"], state["accepted"]) == (False, None, [])
+    assert not [path for path in book.files if "attachments" in path]
+    assert not [each for each in book.engine.revocables if isinstance(each, QueuedPrompt)]
+    other.call("prompt.submit", session_id=session, text="four")
+    assert book.hand.turn.prompt == "four"
+
+
+@pytest.mark.parametrize("waits_for", ["store", "lease"])
+def test_a_prompt_whose_key_is_replaced_before_its_start(waits_for: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    book, phone, session = with_new_key()
+
+    def acquire(*args: object) -> Flow[None]:
+        yield from sleep(book.engine, 5.0)
+
+    if waits_for == "lease":
+        monkeypatch.setattr(book.api.ownership, "acquire", acquire)
+    else:
+        book.hold = (GetChat,)
+    phone.begin("prompt.submit", session_id=session, text="one")
+    assert book.request("POST", "/api/key/reload").status == 200
+    book.hold = ()
+    book.release()
+    book.after(10.0)
+    assert (book.turns, book.api.runs.outcomes["cancelled"]) == (0, int(waits_for == "lease"))
 
 
 def test_the_personality_of_the_session_is_part_of_the_prompt() -> None:
