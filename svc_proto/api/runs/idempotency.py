@@ -62,9 +62,11 @@ class IdempotentRequest:
         return None if run.ended is not None and not run.ended.completed else run
 
     def stop_earlier(self, runs: RunManager) -> Flow[None]:
-        """Stop the run of an equal earlier request if it is live, and wait for its end, so that none queues."""
-        run = self._stored_run()
-        if run is not None and run.ended is None:
+        """Stop the run of an equal earlier request if it is live, and wait for its end, so that none queues.
+
+        The run of another equal request that started during the wait is stopped too.
+        """
+        while (run := self._stored_run()) is not None and run.ended is None:
             runs.stop(run.record.id)
             yield from run.wait_ended()
 

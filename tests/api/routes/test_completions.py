@@ -11,6 +11,7 @@ from svc_proto.agent.interface import (
     ToolCallFinished,
     ToolCallStarted,
 )
+from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
 from tests.api.harness import CONFIG, KEY, ROUTED, ApiCall
@@ -260,6 +261,20 @@ def test_repeated_request_is_not_run_again() -> None:
     book.hand.finish()
     assert second.result.body == post(book, headers=AGAIN).result.body
     assert book.turns == 1
+
+
+def test_of_repeated_requests_for_a_stream_the_last_one_is_answered() -> None:
+    book = TurnHarness()
+    streamed = {**BODY, "stream": True}
+    post(book, streamed, headers=AGAIN)
+    book.hand.emit(TextDelta("Hel"))
+    book.hold = (AddMessages,)  # the first turn cannot end while the store has not answered
+    repeated = [post(book, streamed, headers=AGAIN) for _ in range(2)]
+    book.hold = ()
+    book.release()
+    assert len(book.api.runs) == 1
+    book.hand.respond("Hello")
+    assert ["Hello" in call.text for call in repeated] == [False, True]
 
 
 def test_different_body_with_the_same_key_is_run() -> None:
