@@ -4,8 +4,8 @@ from functools import partial
 import pytest
 
 from runtimes.failures import HostError
-from svc_proto.api.gateway import attachments
-from svc_proto.commands import Compute
+from svc_proto.api.gateway import attachments, service
+from svc_proto.commands import Compute, CreateBlob
 from svc_proto.facts import FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -90,6 +90,28 @@ def test_an_attachment_that_is_sent_again_while_its_old_socket_is_open_is_one(is
     assert not [path for path in book.files if "attachments" in path]
 
 
+def test_of_equal_attachments_the_one_that_was_sent_last_stays() -> None:
+    book = TurnHarness()
+    first, other = open_gateway(book), open_gateway(book)
+    own = {"session_id": first.new_session()}
+    for phone in (first, other, first):
+        phone.call("file.attach", data_url=NOTE, name="note.txt", **own)
+    first.close()
+    other.close()
+    open_gateway(book).call("prompt.submit", text="Look", **own)
+    assert str(book.hand.turn.prompt).count("buy tea") == 1
+
+
+def test_an_image_that_is_stored_after_its_client_has_disconnected_goes_with_the_next_prompt() -> None:
+    book, phone, session = open_chat()
+    book.hold = (CreateBlob,)
+    phone.begin("image.attach_bytes", session_id=session, content_base64=PNG)
+    phone.vanish()
+    book.release()
+    open_gateway(book).call("prompt.submit", session_id=session, text="Look")
+    assert [JsonObject.of(part).get("type") for part in book.hand.turn.prompt] == ["text", "image_url"]
+
+
 def test_an_image_needs_no_text() -> None:
     book, phone, session = open_chat()
     phone.call("image.attach_bytes", session_id=session, content_base64=PNG)
@@ -150,6 +172,22 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert phone.refusal("file.attach", data_url="data:;base64,QQ==", **own)[0] == 4002
     phone.call("prompt.submit", text="Hi", **own)
     assert "buy\n[4 more characters were left out]" in str(book.hand.turn.prompt)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"), [("image.attach_bytes", {"content_base64": PNG}), ("file.attach", {"data_url": NOTE})]
+)
+def test_attachments_count_until_the_turn_of_their_prompt_begins(
+    method: str, params: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book, phone, session = open_chat("Hi")
+    phone.call(method, session_id=session, **params)
+    assert phone.call("prompt.submit", session_id=session, text="Look")["queued"] is True
+    monkeypatch.setattr(attachments, "MAX_FILES", 12)
+    monkeypatch.setattr(service, "MAX_WAITING_TEXT", book.api.gateway.sessions[session].waiting_text_size)
+    assert phone.refusal(method, session_id=session, **params)[0] == 4002
+    book.hand.finish()
+    assert phone.call(method, session_id=session, **params)["attached"] is True
 
 
 def pdf_chat(answer: object) -> tuple[TurnHarness, GatewayClient, str]:

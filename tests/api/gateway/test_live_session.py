@@ -1,5 +1,6 @@
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import GetChat
+from svc_proto.api.gateway.connection import GatewayConnection
 from svc_proto.api.gateway.live_session import MAX_MESSAGE_IDS
 from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness
@@ -17,17 +18,28 @@ def test_a_long_turn_gives_a_sign_of_life_every_minute() -> None:
     assert phone.kinds() == []
 
 
+def test_a_turn_that_began_before_its_client_attached_gives_signs_of_life() -> None:
+    book = TurnHarness()
+    session = book.session()
+    book.chat(session)
+    phone = open_gateway(book)
+    phone.call("session.activate", session_id=session)
+    book.after(60.0)
+    assert phone.kinds() == ["status.update"]
+
+
 def test_a_client_that_attaches_between_two_texts_misses_none_twice() -> None:
     book, _, session = open_chat("Hi")
     live = book.api.gateway.sessions[session]
     late = open_gateway(book)
+    connections = [each for each in book.engine.revocables if isinstance(each, GatewayConnection)]
 
     def act() -> None:
         book.hand.host.emit(TextDelta("early"))
-        live.attach(next(iter(book.engine.revocables)))  # type: ignore[arg-type]  # a connection
+        live.attach(connections[-1])
 
     book.within(act)
-    late.call("session.activate", session_id=session)
+    assert late.take() == []  # the late client gets the earlier text with the snapshot of the session
     book.hand.emit(TextDelta("late"))
     assert [event["payload"]["text"] for event in late.take()] == ["late"]
 
