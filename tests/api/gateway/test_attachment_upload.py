@@ -1,4 +1,5 @@
 from base64 import b64encode
+from itertools import pairwise
 
 import pytest
 
@@ -19,8 +20,8 @@ def test_any_split_gives_the_same_file(step: int, head: str) -> None:
 
     def receive() -> AttachmentUpload:
         upload = AttachmentUpload(book.api.engine, space, full.append, is_url=bool(head), text_limit=10)
-        for place in range(0, len(text), step):
-            upload.receive_text(text[place : place + step], limit=LIMIT)
+        for start, end in pairwise([0, 5, 17, *range(40, len(text), step), len(text)]):
+            upload.receive_text(text[start:end], limit=LIMIT)
         upload.end()
         return upload
 

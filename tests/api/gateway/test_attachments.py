@@ -143,15 +143,22 @@ def test_an_unknown_signature_has_the_kind_of_its_name(given: dict[str, object],
     [
         ("image.attach_bytes", {"content_base64": "%"}, INVALID_PARAMS),
         ("image.attach_bytes", {}, INVALID_PARAMS),
+        ("image.attach_bytes", {"content_base64": PNG, "session_id": "none"}, 4001),
         ("file.attach", {"data_url": "http://x"}, INVALID_PARAMS),
         ("file.attach", {"data_url": "data:text/plain,abc"}, INVALID_PARAMS),
         ("file.attach", {"data_url": f"data:x;base64,{b64encode(bytes(9)).decode()}", "name": "a.bin"}, 4002),
         ("file.attach", {"data_url": "data:x;base64,/w=="}, 4002),
     ],
 )
-def test_a_failure_is_reported(method: str, params: dict[str, object], code: int) -> None:
+def test_a_failure_is_reported_and_gives_its_room_back(
+    method: str, params: dict[str, object], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, phone, session = open_chat()
-    assert phone.refusal(method, session_id=session, **params)[0] == code
+    monkeypatch.setattr(attachments, "MAX_UPLOADS", 15)
+    own = {"session_id": session}
+    for _ in range(2):
+        assert phone.refusal(method, **own | params)[0] == code
+    assert phone.call("image.attach_bytes", content_base64=PNG, **own)["attached"] is True
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +177,7 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(7):
         phone.call("file.attach", data_url="data:;base64,QQ==", name=f"{number}", **own)
     assert phone.refusal("file.attach", data_url="data:;base64,QQ==", **own)[0] == 4002
+    assert open_gateway(book).call("file.attach", data_url="data:;base64,QQ==", **own)["attached"] is True
     phone.call("prompt.submit", text="Hi", **own)
     assert "buy\n[4 more characters were left out]" in str(book.hand.turn.prompt)
 

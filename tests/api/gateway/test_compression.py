@@ -87,12 +87,15 @@ def test_a_turn_that_began_meanwhile_wins() -> None:
     talk(book, phone, session)
     call = phone.begin("session.compress", session_id=session)
     summary = book.hand
+    phone.call("prompt.submit", session_id=session, text="Next")
     book.chat(session)
     book.hand.respond("Other.")
+    assert phone.call("session.activate", session_id=session)["queued"] == {"user": "Next"}
     summary.emit(TextDelta("Short."))
     summary.finish()
     assert phone.answers[call]["error"]["code"] == 4090
-    assert len(contents(book, session)) == 6
+    assert book.hand.turn.prompt == "Next"
+    assert len(contents(book, session)) == 7
 
 
 def test_a_chat_without_a_model_or_with_one_turn_is_not_compressed() -> None:

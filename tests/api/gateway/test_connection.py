@@ -45,3 +45,4 @@ def test_a_replaced_key_closes_the_connection() -> None:
     phone = open_gateway(book)
     assert book.request("POST", "/api/key/reload").status == 200
     assert closed(phone) == 1008
+    assert not book.engine.revocables

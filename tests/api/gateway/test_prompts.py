@@ -107,6 +107,7 @@ def test_an_interrupt_stops_the_present_turn_only() -> None:
     phone.call("session.interrupt", session_id=session)
     assert phone.last("message.complete") | {"usage": None} == {"text": "par", "status": "interrupted", "usage": None}
     assert book.hand.turn.prompt == "two"
+    assert phone.last("session.info")["running"] is True
 
 
 def test_a_steering_text_is_the_next_prompt() -> None:
@@ -257,6 +258,9 @@ def test_the_personality_of_the_session_is_part_of_the_prompt() -> None:
     phone.call("config.set", session_id=session, key="personality", value="none")
     phone.call("prompt.submit", session_id=session, text="Hi")
     assert book.hand.turn.system == "Be kind."
+    own = book.session(system_prompt="Be brief.")
+    phone.call("prompt.submit", session_id=own, text="Hi")
+    assert book.hand.turn.system == "Be brief.\n\nArr!"
 
 
 def test_a_session_of_another_node_is_refused_with_a_code_that_clients_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,3 +367,12 @@ def test_an_approval_for_more_than_one_call_is_recorded(choice: str, recorded: l
     rows = book.request("GET", "/api/changes").json["changes"]
     assert [row["after"] for row in rows] == recorded
     assert {(row["kind"], row["principal"]) for row in rows} <= {("approval", "owner")}
+
+
+def test_each_approval_of_one_answer_is_recorded() -> None:
+    book, phone, session = open_chat("Hi")
+    for path in ("x", "y"):
+        book.hand.request_approval(call_of(identity=path), pattern=f"rm {path}", choices=("once", "always", "deny"))
+    assert phone.call("approval.respond", session_id=session, choice="always", all=True) == {"resolved": 2}
+    book.after(1.0)
+    assert [row["after"] for row in book.request("GET", "/api/changes").json["changes"]] == ["rm x", "rm y"]

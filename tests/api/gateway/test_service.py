@@ -24,6 +24,16 @@ def test_a_session_that_is_idle_and_without_clients_is_dropped(monkeypatch: pyte
     assert again.call("session.activate", session_id=first)["session_id"] == first  # it is opened again
 
 
+def test_the_idle_session_that_was_opened_first_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_SESSIONS", 3)
+    book, phone, busy = open_chat("Hi")
+    again, _ = phone.new_session(), phone.new_session()
+    phone.call("session.resume", session_id=again)
+    phone.vanish()
+    new = open_gateway(book).new_session()
+    assert [*book.api.gateway.sessions] == [busy, again, new]
+
+
 def test_a_live_session_outlives_a_restart() -> None:
     book = TurnHarness()
     session = open_gateway(book).new_session()

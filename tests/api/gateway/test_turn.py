@@ -63,13 +63,14 @@ def test_a_turn_that_is_stopped_before_it_begins_has_a_start_and_an_end() -> Non
     assert waiting.named_events()[-1][0] == "done"
 
 
-def test_a_question_is_shown_to_a_client_that_comes_later() -> None:
+@pytest.mark.parametrize("method", ["session.activate", "session.resume"])
+def test_a_question_is_shown_to_a_client_that_comes_later(method: str) -> None:
     book = TurnHarness()
     session = book.session()
     book.call("POST", f"/api/sessions/{session}/chat/stream", {"message": "Hi", "approvals": True})
     book.hand.request_approval(choices=("once", "deny"))
     phone = open_gateway(book)
-    phone.call("session.activate", session_id=session)
+    phone.call(method, session_id=session)
     shown = phone.last("approval.request")
     assert (shown["choices"], shown["allow_session"], shown["allow_permanent"]) == (["once", "deny"], False, False)
     assert phone.refusal("approval.respond", session_id=session, choice="always")[0] == INVALID_PARAMS
