@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.dashboard import app_proxy
 from svc_proto.dashboard.sign_in import COOKIE
 from tests.api.harness import CONFIG
 from tests.dashboard.app_client import AppClient, AppHarness
@@ -65,7 +66,7 @@ def test_a_chat_is_read_in_windows_and_deleted(phone: AppClient) -> None:
     assert phone.request("GET", f"/api/sessions/{session}/messages").status == 404
 
 
-def test_old_chats_are_pruned_after_a_look(phone: AppClient) -> None:
+def test_old_chats_are_pruned_after_a_look(phone: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
     old = chat(phone)
     phone.book.step_clock(10 * 86_400.0)
     new = chat(phone, source="webui")
@@ -82,8 +83,11 @@ def test_old_chats_are_pruned_after_a_look(phone: AppClient) -> None:
     assert [row["id"] for row in phone.request("GET", "/api/sessions").json["sessions"]] == [new]
     phone = AppHarness().sign_in()
     for number in range(101):
+        phone.book.step_clock(10 * 86_400.0 * (number == 90))
         phone.request("POST", "/api/agent/sessions", {"title": str(number)})
-    assert phone.request("POST", "/api/sessions/prune", {"older_than_days": 0}).json["matched"] == 101
+    assert phone.request("POST", "/api/sessions/prune", {"older_than_days": 7}).json["matched"] == 90
+    monkeypatch.setattr(app_proxy, "MAX_PRUNED", 100)
+    assert phone.request("POST", "/api/sessions/prune", {"older_than_days": 7}).json["matched"] == 89
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def test_a_phone_chats_and_comes_back() -> None:
     assert rows[1]["content"].endswith(" 30")
     again.close()
     book.after(1.0)
+    assert not book.engine.revocables
     assert len(book.api.gateway.sessions[session].connections) == 0
 
 
@@ -77,6 +78,7 @@ def test_either_end_closes_the_other_even_at_once() -> None:
     assert code_of(socket) == 1012
     book = AppHarness()
     relay = gateway_proxy.SocketRelay(book.dashboard, "")
+    relay.upstream.on_open(_Client())  # type: ignore[arg-type]  # of a test
     relay.upstream.on_text('{"early": 1}')
     relay.upstream.on_closed(1006, "")
     client = _Client()
@@ -91,6 +93,10 @@ def test_either_end_closes_the_other_even_at_once() -> None:
     relay.on_fragment("too late", True)
     relay.upstream.on_writable()
     assert len(client.heard) == 2
+    for code, sent in ((1005, 1001), (1006, 1001), (1015, 1001), (1012, 1012)):
+        relay.client = client  # type: ignore[assignment]  # of a test
+        relay.upstream.on_closed(code, "")
+        assert client.heard[-1] == f"closed {sent}"
 
 
 def test_a_slow_side_pauses_the_reading_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,6 +111,10 @@ def test_a_slow_side_pauses_the_reading_of_the_other(monkeypatch: pytest.MonkeyP
         paused_before = relay.client.is_read_paused
     book.within(relay.upstream.on_writable)
     assert (paused_before, relay.client.is_read_paused) == (True, False)
+    with monkeypatch.context() as slow:
+        slow.setattr(WebSocketConnection, "writable", False)
+        book.within(lambda: relay.on_fragment("{", False))
+    assert relay.client.is_read_paused
     book = AppHarness()
     phone = book.sign_in()
     socket = phone.socket()

@@ -79,6 +79,13 @@ def test_slow_checks_run_once_and_do_not_hold_the_page(virtual: SimulatedEnviron
     board.server.stop()  # also cancels the run
 
 
+def test_the_page_gets_the_results_when_the_checks_end(virtual: SimulatedEnvironment) -> None:
+    board = Board(virtual, Host(DEAD, seconds=1.0))
+    began = virtual.clock()
+    assert board.problems() == ["model_unreachable"]
+    assert virtual.clock() - began < 2
+
+
 def test_metrics_have_the_results_of_the_timer(virtual: SimulatedEnvironment) -> None:
     host = Host(DEAD)
     board = Board(virtual, host)

@@ -15,12 +15,13 @@ STATE = f"{HOME}/{FILE}"
 
 def test_a_broken_or_outdated_file_is_not_read() -> None:
     book = AppHarness()
-    token = book.sign_in().token
+    token = book.sign_in(headers=[(b"user-agent", b"okhttp/5")]).token
     stored = book.files[STATE]
     assert token.encode() not in stored
     assert b"correct horse" not in stored
     again = AppHarness(files={STATE: stored})
-    assert AppClient(again, token).request("GET", "/api/auth/me").status == 200
+    rows = [AppClient(each, token).request("GET", "/api/auth/sessions").json["sessions"] for each in (book, again)]
+    assert rows[0] == rows[1]
     other = AppHarness(files={STATE: stored}, password="another horse")
     assert AppClient(other, token).request("GET", "/api/auth/me").status == 401
     book = AppHarness()
@@ -41,13 +42,15 @@ def test_sessions_end_unused_and_their_use_is_stored_once_a_day() -> None:
     (row,) = json.loads(book.files[STATE])["sessions"]
     assert row["used_at"] == book.now.wall
     book = AppHarness()
-    first = book.sign_in()
-    for _ in range(MAX_SESSIONS - 1):
+    used, unused = book.sign_in(), book.sign_in()
+    book.step_clock(USE_RESOLUTION)
+    used.request("GET", "/api/auth/me")
+    for _ in range(MAX_SESSIONS - 2):
         book.step_clock(1.0)
         book.sign_in()
     last = book.sign_in()
-    assert first.request("GET", "/api/auth/me").status == 401
-    assert last.request("GET", "/api/auth/me").status == 200
+    answers = [client.request("GET", "/api/auth/me").status for client in (used, unused, last)]
+    assert answers == [200, 401, 200]
     book = AppHarness()
     phone = book.sign_in()
     writes = [command for command in book.commands if isinstance(command, WriteConfig)]

@@ -70,6 +70,15 @@ def stream_of(book: AppHarness) -> speech_stream.SpeechStream:
     return next(held for held in book.engine.revocables if isinstance(held, speech_stream.SpeechStream))
 
 
+def start_passage(client: AppClient) -> tuple[Listener, speech_stream._Passage]:
+    """Open a stream and send it a sentence; return the client and the passage that the relay renders."""
+    listener = listen(client)
+    listener.send(text="Hello.\n")
+    passage = stream_of(client.book)._passage
+    assert passage is not None
+    return listener, passage
+
+
 def test_a_text_is_spoken_by_sentences_or_long_passages() -> None:
     book, client = speaking()
     listener = listen(client)
@@ -162,11 +171,23 @@ def test_a_passage_that_fails_has_one_end(event: dict[str, object]) -> None:
 
 def test_streams_end_on_request_or_for_their_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speech_stream._Passage, "on_text", lambda passage, text: None)
-    _, client = speaking()
-    listener = listen(client)
-    listener.send(text="Hello.\n")
+    book, client = speaking()
+    listener, passage = start_passage(client)
     listener.send(stop=True)
     assert (listener.types, listener.code) == (["end"], 1000)
+    assert passage._socket is None  # the relay stops as well
+    listener, passage = start_passage(client)
+    listener.vanish()
+    assert passage._socket is None
+    listener, passage = start_passage(client)
+    book.within(lambda: passage.on_closed(1006, ""))
+    assert listener.types == ["fallback"]
+    listener, passage = start_passage(client)
+    paused: list[bool] = []
+    with monkeypatch.context() as recorded:
+        recorded.setattr(WebSocketConnection, "set_read_paused", lambda socket, value: paused.append(value))
+        stream_of(book).on_writable()
+    assert paused == [False]
     book, client = speaking()
     listener = listen(client)
     listener.send(text="Hello.\n", done=True)

@@ -6,7 +6,13 @@ import pytest
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.projections.runs import RunProjection
 from svc_proto.api.projections.turn_events import Projection, TurnStreamEvent
-from svc_proto.api.runs.subscriber import SUBSCRIBER_TABLE, Subscriber, SubscriberState, SubscriberTrigger
+from svc_proto.api.runs.subscriber import (
+    SUBSCRIBER_TABLE,
+    UNREAD_TIMEOUT,
+    Subscriber,
+    SubscriberState,
+    SubscriberTrigger,
+)
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.transitions import step
@@ -101,6 +107,14 @@ def test_unread_buffer_limit(size: int, state: SubscriberState) -> None:
     reader, _ = made(TurnHarness(), Blanks(size))
     reader.add_event(TextDelta("x"))
     assert reader.state is state
+
+
+def test_a_connected_reader_may_wait_longer_than_an_absent_one() -> None:
+    book = TurnHarness()
+    call = book.chat()
+    book.after(2 * UNREAD_TIMEOUT)
+    book.hand.emit(TextDelta("late"))
+    assert '"late"' in call.text
 
 
 def test_a_client_that_closed_its_end_is_probed_until_it_is_gone() -> None:
