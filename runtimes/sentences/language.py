@@ -8,8 +8,8 @@ articles, and without a clause that gives a reason. Free text is cut from the or
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -45,6 +45,7 @@ FAR = ("far_down", "far_up")  # templates that scroll to an end
 ENDED: Mapping[str, tuple[str, ...]] = {"send_text": ("message", "rest"), "remember": ("text",), "type": ("text",)}
 SAYING = ("说", "讲")  # Chinese conjunctions between a name and a message
 SHORTEST_NUMBER = 5  # digits of a telephone number in words
+KEPT_MATCHES = 64  # texts
 TYPED = 8  # words of a text that are compared with each known word
 _CLAUSES = re.compile(r"(?:[^,.;!?。\uff01\uff1f\uff1b]|\.(?=\w))+")  # the dot of an address ends no clause
 _WORD = re.compile(r"[\w-]+")
@@ -385,9 +386,21 @@ class Language:
 
     def _all(self, texts: Iterable[Folded], intents: Intents) -> Iterator[tuple[RecognizeResult, Folded]]:
         for candidate in {each.text: each for each in texts if each.text}.values():
-            for result in recognize_all(candidate.text, intents, language=self.code):
+            for result in self._recognize(candidate.text, intents is self.open):
                 if is_in_place(result, candidate):
                     yield result, candidate
+
+    @cached_property
+    def _recognize(self) -> Callable[[str, bool], Sequence[RecognizeResult]]:
+        """Function from a text, and whether templates with free text are meant, to its matches; the last ones are kept.
+
+        A sentence without a match is matched again for the nearest examples, and so are its clauses.
+        """
+
+        def recognize(text: str, has_free_text: bool) -> Sequence[RecognizeResult]:
+            return tuple(recognize_all(text, self.open if has_free_text else self.closed, language=self.code))
+
+        return lru_cache(KEPT_MATCHES)(recognize)
 
     def _main_clause(self, text: Folded) -> Folded:
         """Return the text without a clause that gives a reason.
