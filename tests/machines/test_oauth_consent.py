@@ -1,4 +1,5 @@
 import pytest
+from attrs import evolve
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
@@ -30,8 +31,10 @@ class ConsentHarness:
         self.consents = ConsentRegistry()
         self.entropy = counting_entropy()
 
-    def ask(self, mono: float = 0.0, address: str = "192.0.2.1") -> AuthorizationConsent:
-        return self.consents.request(QUESTION, address, at(mono), self.entropy)
+    def ask(
+        self, mono: float = 0.0, address: str = "192.0.2.1", question: AuthorizationRequest = QUESTION
+    ) -> AuthorizationConsent:
+        return self.consents.request(question, address, at(mono), self.entropy)
 
     def trade(self, code: str, mono: float) -> tuple[AuthorizationConsent | None, bool]:
         return self.consents.exchange_code(code, CLIENT.identity, QUESTION.redirect, VERIFIER, at(mono))
@@ -73,6 +76,10 @@ def test_consents_and_their_codes_expire(consents: ConsentHarness) -> None:
     assert consents.trade(code, 600) == (consent, False)
     assert consents.trade(code, 600) == (None, False)
     assert len(consents.consents) == 0
+    refused = consents.ask()
+    consents.consents.answer(refused, None, at(1))
+    assert consents.consents.issue_code(refused, at(2), consents.entropy) == ""
+    assert (len(consents.consents), consents.consents.next_expiry()) == (0, None)  # it has ended and cannot expire
 
 
 def test_places_for_consents_are_shared_out_to_crowds_and_networks(consents: ConsentHarness) -> None:
@@ -124,14 +131,15 @@ def test_consent_is_moved_to_another_node(consents: ConsentHarness) -> None:
         assert taken is not None
         other.consents.adopt_from_node(taken)
         assert [other.consents.find(name, value, at(3610)) for name, value in by] == [taken] * len(by)
-        assert (taken.question, taken.until - 3600, taken.state) == (consent.question, consent.until, consent.state)
+        moved = (taken.question, taken.address, taken.until - 3600, taken.state)
+        assert moved == (consent.question, consent.address, consent.until, consent.state)
         return taken
 
     consent = consents.ask()
     asked = move(consent, ("ticket", consent.ticket), ("code", consent.code))
     assert asked.form_token == consent.form_token
     other.consents.answer(asked, None, at(3611))
-    allowed = consents.ask()
+    allowed = consents.ask(question=evolve(QUESTION, scope="bridge:read", state="s&t"))
     consents.consents.answer(allowed, YES, at(1))
     assert move(allowed, ("ticket", allowed.ticket)).allowed == YES
     issued = consents.ask()

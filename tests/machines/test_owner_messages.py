@@ -79,12 +79,15 @@ def test_replies_are_fetched_once() -> None:
 
 def test_replies_to_one_message_are_fetched_apart() -> None:
     messages = OwnerMessages()
+    messages.add_reply({"text": "fetched"}, "Pixel", at(0))
+    messages.take_replies()
     messages.add_reply({"text": "early"}, "Pixel", at(0))
     for number in (1, 2):
         messages.post(OwnerMessage(text="Sure?"), f"m{number}", at(number))
     for text, names in (
         ("named", {"reply_to": "m1"}),
         ("also named", {"message_id": "m1"}),
+        ("in the thread of m2", {"reply_to": "m1", "message_id": "m2"}),
         ("other", {"reply_to": "m2"}),
         ("unnamed", {}),
         ("to a push", {"reply_to": "x"}),
@@ -96,7 +99,7 @@ def test_replies_to_one_message_are_fetched_apart() -> None:
         return [reply["text"] for reply in messages.take_replies(message_id)]
 
     assert taken("m3") == taken("unknown") == []
-    assert taken("m1") == ["named", "also named", "unnamed", "to a push"]
+    assert taken("m1") == ["named", "also named", "in the thread of m2", "unnamed", "to a push"]
     assert taken("m2") == ["other"]
     assert taken() == ["early"]
 

@@ -84,6 +84,7 @@ def test_each_state(
         assert made.state is state
     assert made.resume(TOKEN, {}) == shown
     assert made.state is (S.ATTACHED if isinstance(shown, Replay) else state)
+    assert made.deadline == (None if isinstance(shown, Replay) else deadline)
     made = life(state)
     made.extend(360.0)
     assert made.deadline == (360.0 if state is S.DETACHED else deadline)
@@ -145,6 +146,10 @@ def test_resume_without_cursors_begins_at_the_acknowledgement() -> None:
     assert made.acked == Cursor(event=3, audio=1, played=2, chunk=2)
     assert told(made.resume(TOKEN, {})) == ["5/0", "6/3"]
     assert told(made.resume(TOKEN, {"last_event_id": 0}))[0] == "1/0"
+    made.ack(Cursor.from_ack({"event_id": 99, "audio_event_id": 99, "played_audio_event_id": 99}))
+    say(made)
+    say(made, audio=True)
+    assert told(made.resume(TOKEN, {})) == ["7/0", "8/4"]  # later events are not acknowledged in advance
 
 
 @pytest.mark.parametrize("value", ["1", 1.5, True, -1, [], {}, 1 << 63, float("1e300")])
@@ -173,7 +178,9 @@ def test_the_ring_is_bounded_and_half_of_it_is_available_while_detached(monkeypa
     assert roomy(made)
     made.detach(0.0)
     assert roomy(made)
-    say(made, text="x" * (2 << 20))
+    say(made, text="x" * (1 << 20))
+    assert roomy(made)
+    say(made, text="x" * (1 << 20))
     assert not roomy(made)
     monkeypatch.setattr(voice_session, "RING_EVENTS", 3)
     monkeypatch.setattr(voice_session, "RING_BYTES", 10)

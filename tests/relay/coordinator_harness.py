@@ -161,6 +161,17 @@ class CoordinatorHarness:
         """Deliver the message of `b` that a phone has connected there."""
         self.deliver("came", {"socket": socket, "device_id": device, "name": device, "since": since, **more})
 
+    def connect(self, socket: int, device: str) -> None:
+        """Connect a phone to this relay."""
+
+        def come() -> None:
+            replaced = self.relay.register_phone(
+                socket, device_id=device, name=device, surface="android", form_factor="phone", session_prefix=None
+            )
+            self.coordinator.phone_connected(socket, replaced)
+
+        self.book.within(come)
+
     def devices(self) -> PhonesJson:
         return self.relay.phones.devices_report(self.book.engine.now)
 

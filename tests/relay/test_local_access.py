@@ -245,3 +245,33 @@ def test_a_public_route_is_reported_stored_and_removed() -> None:
     assert is_locked(book)
     assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
     assert book.events(Level.INFO).count("state of local access restored") == 1
+
+
+def test_a_removed_public_route_stays_removed_and_a_later_one_is_retried() -> None:
+    book = RelayHarness(CONFIG, started=False)
+    book.refuse = (ReadConfig,)
+    book.feed(Started())
+    shown = [(HEADER, secret(book).encode())]
+    invite = {"code": "Q7M2ZK", "endpoints": [PUBLIC]}
+    book.refuse = (ReadConfig, WriteConfig)
+    assert book.request("POST", "/pairing/register", invite, headers=shown).status == 200
+    assert book.events(Level.ERROR) == ["public route not stored"]
+    book.refuse = (ReadConfig,)
+    assert book.request("PATCH", "/relay/security", {"public_route": False}, headers=shown).status == 200
+    book.after(2 * RETRY_INTERVAL)
+    assert not is_locked(book)
+    assert book.files[f"/home/svc/{PUBLIC_ROUTE}"] == b""
+    book.refuse = (WriteConfig,)
+    assert book.request("POST", "/pairing/register", invite).status == 200
+    assert knock(book).status == 403
+    book.refuse = ()
+    book.after(RETRY_INTERVAL)
+    assert is_locked(book)
+    assert book.files[f"/home/svc/{PUBLIC_ROUTE}"] != b""
+    book = RelayHarness(CONFIG, started=False)
+    book.refuse = (ReadConfig,)
+    book.feed(Started())
+    shown = [(HEADER, secret(book).encode())]
+    assert book.request("PATCH", "/relay/security", {"public_route": False}, headers=shown).status == 200
+    book.after(2 * RETRY_INTERVAL)  # the old note, which cannot be read, counts no more
+    assert book.request("GET", "/relay/security").json["public_route"] is False

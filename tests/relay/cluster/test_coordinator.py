@@ -10,7 +10,8 @@ from fuzz.cluster.deployment import ClusterDeployment
 from fuzz.cluster.invariants import SOON
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.bridge_commands import CommandOutcome
-from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, MAX_SESSIONS
+from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, MAX_SESSIONS, PairedSessionRegistry
+from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
 from svc_proto.relay.cluster import coordinator
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
@@ -18,6 +19,7 @@ from svc_proto.settings import RedisAddress
 from tests.cluster.harness import WHERE, RedisHarness
 from tests.relay.coordinator_harness import CoordinatorHarness, PhoneRouteStub
 from tests.support.core_harness import HOME
+from tests.support.playbook import counting_entropy
 from tests.support.sim_http import RequestClient
 
 
@@ -281,11 +283,40 @@ def test_a_new_name_of_a_phone_reaches_the_other_nodes(harness: CoordinatorHarne
     harness.came("X", 4, name="Pixel", status={"device": {"x": 1}}, age=7.5)
     outcomes: list[CommandOutcome] = []
     begin(harness, harness.relay.phone_for("Pixel")[0].socket, outcomes)
+    harness.came("Y", 5, since=1.5)
     harness.came("X", 4, since=2.0, name="Kitchen", status={"device": {"x": 1}}, age=8.5)
-    (device,) = harness.devices()["devices"]
+    device, _ = harness.devices()["devices"]
     assert (device["device_name"], device["last_seen_seconds_ago"]) == ("Kitchen", 8)
+    assert harness.devices()["most_recent_device_id"] == "X"
     assert harness.relay.phone_for("kitchen")[0].device_id == "X"
     assert not outcomes  # the phone is still connected there
+
+
+def test_a_renamed_phone_has_its_new_name_on_all_nodes(three_nodes: ClusterDeployment) -> None:
+    phone = three_nodes.pair_phone("P", 1)
+    patch = three_nodes.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"device_name": "Kitchen"})
+    assert patch.status == 200
+    three_nodes.sim.run_for(0.1)
+    for node in range(3):
+        rows = three_nodes.request_and_wait(node, "GET", "/bridge/devices").answer.json["devices"]
+        assert [row["device_name"] for row in rows] == ["Kitchen"], node
+
+
+def test_changes_of_phones_at_other_nodes_are_notified(harness: CoordinatorHarness) -> None:
+    notified: list[str] = []
+    for what in (DEVICES, NOTIFICATIONS):
+        harness.relay.changes.subscribe(what, partial(notified.append, what))
+    messages: list[tuple[str, dict[str, object], str]] = [
+        ("came", {"socket": 4, "device_id": "X", "since": 1.0}, DEVICES),
+        ("said", {"socket": 4, "status": {}}, DEVICES),
+        ("active", {"device_id": "X", "since": 2.0}, DEVICES),
+        ("left", {"socket": 4}, DEVICES),
+        ("notified", {"source": "1", "posted": {"title": "theirs"}}, NOTIFICATIONS),
+    ]
+    for word, body, what in messages:
+        notified.clear()
+        harness.deliver(word, body)
+        assert set(notified) == {what}, word
 
 
 def test_notifications_of_all_nodes_are_shared(harness: CoordinatorHarness) -> None:
@@ -408,14 +439,7 @@ def test_local_phone_replaces_a_remote_one(harness: CoordinatorHarness) -> None:
     harness.came("X", 4, since=1.0)
     line = PhoneRouteStub(6)
     harness.relay.clients = {6: cast("Any", line)}
-
-    def come() -> None:
-        replaced = harness.relay.register_phone(
-            6, device_id="X", name="X", surface="android", form_factor="phone", session_prefix=None
-        )
-        harness.coordinator.phone_connected(6, replaced)
-
-    harness.book.within(come)
+    harness.connect(6, "X")
     came, active = harness.new_messages()
     assert (came[0], came[1]["socket"], came[1]["since"]) == ("came", 6, 1_800_000_000.0)
     assert active == ("active", {"device_id": "X", "since": 1_800_000_000.0})
@@ -427,13 +451,22 @@ def test_local_phone_replaces_a_remote_one(harness: CoordinatorHarness) -> None:
     harness.book.within(lambda: harness.relay.phones.select_active("Z"))
     harness.book.within(harness.coordinator.phone_selected)
     assert harness.new_messages() == [("active", {"device_id": "Z", "since": 1_800_000_000.0})]
-    harness.book.within(come)  # a second report selects another active phone
+    harness.connect(6, "X")  # a second report selects another active phone
     assert [word for word, _ in harness.new_messages()] == ["came"]
     assert harness.devices()["active_device_id"] == "Z"
     harness.book.within(lambda: harness.relay.remove_phone(6))
     assert harness.new_messages() == [("left", {"socket": 6})]
     phones = next(each for each in harness.coordinator.metrics() if each.name == "svc_cluster_node_phones")
     assert phones.values == (((harness.coordinator.node.id,), 0.0),)
+
+
+def test_connected_phone_is_selected_unless_another_one_is(harness: CoordinatorHarness) -> None:
+    harness.came("X", 4)
+    harness.deliver("active", {"device_id": "X", "since": 1.0})
+    harness.deliver("left", {"socket": 4})
+    for socket, device in ((6, "Y"), (7, "Z")):
+        harness.connect(socket, device)
+        assert harness.devices()["active_device_id"] == "Y"
 
 
 def test_activity_of_a_silent_node_is_omitted(harness: CoordinatorHarness) -> None:
@@ -443,7 +476,9 @@ def test_activity_of_a_silent_node_is_omitted(harness: CoordinatorHarness) -> No
     ((word, body),) = harness.new_messages()
     assert (word, body["word"], body["body"]) == ("asks", "activity", {"limit": 3})
     harness.deliver(
-        "says", {"ticket": body["ticket"], "body": {"records": [{"sent_at": 5.0}, {"sent_at": 9e15}]}}, to_me=True
+        "says",
+        {"ticket": body["ticket"], "body": {"records": [{"sent_at": at} for at in (5.0, 9e15, 4.0)]}},
+        to_me=True,
     )
     assert [row["sent_at"] for row in rows[0]] == [9e15, harness.book.engine.now.wall * 1000, 5.0]
     harness.run(harness.coordinator.activity(3), rows)
@@ -463,6 +498,17 @@ def test_ownership_query_returns_the_node_url(harness: CoordinatorHarness) -> No
         harness.deliver("asks", {"word": "has", "body": {"what": what, "name": name}, "ticket": ticket}, to_me=True)
     answers = [body["body"] for word, body in harness.new_messages() if word == "says"]
     assert answers == [{"url": "http://10.0.0.1:8767"}, {}, {}, {}, {}]
+
+
+def test_revocations_that_the_store_has_missed_are_in_the_state_of_a_started_node() -> None:
+    book: RedisHarness[Relay] = RedisHarness(lambda engine: Relay(RelayConfig(home=HOME, cluster=WHERE)))
+    relay = book.made
+    book.within(lambda: relay.bind(book.engine))
+    _, session = PairedSessionRegistry().create(book.engine.now, counting_entropy())
+    relay.sessions.remember_revoked(session)
+    book.spawn(relay.coordinator.start())
+    assert isinstance(relay.coordinator, coordinator.ClusterCoordinator)
+    assert relay.coordinator.export_state()["ended"] == [session.token_hash]
 
 
 def test_start_waits_for_the_states_of_other_nodes_up_to_a_timeout() -> None:

@@ -9,7 +9,7 @@ from fuzz.cluster.deployment import ClusterDeployment
 from svc_proto.relay.cluster import coordinator
 from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient
 from tests.mcp.http_harness import TYPES
-from tests.relay.cluster.test_sessions import node_that_reads
+from tests.relay.cluster.test_session_loading import node_that_reads
 from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.relay.harness import RelayHarness
 from tests.relay.oauth_client import FORM, OAuthTestClient
@@ -152,3 +152,21 @@ def test_consent_queries_between_nodes(harness: CoordinatorHarness) -> None:
     harness.deliver("bye")
     harness.book.after(coordinator.PROPAGATION_DELAY)
     assert found == [None] * coordinator.MAX_LOOKUPS
+
+
+def test_consent_that_no_node_has_is_looked_up_again(
+    harness: CoordinatorHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator, "MAX_LOOKUPS", 1)
+    found: list[Any] = []
+    seeking = harness.coordinator.lookup_consent("ticket", "x")
+    assert seeking is not None
+    harness.run(seeking, found)
+    for _ in range(2):  # the request may have been in transit between two nodes
+        assert (found, harness.coordinator.lookup_consent("ticket", "y")) == ([], None)
+        ((_, asks),) = harness.new_messages()
+        assert (asks["word"], asks["body"]) == ("consent", {"by": "ticket", "value": "x"})
+        harness.deliver("says", {"ticket": asks["ticket"], "body": {}}, to_me=True)
+        harness.book.after(coordinator.PROPAGATION_DELAY)
+    assert found == [None]
+    assert harness.coordinator.lookup_consent("ticket", "y") is not None

@@ -153,6 +153,8 @@ def test_phones_that_leave_are_named_to_joining_nodes(harness: CoordinatorHarnes
     ]
     harness.came("Y", 6)
     assert ended == [None]
+    harness.connect(7, "X")
+    assert ended == [None] * 2
     harness.book.after(MOVE_TIMEOUT)
     assert ended == [None] * 3
     relay = Relay(RelayConfig(home=HOME, cluster=WHERE))

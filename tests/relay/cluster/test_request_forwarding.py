@@ -215,6 +215,7 @@ def told(harness: CoordinatorHarness) -> Any:
 def test_unowned_resource_is_not_found(harness: CoordinatorHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
     intermediary = harness.coordinator._intermediary
+    monkeypatch.setattr(request_forwarding, "MAX_LOOKUPS", 1)
     for answer in ({}, {"url": ""}):  # the answer has no address, or the address is unknown
         harness.run(intermediary.answer("media", "T", asking()), found)
         ((_, body),) = harness.new_messages()
@@ -226,13 +227,22 @@ def test_unowned_resource_is_not_found(harness: CoordinatorHarness, monkeypatch:
     harness.deliver("says", {"ticket": told(harness), "body": {"url": "https://b.lan/relay"}}, to_me=True)
     order = harness.book.dialled()
     assert (order.host, order.port, order.tls) == ("b.lan", 443, True)
-    monkeypatch.setattr(request_forwarding, "MAX_LOOKUPS", 1)
     harness.run(intermediary.answer("mcp", "T", asking()), found)
     assert (found[2].status, found[2].code) == (503, "busy")
     monkeypatch.undo()
     intermediary.sockets = request_forwarding.MAX_SOCKETS
     harness.run(intermediary.answer("voice", "T", asking()), found)
     assert (found[3].status, found[3].code) == (503, "busy")
+
+
+def test_a_lost_node_does_not_end_the_lookup(harness: CoordinatorHarness) -> None:
+    harness.deliver("hello", node="c")
+    harness.new_messages()
+    harness.run(harness.coordinator._intermediary.answer("media", "T", asking()), [])
+    (_, _), (_, body) = harness.new_messages()
+    harness.deliver("bye")
+    harness.deliver("says", {"ticket": body["ticket"], "body": {"url": "http://c.lan"}}, node="c", to_me=True)
+    assert harness.book.dialled().host == "c.lan"
 
 
 class Line:

@@ -1,23 +1,15 @@
 """Sessions that the nodes of a cluster share: received, looked up and reloaded, and kept ended."""
 
-from math import inf
 from typing import Any
 
 import pytest
 
-from fuzz.cluster.deployment import ClusterDeployment
-from svc_proto.basics.entropy import SECRET_LENGTH, sha256_hex
-from svc_proto.basics.errors import Refused
-from svc_proto.cluster.redis_connection import REPLY_TIMEOUT
-from svc_proto.commands import Query, ReadConfig
-from svc_proto.facts import Done, Failed, Failure, FailureKind
-from svc_proto.machines.paired_session_registry import PairedSessionRegistry
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.commands import Query
+from svc_proto.facts import Done, FailureKind
 from svc_proto.relay.cluster import sessions
-from svc_proto.relay.cluster.coordinator import START_TIMEOUT, ClusterCoordinator
 from svc_proto.relay.cluster.sessions import CATCH_UP_TIMEOUT
-from svc_proto.relay.session_records import SessionRecords
 from svc_proto.store_requests import (
-    CountSessions,
     DeleteSession,
     LoadSessionChanges,
     LoadSessionRevision,
@@ -26,7 +18,6 @@ from svc_proto.store_requests import (
 )
 from tests.cluster.harness import opened
 from tests.relay.coordinator_harness import CoordinatorHarness
-from tests.support.playbook import counting_entropy
 
 
 def test_sessions_of_other_nodes_are_saved_updated_and_ended(harness: CoordinatorHarness) -> None:
@@ -44,6 +35,10 @@ def test_sessions_of_other_nodes_are_saved_updated_and_ended(harness: Coordinato
     harness.deliver("saved", harness.record(token_hash="12" * 32, expires_at=5.0))  # expired
     assert not harness.relay.sessions.hashed("12" * 32)
     harness.deliver("ended", {"token_hash": "56" * 32})
+    record = harness.record(token_hash="78" * 32)
+    harness.run(harness.relay.revoke(harness.shared(record), "revoked here"), [])
+    harness.deliver("saved", record)  # sent before the end arrived there
+    assert not harness.knows(record)
 
 
 def test_unknown_token_is_looked_up(harness: CoordinatorHarness) -> None:
@@ -82,81 +77,22 @@ def test_lookups_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
         assert flow is not None
         one.run(flow, found)
     assert [(each.status, each.code) for each in found] == [(503, "busy")]
-    assert one.loads().request == LoadSessions(sha256_hex(tokens[0]))
+    assert one.loads(failed=True).request == LoadSessions(sha256_hex(tokens[0]))
     assert found[1:] == [None]
     one.book.after(sessions.LOOKUP_TIMEOUT)
     assert [each.code for each in found[2:]] == ["busy"]
     assert one.loads().request == LoadSessions(sha256_hex(tokens[1]))
 
 
-def test_sessions_are_read_while_the_node_serves() -> None:
-    one = CoordinatorHarness(stored=5)
-    registry = one.relay.sessions
-    assert (registry.total, one.started) == (5, [])
-    one.answer_query(LoadSessionRevision(), 7)
-    (page,) = one.book.ordered(Query)
-    live, gone, late = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 4))
-    expired = one.record(token_hash="88" * 32, expires_at=5.0)
-    one.deliver("ended", {"token_hash": gone["token_hash"]})
-    one.deliver("saved", {**late, "grants": {}})
-    one.book.after(START_TIMEOUT)
-    registry.cap = 5
-    with pytest.raises(Refused, match="too many"):  # the stored ones count
-        registry.create(one.book.engine.now, counting_entropy())
-    waits: list[Any] = []
-    one.run(one.coordinator.wait_until_loaded(), waits)
-    one.run(one.coordinator.wait_until_loaded(inf), waits)
-    agent = one.coordinator.lookup_session("x" * SECRET_LENGTH, agents=True)
-    assert agent is not None
-    assert one.coordinator.lookup_session("x" * SECRET_LENGTH) is None
-    one.book.after(sessions.LOAD_TIMEOUT)
-    assert one.started == [None]  # without the sessions
-    assert [each.code for each in waits] == ["busy"]
-    one.run(agent, waits)
-    token = "7" * 64
-    flow = one.coordinator.lookup_session(token)
-    assert flow is not None
-    one.run(flow, waits)
-    one.answer_query(LoadSessions(sha256_hex(token)), FailureKind.UNREACHABLE)
-    assert waits[1].code == "store_unavailable"  # the token may be valid
-    one.book.feed(Done(page.op, (live, gone, late, expired)))
-    assert [one.knows(record) for record in (live, gone, late, expired)] == [True, False, True, False]
-    changed = registry.hashed(str(late["token_hash"]))
-    assert changed is not None
-    assert changed.grants == {}  # the page was read before
-    assert waits[2:] == [None, None]
-    assert registry.total == 2
-    erased, changes = one.book.ordered(Query)
-    assert erased.request == DeleteSession("88" * 32)
-    assert changes.request == LoadSessionChanges(7)
-    assert one.coordinator.lookup_session("x" * SECRET_LENGTH, agents=True) is None
-
-
-def test_sessions_are_read_without_redis_and_their_changes_when_the_node_joins() -> None:
-    one = CoordinatorHarness(stored=0)
-    one.book.ordered(Query)
-    one.book.after(START_TIMEOUT + 2 * REPLY_TIMEOUT)
-    assert one.started == [None]
-    assert CoordinatorHarness(revision=7).started == [None]  # it reads changes after 7 only
-
-
-@pytest.mark.parametrize("answered", range(4))
-def test_tombstones_are_loaded_before_all_sessions(harness: CoordinatorHarness, answered: int) -> None:
-    """Loading fails if the tombstone file, the count or a tombstone's record cannot be read, and succeeds otherwise."""
-    registry, found, token_hash = PairedSessionRegistry(), list[Any](), "11" * 32
-    harness.run(harness.coordinator.load_sessions(SessionRecords(harness.book.engine, registry)), found)
-    harness.answer_query(LoadSessionRevision(), 7)
-    (file,) = harness.book.ordered(ReadConfig)
-    harness.book.feed(Done(file.op, token_hash) if answered else Failed(file.op, Failure(FailureKind.DENIED)))
-    if answered > 0:
-        harness.answer_query(CountSessions(), 1 if answered > 1 else FailureKind.UNREACHABLE)
-    if answered > 1:
-        records = (harness.record(token_hash=token_hash),)
-        harness.answer_query(LoadSessions(token_hash), records if answered > 2 else FailureKind.UNREACHABLE)
-    assert isinstance(found[0], Failure) == (answered < 3)
-    if answered == 3:
-        assert [session.token_hash for session in registry.tombstones()] == [token_hash]
-        harness.answer_query(DeleteSession(token_hash), None)
+def test_session_ends_at_the_time_that_another_node_has_set(harness: CoordinatorHarness) -> None:
+    record = harness.record()
+    session = harness.shared(record)
+    ends = harness.book.engine.now.wall + 60.0
+    harness.deliver("saved", {**record, "expires_at": ends, "grants": {}})
+    harness.book.after(59.0)
+    assert harness.knows(record)
+    harness.book.after(1.0)
+    assert (harness.knows(record), session.is_active(0.0)) == (False, False)
 
 
 def test_reload_ends_sessions_missing_in_the_store(harness: CoordinatorHarness) -> None:
@@ -335,6 +271,17 @@ def test_outdated_messages_are_ignored(harness: CoordinatorHarness) -> None:
         assert session.grants == {}
     harness.deliver("saved", {**before, "at": now + 1.1})
     assert session.grants == before["grants"]
+    harness = CoordinatorHarness()
+    session = harness.shared(before)
+    harness.book.after(1.0)
+    session.grants = {}
+    save = harness.saves(session)
+    harness.book.feed(Done(save.op, None))
+    now = harness.coordinator.node.cluster_time
+    harness.deliver("saved", {**before, "at": now - 0.1})  # from before the change that is stored by now
+    assert session.grants == {}
+    harness.deliver("saved", {**before, "at": now + 0.1})
+    assert session.grants == before["grants"]
 
 
 def test_unavailable_records_are_skipped_and_waits_have_a_timeout(harness: CoordinatorHarness) -> None:
@@ -347,45 +294,3 @@ def test_unavailable_records_are_skipped_and_waits_have_a_timeout(harness: Coord
     harness.run(harness.coordinator.sync_sessions(), waits)
     harness.book.after(CATCH_UP_TIMEOUT)
     assert waits == [None]
-
-
-def node_that_reads(monkeypatch: pytest.MonkeyPatch, cluster: ClusterDeployment) -> ClusterCoordinator:
-    """Restart node 1 with a slow store that has three more sessions; return its coordinator, which still reads them."""
-    monkeypatch.setattr(sessions, "SESSIONS_PAGE", 1)
-    cluster.add_sessions(3)
-    cluster.kill(1)
-    cluster.slow_store(0.9, [1])
-    cluster.restart(1)
-    cluster.run(lambda: cluster.nodes[1].ready)
-    starting = cluster.relays[1].coordinator
-    assert isinstance(starting, ClusterCoordinator)
-    assert not starting.sessions.are_loaded
-    return starting
-
-
-def test_phones_connect_while_sessions_are_read(two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    phones = [two_nodes.pair_phone(f"P{n}", 0) for n in range(3)]
-    starting = node_that_reads(monkeypatch, two_nodes)
-    back = [two_nodes.new_phone(phone.name, 1, token=phone.token) for phone in phones]
-    two_nodes.run(lambda: all(phone.token for phone in back))
-    paired = two_nodes.new_phone("P0", 1, code=two_nodes.create_pairing_code(0))
-    two_nodes.run(lambda: bool(paired.token))
-    assert two_nodes.relays[1].sessions.unread
-    assert two_nodes.request_and_wait(1, "DELETE", f"/sessions/{phones[1].token[:8]}").answer.status == 200
-    shown = two_nodes.request_and_wait(1, "GET", "/sessions", token=phones[2].token).answer.json["sessions"]
-    assert len(shown) == 5  # without the revoked one and the earlier one of P0
-    assert starting.sessions.are_loaded
-
-
-def test_tokens_are_kept_without_the_store(two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    phone = two_nodes.pair_phone("P", 0)
-    starting = node_that_reads(monkeypatch, two_nodes)
-    two_nodes.partition_from_store(1)
-    back = two_nodes.new_phone(phone.name, 1, token=phone.token)
-    two_nodes.run(lambda: back.closed)
-    assert not back.refused  # a phone would give up its token for `auth.fail`
-    assert two_nodes.request_and_wait(1, "DELETE", f"/sessions/{phone.token[:4]}").answer.status == 503
-    two_nodes.heal()
-    two_nodes.sim.run_for(3.0)
-    assert starting.sessions.are_loaded
-    two_nodes.try_drive(1, phone.token)
