@@ -32,6 +32,20 @@ def test_expiries_that_are_missing_or_replaced_are_not_due() -> None:
     assert sessions.next_expiry() == 500.0
     (group,) = sessions._groups.values()
     assert len(group._expiries) < 100
+    other = new_session(2, 200.0)  # of the same group
+    for _ in range(200):
+        sessions.put(other)
+    assert (sessions.next_expiry(), sessions.purge(200.0, 9)) == (200.0, [other])
+    session.step(SessionTrigger.LIFETIME_ELAPSED)
+    sessions.put(session)
+    for _ in range(200):
+        sessions.put(other)
+    assert sessions.purge(0.0, 9) == [session]
+    sessions, moved, other = SessionMap(), new_session(0, 1.0), new_session(2, 5.0)
+    for each, expiry in ((moved, 1.0), (other, 5.0), (moved, 9.0)):
+        each.expires_at = expiry
+        sessions.put(each)
+    assert (sessions.next_expiry(), sessions.purge(5.0, 9)) == (5.0, [other])
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.one_of(st.none(), st.integers(0, 9)), st.booleans()), max_size=60))
