@@ -96,6 +96,8 @@ def test_records_that_are_bad_or_expired() -> None:
 def test_codes_of_the_configuration_and_sessions_at_the_start() -> None:
     book = RelayHarness(RelayConfig(pairing_code="Q7M2ZK"))
     assert book.websocket().auth(pairing_code="q7m2zk")["type"] == "auth.ok"
+    book = RelayHarness(RelayConfig(pairing_code="Q7M2ZK", begins=False))  # a later process of the same start
+    assert book.websocket().auth(pairing_code="q7m2zk")["type"] == "auth.fail"
     book = RelayHarness(RelayConfig(pairing_code="no code"), started=False)
     book.logs.bugs = True
     book.feed(Started())

@@ -447,6 +447,9 @@ def test_local_phone_replaces_a_remote_one(harness: CoordinatorHarness) -> None:
     harness.relay.phones.status(6, {"device": {}}, harness.book.engine.now)
     harness.book.within(lambda: harness.coordinator.phone_status_changed(6))
     assert harness.new_messages() == [("said", {"socket": 6, "status": {"device": {}}})]
+    session = harness.shared(harness.record())
+    harness.book.within(lambda: harness.relay.phone_reported(6, session, {"device": {"x": 1}}))
+    assert harness.new_messages() == [("said", {"socket": 6, "status": {"device": {"x": 1}}})]
     harness.came("Z", 5, since=2e9)
     harness.book.within(lambda: harness.relay.phones.select_active("Z"))
     harness.book.within(harness.coordinator.phone_selected)

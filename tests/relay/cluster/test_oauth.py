@@ -86,6 +86,18 @@ def test_reloaded_page_at_another_node_does_not_revoke_the_tokens(two_nodes: Clu
     assert two_nodes.request_and_wait(0, "GET", "/mcp", token=flow.access, fields=TYPES).status == 401
 
 
+def test_revocation_is_confirmed_by_redis_and_unknown_tokens_are_challenged(two_nodes: ClusterDeployment) -> None:
+    _, flow, _ = begun(two_nodes)
+    assert flow.trade(flow.code(resource=None)).status == 200
+    for token in ("short", "7" * 64, "x" * 43):
+        fields = {**TYPES, "authorization": f"Bearer {token}"}
+        answer = two_nodes.request_and_wait(1, "GET", "/mcp", fields=fields).answer
+        assert b"resource_metadata" in (answer.headers.get(b"www-authenticate") or b""), token
+    two_nodes.kill_redis()
+    two_nodes.sim.run_for(1.0)
+    assert flow.revoke(flow.access).status == 503  # other nodes may accept the token yet
+
+
 @pytest.mark.parametrize("use", ["call", "refresh", "revoke"])
 def test_tokens_work_during_a_load(two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch, use: str) -> None:
     nodes, flow, _ = begun(two_nodes)

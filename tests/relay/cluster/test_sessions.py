@@ -39,6 +39,11 @@ def test_sessions_of_other_nodes_are_saved_updated_and_ended(harness: Coordinato
     harness.run(harness.relay.revoke(harness.shared(record), "revoked here"), [])
     harness.deliver("saved", record)  # sent before the end arrived there
     assert not harness.knows(record)
+    harness.new_messages()
+    undelivered = harness.record(token_hash="9a" * 32)
+    session = harness.shared(undelivered)
+    harness.book.within(lambda: harness.relay.forget_session(session))
+    assert harness.new_messages() == [("ended", {"token_hash": session.token_hash})]
 
 
 def test_unknown_token_is_looked_up(harness: CoordinatorHarness) -> None:

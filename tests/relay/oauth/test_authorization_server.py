@@ -236,6 +236,12 @@ def test_refresh_is_bound_to_the_client_and_its_stored_session(app: OAuthTestCli
     wrong(app.refresh(), "invalid_grant")
     assert not book.store
     assert app.mcp(PING).status == 401
+    book, app = oauth_relay()
+    book.refuse = (SaveSession,)
+    app.authorize()
+    book.refuse = ()
+    assert app.refresh().status == 200  # the session was never stored, so it was not revoked elsewhere
+    assert len(book.store) == 1
 
 
 def test_access_token_opens_only_mcp(book: RelayHarness, app: OAuthTestClient) -> None:

@@ -175,6 +175,13 @@ def test_commands_without_a_phone_or_its_answer(book: RelayHarness) -> None:
     paired.phone.reply(command, 200, {})  # too late to change anything
     (record,) = book.activity()
     assert (record["decision"], record["response_status"]) == ("timeout", None)
+    calls = [book.call("GET", "/ping", token=paired.token)]
+    book.after(10)
+    calls.append(book.call("GET", "/ping", token=paired.token))
+    book.after(20)
+    assert [call.answer is None for call in calls] == [False, True]
+    book.after(10)  # each has its own 30 seconds
+    assert [call.result.status for call in calls] == [504, 504]
 
 
 @pytest.mark.parametrize("how", ["vanish", "close"])
@@ -209,6 +216,16 @@ def test_answers_count_from_the_current_socket_and_without_their_caller(book: Re
     assert book.activity()[0]["decision"] == "executed"
     assert not [log for log in book.logs if log.event == "phone driven"]
     assert book.request("GET", "/relay/info").json["pending_commands"] == 0
+
+
+def test_a_report_of_another_socket_replaces_no_phone(book: RelayHarness) -> None:
+    paired = book.pair(device_id="d-1", client_surface="desktop")
+    sockets = [paired.phone, book.reconnect(paired.token)]
+    for phone in sockets:
+        phone.send("bridge", "bridge.status", {"device": {}})
+    call = book.call("GET", "/ping", token=paired.token)
+    sockets[0].reply(sockets[0].command(), 200, {"pong": True})
+    assert call.result.json == {"pong": True}
 
 
 @pytest.mark.parametrize("how", ["vanish", "close"])

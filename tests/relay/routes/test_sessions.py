@@ -43,6 +43,9 @@ def test_records_are_online_while_their_sockets_are_open(book: RelayHarness) -> 
     one.phone.close()
     book.after(60)
     assert seen() == {one.prefix: (False, 180.0), two.prefix: (True, 120.0)}
+    book.after(60)
+    book.call("GET", "/ping", token=one.token)  # a request counts, too
+    assert seen()[one.prefix] == (False, 300.0)
 
 
 def test_sessions_are_listed_in_pages_and_for_their_caller(book: RelayHarness, monkeypatch: pytest.MonkeyPatch) -> None:
