@@ -259,10 +259,8 @@ class ClientConnection:
         session = relay.sessions.lookup(token, now) if token else None
         # Despite a block: other clients behind the address can cause one, and tokens cannot be guessed.
         if session is not None:
-            brand = recognize_client(envelope.payload)
-            session.names = session.names if brand is None else brand.name  # an update of the app may change them
             self._step(ClientTrigger.TOKEN)
-            self._welcome(session, token, envelope.id)
+            self._sign_in(session, token, envelope)
             return
         self._step(ClientTrigger.CLAIM)
         flow = self._look_up(token, code, envelope)
@@ -281,7 +279,7 @@ class ClientConnection:
             session = relay.sessions.lookup(token, relay.engine.now)
             if session is not None:
                 self._step(ClientTrigger.STORED)
-                self._welcome(session, token, envelope.id)
+                self._sign_in(session, token, envelope)
                 return
         if relay.limiter.blocked_for(self.address, relay.engine.now) > 0:
             # The socket may be older than the block: else a stock of open sockets would be a stock of guesses.
@@ -298,6 +296,11 @@ class ClientConnection:
             self._refuse(BAD_CODE, envelope)
         else:
             self._refuse(BAD_TOKEN if token else NO_CREDENTIAL, envelope)
+
+    def _sign_in(self, session: PairedSession, token: str, envelope: Envelope) -> None:
+        brand = recognize_client(envelope.payload)
+        session.names = session.names if brand is None else brand.name  # an update of the app may change them
+        self._welcome(session, token, envelope.id)
 
     def _pair(self, operator: PairingMeta, envelope: Envelope) -> Flow[None]:
         relay = self.relay

@@ -67,6 +67,18 @@ def test_a_token_reconnects_and_keeps_the_detected_transport(book: RelayHarness,
     assert book.websocket(tls=True).auth(pairing_code="Q7M2ZK")["payload"]["transport_hint"] == "wss"
 
 
+@pytest.mark.parametrize("is_here", [True, False])
+def test_an_updated_app_names_its_brand(book: RelayHarness, is_here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    paired, relay = book.pair(), book.relay
+    (session,) = relay.sessions.find(paired.prefix, book.now)
+    if not is_here:  # another node of the service has created the session
+        unknown = iter([None])
+        monkeypatch.setattr(relay.sessions, "lookup", lambda token, now: next(unknown, session))
+        monkeypatch.setattr(relay.coordinator, "lookup_session", lambda token: relay.coordinator.flush())
+    assert book.websocket().auth(session_token=paired.token, names="svc")["type"] == "auth.ok"
+    assert session.names == "svc"
+
+
 def test_the_token_is_tried_first_then_the_code(book: RelayHarness, paired: PairedPhone) -> None:
     book.register("AAAAAA")
     assert book.websocket().auth(session_token=paired.token, pairing_code="AAAAAA")["type"] == "auth.ok"
