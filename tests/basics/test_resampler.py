@@ -24,6 +24,8 @@ def pcm(*samples: int) -> bytes:
 def test_interpolation_is_linear() -> None:
     assert whole(pcm(0, 100, 200), 24_000, 48_000) == pcm(0, 50, 100, 150)
     assert whole(pcm(0, 100, 200, 300, 400), 48_000, 24_000) == pcm(0, 200)
+    stream = Resampler(48_000, 24_000)
+    assert stream.feed(pcm(0, 100)) + stream.feed(pcm(200, 300, 400)) == pcm(0, 200)
     assert whole(pcm(-32_768, 32_767), 16_000, 48_000) == pcm(-32_768, -10_923, 10_922)
 
 

@@ -45,6 +45,16 @@ def test_schedule_sets_or_removes_the_deadline() -> None:
     assert (timer.when, timers.next()) == (None, None)
 
 
+def test_a_cancelled_timer_may_be_set_after_a_sweep() -> None:
+    timers = Timers()
+    timer = timers.timer(nothing)
+    timer.set(5.0)
+    timer.cancel()
+    timers.sweep()
+    timer.set(9.0)
+    assert timers.next() == 9.0
+
+
 def test_only_the_latest_setting_of_a_timer_counts() -> None:
     timers = Timers()
     assert timers.first == inf

@@ -21,11 +21,13 @@ from tests.machines.fixed_inputs import at
 
 def test_subscribers_receive_a_message_at_once() -> None:
     messages = OwnerMessages()
-    assert messages.subscribe(3) == []
+    assert messages.subscribe(3) == messages.subscribe(4) == []
     payload = messages.post(OwnerMessage(text="Done", title="Backup", metadata={"a": 1}), "m1", at(0))
     told = {"message_id": "m1", "chat_id": "owner", "text": "Done", "title": "Backup", "metadata": {"a": 1}}
     assert payload == {**told, "surfacing": None, "reply_to": None, "sent_at": int(at(0).wall * 1000)}
     messages.unsubscribe(3)
+    assert messages.post(OwnerMessage(text="For the other one"), "m0", at(1)) is not None
+    messages.unsubscribe(4)
     assert messages.post(OwnerMessage(text="Later"), "m2", at(1)) is None
 
 

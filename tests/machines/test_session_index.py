@@ -40,6 +40,8 @@ def test_pages_have_each_live_session_once() -> None:
     index.remove(sessions[2])
     assert page == sessions[:2]
     assert index.page(after, 3) == (sessions[3:], "")
+    index.add(late := new_session(bytes([9]) * 32))
+    assert index.page(after, 9) == ([*sessions[3:], late], "")
 
 
 def test_sessions_of_devices_and_keys_are_told_apart_oldest_first() -> None:

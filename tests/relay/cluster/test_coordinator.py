@@ -470,6 +470,9 @@ def test_connected_phone_is_selected_unless_another_one_is(harness: CoordinatorH
     for socket, device in ((6, "Y"), (7, "Z")):
         harness.connect(socket, device)
         assert harness.devices()["active_device_id"] == "Y"
+    harness.connect(8, "Z")
+    harness.book.within(lambda: harness.relay.remove_phone(8))
+    assert harness.devices()["most_recent_device_id"] == "Y"
 
 
 def test_activity_of_a_silent_node_is_omitted(harness: CoordinatorHarness) -> None:

@@ -142,7 +142,9 @@ def test_phones_that_leave_are_named_to_joining_nodes(harness: CoordinatorHarnes
     harness.came("Y", 5)
     rows = [{"device_id": name, "aliases": [name, f"the {name}"]} for name in ("X", "Y", "Z")]
     harness.deliver("state", {"phones": [{"socket": 4, "device_id": "X", "since": 1.0}], "leaving": rows}, to_me=True)
-    harness.deliver("state", {"leaving": rows[:2]}, node="c", to_me=True)  # X is connected to b
+    harness.came("W", 8)
+    outdated = {"device_id": "W", "aliases": ["W"]}
+    harness.deliver("state", {"leaving": [*rows[:2], outdated]}, node="c", to_me=True)  # X and W are connected to b
     ended: list[object] = []
     for selector in ("X", "Y", "the Z"):
         harness.run(harness.coordinator.wait_for_phone(selector), ended)
