@@ -54,7 +54,7 @@ class PhoneTranscript:
                 self._add("note", text)
 
     def _grow(self, text: str) -> None:
-        if self._growing is None:
+        if self._growing is None or self._growing.number < self._lines[0].number:  # dropped since its start
             self._growing = self._add("agent", "")
         self._growing.text = _cut(self._growing.text.removesuffix(CUT) + text)
 

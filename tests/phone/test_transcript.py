@@ -40,3 +40,13 @@ def test_size_is_limited() -> None:
         talk.add_user_text(str(number))
     assert shown(talk)[0] == ("person", "0")
     assert [line["id"] for line in talk.lines()] == [*range(2, MAX_LINES + 2)]
+
+
+def test_answer_is_shown_to_its_end_when_many_lines_follow_its_start() -> None:
+    talk = PhoneTranscript()
+    talk.add_event(Notify("answer", {"text": "I look at each app."}))
+    for number in range(MAX_LINES):
+        talk.add_event(Notify("note", {"text": str(number)}))
+    for text in ("It is ", "Mail."):
+        talk.add_event(Notify("answer", {"text": text}))
+    assert shown(talk)[-2:] == [("note", str(MAX_LINES - 1)), ("agent", "It is Mail.")]
