@@ -99,8 +99,9 @@ class McpServer:
             self._task = self._engine.spawn(self._open())
 
     def stop(self) -> None:
-        """Stop the server's process or connection for good."""
+        """Stop the server's process or connection for good; calls that wait for its start fail."""
         self._step(McpServerTrigger.STOP)
+        self._bell.notify_all()
         self._again.retire()
         self._lists.retire()
         if self._task is not None:

@@ -317,6 +317,30 @@ def test_call_waits_for_a_starting_server() -> None:
     assert world.run(plan) == ToolResult("read {}")
 
 
+def test_call_fails_at_once_when_its_starting_server_is_removed() -> None:
+    world = Kept(slow(30.0), connect_timeout=60.0)
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[float]:
+        parts.use_servers(world.found)
+        assert parts.servers is not None
+        server = parts.servers._servers["shop"]
+        server.start()
+        ended: list[tuple[float, str]] = []
+        begun = engine.now.mono
+        engine.spawn(
+            server.call("read", {}),
+            on_error=lambda error: ended.append((engine.now.mono - begun, str(error))),
+        )
+        yield from sleep(engine, 1.0)
+        parts.use_servers({})
+        yield from sleep(engine, 60.0)
+        ((seconds, problem),) = ended
+        assert problem == "the MCP server shop is not there: stopped"
+        return seconds
+
+    assert world.run(plan) == pytest.approx(1.0, abs=0.1)
+
+
 def test_no_secret_is_reported() -> None:
     class Shop(McpProgram):
         def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
