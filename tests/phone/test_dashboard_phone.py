@@ -85,6 +85,8 @@ def test_a_phone_comes_back_with_its_sign_in_and_its_chat() -> None:
     for program in ("api", "dashboard"):
         process = getattr(world, program)
         process.kill()
+        world.wait("offline", 1 + sum(each.event == "offline" for each in world.news))
+        assert not world.phone.chat.interrupt()  # the turn goes on, and is out of reach
         setattr(world, program, process.restart())
         world.phone.chat.submit(f"/echo {program}")
         world.wait("settled", 1 if program == "api" else 2)
@@ -116,6 +118,7 @@ def test_a_dashboard_that_is_not_ready_is_asked_again() -> None:
     world.api = world.api.restart()
     world.wait("connected")
     world.dashboard.kill()
+    assert 1.0 <= world.wait("offline", 3)["retry_in"] <= 1.25  # a success resets the pause
     world.wait("offline", 5)
     assert world.warnings()[-1] == "unreachable"
 

@@ -130,6 +130,20 @@ def test_questions_are_answered_once_and_by_their_kind(phone: Phone) -> None:
     assert phone.events("answered")[-1]["status"] == "interrupted"
 
 
+def test_question_and_turn_are_those_of_the_present_socket(phone: Phone) -> None:
+    phone.chat.submit("Hi")
+    phone.ask(APPROVAL)
+    phone.lose()
+    assert not any((phone.chat.decide(allow=True), phone.chat.interrupt()))
+    phone.connect()
+    assert len(phone.events("question")) == 2
+    assert phone.chat.decide(allow=True)
+    phone.lose()
+    phone.book.hand.finish()
+    phone.connect()
+    assert not any((phone.chat.decide(allow=True), phone.chat.interrupt()))  # the turn has ended meanwhile
+
+
 def test_a_socket_that_is_lost_at_any_message_changes_nothing() -> None:
     def run(lost_after: int) -> tuple[list[dict[str, Any]], int, int]:
         phone = Phone(lost_after=lost_after)
@@ -224,6 +238,13 @@ def test_refused_prompts_do_not_hold_up_the_next(phone: Phone) -> None:
     phone.book.refuse = ()
     assert phone.texts() == ["three"]
     assert [fields["status"] for fields in phone.events("answered")] == ["refused", "refused", "complete", "refused"]
+    phone = Phone()
+    phone.lose()
+    phone.book.refuse = (CreateChat,)
+    for text in ("five", "six"):
+        phone.chat.submit(text)
+    phone.connect()
+    assert phone.chat.unfinished == 0
 
 
 def test_a_chat_that_cannot_be_resumed_is_begun_again_or_kept(phone: Phone) -> None:
@@ -234,9 +255,12 @@ def test_a_chat_that_cannot_be_resumed_is_begun_again_or_kept(phone: Phone) -> N
     phone.lose()
     phone.connect()
     assert phone.events("note")[-1] == {"text": "the chat cannot be resumed: no such session"}
-    phone.chat.submit("two")
+    phone.chat.submit("one")
     assert phone.chat.session_id not in ("", first)
-    assert phone.texts() == ["two"]
+    phone.lose()
+    phone.book.api.gateway.sessions.pop(phone.chat.session_id).queue.clear()
+    phone.connect()
+    assert (phone.texts(), phone.chat.unfinished) == (["one"], 0)  # that of the first chat does not count
     phone = Phone()
     phone.chat.submit("one")
     phone.lose()

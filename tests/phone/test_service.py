@@ -61,6 +61,21 @@ def test_pairing_and_a_status_every_thirty_seconds() -> None:
         assert is_status(status)
 
 
+def test_no_status_is_sent_before_the_sign_in_of_the_next_connection() -> None:
+    rig = PhoneHarness()
+    rig.online()
+    rig.delivered()
+    rig.book.after(20.0)
+    rig.vanish()
+    auth = rig.opened(rig.next_connect())
+    assert auth.type == "auth"
+    rig.book.after(14.0)  # more than 30 s since the last status
+    assert rig.sent_envelopes() == []
+    rig.welcome()
+    (status,) = rig.sent_envelopes()
+    assert is_status(status)
+
+
 def test_status_bug_is_logged_and_the_next_status_follows() -> None:
     rig = opened_phone()
     rig.backend.fault = RuntimeError("secret")

@@ -178,6 +178,9 @@ def test_line_waits_for_the_previous_answer() -> None:
     typed(rig, "leave")
     assert told(rig) == [("note", "chat: left; not sent: 1")]
     assert [said.type for said in typed(rig, "chat Five")] == ["tui.attach"]
+    (create,) = heard(rig, "tui", "tui.attached", {})
+    opened = {**SUBMITTED, "id": create.payload["id"]}
+    assert [rpc(said)[1]["text"] for said in heard(rig, "tui", "tui.rpc.response", opened)] == ["Five"]
 
 
 def test_agent_that_denies_refuses_or_has_no_session() -> None:

@@ -114,8 +114,8 @@ def test_whole_turn() -> None:
         {"type": "voice.response.delta", "delta": 7},
         {"type": "voice.response.turn_completed", "content": "It is Mail."},
         sound(),
-        sound(PCM, "fast"),
         {**sound(), "audio_base64": "A"},
+        sound(PCM, "fast"),
         {"type": "voice.playback_drain.requested", "call_id": "k1"},
         {"type": "svc.confirmation.requested", "confirmation_id": "c1"},
         {"type": "svc.run.promoted", "spoken_handoff": True},
@@ -136,6 +136,12 @@ def test_whole_turn() -> None:
     assert notes(talk.rig.book.drain_commands()) == []
     talk.say("And now?")
     assert talk.asked == {"chat_session_id": "chat-7"}
+    talk.answered()
+    talk.dial()
+    talk.rig.book >> talk.end.received_fact(wire.AcceptWebSocket(STREAM)) << []
+    talk.rig.book.after(READY_TIMEOUT).drain_commands()
+    talk.say("Still there?")
+    assert talk.asked == {"chat_session_id": "chat-7"}  # also after a turn that failed
 
 
 def test_answer_of_a_typed_turn_ends_the_turn() -> None:
@@ -183,10 +189,13 @@ def test_unreadable_recording() -> None:
     assert notes(talk.rig.book.after(SPEAK_TIMEOUT).drain_commands()) == ["voice: c.wav: no answer in time"]
 
 
-def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sound_and_text_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voice_client, "MAX_AUDIO_BYTES", 300)
+    monkeypatch.setattr(voice_client, "MAX_SPOKEN_TEXT", 5)
     talk = open_talk()
-    talk.hears(sound(), sound(), sound(), DONE)
+    text = {"type": "voice.response.delta", "delta": "abc"}
+    talk.hears(sound(), sound(), sound(), text, text, DONE)
+    assert talk.spoken().fields["text"] == "abcab"
     assert len(bytes(talk.spoken().fields["sound"])) == 300 + len(wav_head(0, 1))  # type: ignore[call-overload] # bytes
 
 

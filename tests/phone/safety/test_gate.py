@@ -1,7 +1,10 @@
 """The safety gates: refusals in the specified order, confirmations, and permitted commands."""
 
+from collections.abc import Callable
+
 import pytest
 
+from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneCommand
 from svc_proto.phone.safety.blocklist import Blocklist
 from svc_proto.phone.safety.confirmation import AwaitingConfirmation, TrustedActions
@@ -277,6 +280,33 @@ def test_lost_connection_ends_pending_commands() -> None:
         ("r1", "Failed"),
     ]
     assert [each.path for each in backend.asked] == ["/screenshot"]
+    gate.on_uploaded("late", "svc-relay")
+    assert [entry.thumbnail_token for entry in gate.log.entries()] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("give_up", "now"),
+    [
+        (lambda gate: gate.set_master(False, NOW), NOW),
+        (lambda gate: gate.set_overlay_permission(False, NOW), NOW),
+        (lambda gate: gate.view(later(25)), later(25)),
+        (lambda gate: gate.status(later(25)), later(25)),
+    ],
+    ids=["master off", "no overlay", "view after the deadline", "status after the deadline"],
+)
+def test_commands_given_up_are_answered_at_once_unless_the_connection_is_lost(
+    give_up: Callable[[SafetyGate], object], now: Moment
+) -> None:
+    for is_lost, answered in ((False, ["r1"]), (True, [])):
+        _, gate = gated()
+        check_gate(gate, command("/call"))
+        give_up(gate)
+        due = gate.next_deadline()
+        assert due is not None
+        assert due <= now.mono
+        if is_lost:
+            gate.connection_lost()
+        assert [request_id for request_id, _ in gate.advance(now)] == answered
 
 
 def test_abandoned_command_is_not_performed() -> None:

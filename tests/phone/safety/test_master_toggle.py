@@ -38,6 +38,12 @@ def test_toggle_turns_off_after_an_interval_without_commands() -> None:
     assert master.advance(NOW.at(NOW.mono + DEFAULT))
     assert master.state is MasterState.OFF
     assert not master.advance(NOW.at(NOW.mono + DEFAULT))
+    reasons = [master.turned_off_by]
+    assert master.turn_on(NOW, accessible=True)
+    reasons.append(master.turned_off_by)
+    assert master.turn_off()
+    reasons.append(master.turned_off_by)
+    assert reasons == [MasterTrigger.IDLE, None, MasterTrigger.TURN_OFF]
     master = armed()
     master.command(NOW.at(500.0))
     assert master.turn_on(NOW.at(900.0), accessible=True)
