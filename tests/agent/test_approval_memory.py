@@ -143,12 +143,12 @@ def test_remembered_approvals_are_limited(monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("MAX_ALWAYS", "MAX_SESSIONS", "MAX_PER_SESSION"):
         monkeypatch.setattr(approval_memory, name, 2)
     world = AgentHarness()
-    world.host.choices = ["session"] * 5 + ["always"] * 3
+    world.host.choices = ["session"] * 6 + ["always"] * 3
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[bool]]:
         known = ApprovalMemory(engine)
         world.host.engine = engine
-        for session, number in (("a", 1), ("b", 1), ("c", 1), ("c", 2), ("c", 3)):
+        for session, number in (("a", 1), ("b", 1), ("a", 2), ("c", 1), ("c", 2), ("c", 3)):
             yield from known.request(session, about(number=number), world.host)
         found = []
         for session, number in (("a", 1), ("b", 1), ("c", 1), ("c", 2), ("c", 3)):
@@ -157,7 +157,7 @@ def test_remembered_approvals_are_limited(monkeypatch: pytest.MonkeyPatch) -> No
         yield from known._write("phone_call 9")  # stored already
         return found
 
-    assert world.run(plan) == [False, True, False, True, True]
+    assert world.run(plan) == [True, False, False, True, True]
     assert json.loads(world.disk.get(PATH)) == {"always": ["phone_call 8", "phone_call 9"]}
 
 
@@ -180,6 +180,38 @@ def test_unreadable_file_is_not_overwritten(world: AgentHarness, fault: str) -> 
     world.disk.denied.clear()
     assert world.disk.get(PATH) == there
     assert "approval not stored" in [name for name, _ in world.logs]
+
+
+def test_end_of_approvals(world: AgentHarness) -> None:
+    world.host.choices = ["session", "session", "always", "always", "session"]
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[object]]:
+        known = ApprovalMemory(engine)
+        world.host.engine = engine
+        for session, number in (("a", 1), ("b", 1), ("a", 2), ("b", 3), ("b", 4)):
+            yield from known.request(session, about(number=number), world.host)
+        found: list[object] = [(yield from known.end("a", "phone_call 1")), (yield from known.standing())]
+        yield from gather(engine, [known.end("", f"phone_call {number}") for number in (1, 2, 3)])
+        found.append((yield from known.standing()))
+        world.disk.denied.add(PATH)
+        found.append((yield from known.end("b", "phone_call 4")))
+        return [*found, (yield from known.end("b", "phone_call 4"))]
+
+    of_one_chat = [("", "phone_call 2"), ("", "phone_call 3"), ("b", "phone_call 1"), ("b", "phone_call 4")]
+    unread = "the approvals cannot be read"
+    assert world.run(plan) == ["", of_one_chat, [("b", "phone_call 4")], unread, unread]
+
+
+def test_choice_that_cannot_be_stored_holds_for_the_chat(world: AgentHarness) -> None:
+    world.disk.capacity = 0
+    world.host.choices = ["always"]
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        for session in ("s", "s", "t"):
+            yield from world.turn(parts, "/approve", model=None, session_id=session)
+
+    world.run(plan)
+    assert len(world.host.asked) == 2  # the second one in the other chat
 
 
 def test_choices_that_cannot_be_stored_or_read_ask_again(world: AgentHarness) -> None:

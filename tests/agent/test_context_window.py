@@ -86,6 +86,8 @@ def test_a_long_turn_leaves_out_its_oldest_steps_in_blocks() -> None:
         seen.append(str(fitted.rows[1]["content"]))
     assert seen[-1] == "Go\n\n[24 earlier steps of this task, which were done, are left out here.]"
     assert sorted(set(seen), key=seen.index)[:2] == ["Go", seen[-1].replace("24", "4")]
+    behind = fit_messages([rows[0], row("user", "Before"), row("assistant", "Done"), *rows[1:]], 1_200, 3)
+    assert (behind.rows, behind.left_out) == (fit_messages(rows, 1_200, 1).rows, 2)
 
 
 def test_the_newest_screen_of_a_long_turn_stays_whole() -> None:

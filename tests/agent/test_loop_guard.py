@@ -93,6 +93,11 @@ def test_the_report_of_a_turn() -> None:
         "mcp_pay: denied",
     )
     guard = LoopGuard()
+    for shown in "aba":  # back to an earlier screen, which is a change
+        act(guard, shown, x=1)
+    guard.trail.see(screen("b"))
+    assert guard.unfinished() == ()
+    guard = LoopGuard()
     for _ in range(2):
         guard.trail.see(screen("a"))
         guard.trail.act(shows=False)

@@ -177,7 +177,9 @@ def test_server_is_restarted_with_rising_pauses() -> None:
     world = Kept(Shop)
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
+        begun = engine.now.mono
         servers = yield from world.servers(parts)
+        assert engine.now.mono == pytest.approx(begun, abs=0.1)  # the wait ends with the first attempt
         begun = engine.now.mono
         yield from servers.ready()  # a failed server is not waited for
         assert engine.now.mono == begun
@@ -191,6 +193,40 @@ def test_server_is_restarted_with_rising_pauses() -> None:
     pauses = [round(later - before) for before, later in pairwise(starts)]
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]
     assert (row["state"], row["problem"]) == ("failed", "it has exited with status 1")
+
+
+def test_server_that_is_ready_for_seconds_only_is_restarted_with_rising_pauses() -> None:
+    class Shop(McpProgram):
+        def on_start(self) -> None:
+            starts.append(self.child.world.now)
+
+        def tools_list(self, **params: object) -> Mapping[str, Any] | None:
+            if len(starts) < 3:
+                self.send(id=self.seen[-1]["id"], error={"code": -1, "message": "not now"})
+                return None
+            self.child.after(3.0, lambda: self.send(method="notifications/tools/list_changed"))
+            self.child.after(4.0, lambda: self.child.exit(1))
+            return super().tools_list(**params)
+
+    starts: list[float] = []
+    world = Kept(Shop)
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[tuple[str, str | None]]]:
+        servers = yield from world.servers(parts)
+        reports = []
+        for seconds in (0.5, 3.0, 200.0):
+            yield from sleep(engine, seconds)
+            (row,) = servers.report()
+            reports.append((row["state"], row["problem"]))
+        assert [shop.child.alive for shop in world.shops[:2]] == [False, False]  # also after a refused list
+        parts.stop()
+        return reports
+
+    failed = ("failed", "it has exited with status 1")
+    assert world.run(plan, limit=1_000.0) == [("failed", "it refuses: not now"), ("ready", None), failed]
+    pauses = [round(later - before) for before, later in pairwise(starts)]
+    assert pauses == [1, 2, *(4 + pause for pause in (4, 8, 16, 32, 64))]
+    assert "MCP tools not listed" not in [event for event, _ in world.logs]  # no list of a server that has failed
 
 
 def test_a_crash_between_turns() -> None:
@@ -243,7 +279,8 @@ def test_changed_tool_list_is_reloaded_at_a_limited_rate() -> None:
     assert world.run(plan) == ["mcp_shop_sell"]
     lists = [message for message in world.shops[0].seen if message["method"] == "tools/list"]
     assert len(lists) == 4
-    assert ("MCP tools not listed", {"server": "shop", "problem": "it refuses: not now"}) in world.logs
+    refused = ("MCP tools not listed", {"server": "shop", "problem": "it refuses: not now"})
+    assert [log for log in world.logs if log[0] == refused[0]] == [refused]  # and none after the stop
 
 
 def test_a_server_without_tools_and_one_with_too_many() -> None:
@@ -307,6 +344,9 @@ def test_call_waits_for_a_starting_server() -> None:
         servers = yield from world.servers(parts)
         world.shops[0].child.exit(1)
         yield from sleep(engine, 1.5)
+        begun = engine.now.mono
+        yield from servers.ready()
+        assert engine.now.mono == begun  # a turn does not wait for a server that has failed before
         read = servers.tool("mcp_shop_read")
         assert read is not None
         result = yield from read.run({})

@@ -38,10 +38,12 @@ class Link:
     answer: PhoneResponse = DONE
     screen_status: int = 200
     sent: list[str] = field(factory=list)
+    seen: list[object] = field(factory=list)  # phones whose screens were read
     engine: Engine = field(init=False)  # set by `play`
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         self.sent.append(path)
+        self.seen += [arguments.get("device")] * (path == "/screen")
         return make_flow(PhoneResponse(self.screen_status, self.body) if path == "/screen" else self.answer)
 
     def media(self, token: str) -> Flow[bytes]:
@@ -116,6 +118,8 @@ def test_the_screen_is_read_once_for_each_act() -> None:
     assert consent.turn.source == "com.android.dialer"
     _, sent = play(Link(screen("org.x", "Start")), ("/tap_text", {"text": "Start"}), ("/tap_text", {"text": "Start"}))
     assert sent == ["/screen", "/tap_text"] * 2
+    play(link := Link(DIALER), ("/tap_text", {"text": "x", "device": "b"}))
+    assert link.seen == ["b"]  # that of the phone which the command goes to
     consent, sent = play(Link({"error": "locked"}, screen_status=423), CALL)
     assert (consent.asked, sent) == ([], ["/screen", "/tap_text"])
     consent, sent = play(Link(DIALER), CALL, CALL)

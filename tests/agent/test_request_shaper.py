@@ -186,6 +186,7 @@ def test_lessons_of_a_failed_call_are_dropped() -> None:
     shaper = RequestShaper(known)
     sent, _ = shaper.shape(REQUEST)
     assert shaper.learn(parse_refusal(400, "no tools", sent), sent) is Problem.TOOLS
+    assert shaper.learn(ModelRefusal(status=400, problems=(Problem.ROLE_ORDER,)), sent) is Problem.ROLE_ORDER
     shaper.forget()
     assert known == ModelProfile()
     assert shaper.learn(parse_refusal(400, "no tools", sent), sent) is Problem.TOOLS

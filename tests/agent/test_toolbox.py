@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -7,10 +8,16 @@ from svc_proto.agent import toolbox
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.approval_memory import ApprovalMemory
 from svc_proto.agent.interface import ApprovalRequested, ToolCall, Turn
+from svc_proto.agent.loop_guard import LoopGuard
+from svc_proto.agent.phone_consent import ALREADY_DENIED
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
+from svc_proto.agent.turn_consent import TurnConsent
 from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.schema.effects.command_effects import Effect
+from svc_proto.schema.effects.effect_kinds import EffectKind
+from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.service_clients.authority import Authority
 from tests.agent.harness import AgentHarness
 from tests.support.playbook import make_flow
@@ -85,6 +92,67 @@ def test_tool_with_a_bug_fails_its_call_only(world: AgentHarness) -> None:
     (bug,) = [fields for name, fields in world.logs if name == "bug"]
     assert (bug["reference"], bug["error"]) == ("bug-1", "KeyError")
     assert "abc" not in repr(world.logs)
+
+
+def approved(work: Callable[[Arguments], Flow[str]], name: str = "pay") -> Tool:
+    return Tool(name=name, description="", parameters=schema(), run=work, needs_approval="It costs money.")
+
+
+def test_denial_covers_the_calls_that_waited_behind_its_question(world: AgentHarness) -> None:
+    def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
+        def work(arguments: Arguments) -> Flow[str]:
+            return make_flow("paid")
+
+        world.host.engine, consent = engine, TurnConsent.begin(engine)
+        box = box_of(engine, approved(work), approved(work, "book"))
+        results = yield from box.run_calls(TURN, world.host, requested("pay", "pay", "book"), consent)
+        results += yield from box.run_calls(TURN, world.host, requested("pay", "book"), consent)
+        return [result.text.partition("\n")[0] for result in results]
+
+    world.host.choices = ["deny", "once", "once"]
+    denied, again = (f"error: {words[0]}" for words in (toolbox.DENIED, ALREADY_DENIED))
+    assert world.run(plan) == [denied, again, "paid", again, "paid"]
+    assert [asked.call.name for asked in world.host.asked] == ["pay", "book", "book"]
+
+
+def test_approved_call_covers_its_confirmation_and_is_timed_from_the_approval(world: AgentHarness) -> None:
+    def plan(parts: AgentParts, engine: Engine) -> Flow[bool]:
+        def work(arguments: Arguments) -> Flow[str]:
+            yield from sleep(engine, 1.0)
+            return "paid"
+
+        def request_approval(asked: ApprovalRequested) -> Flow[str]:
+            yield from sleep(engine, 30.0)
+            return "once"
+
+        world.host.engine, consent = engine, TurnConsent.begin(engine)
+        world.host.request_approval = request_approval  # type: ignore[method-assign]
+        yield from box_of(engine, approved(work)).run_calls(TURN, world.host, requested("pay"), consent)
+        return consent.is_granted(Effect(kind=EffectKind.CONFIRMATION, label="OK"), ScreenTree())
+
+    assert world.run(plan)
+    assert [finished.seconds for finished in world.host.finished] == [pytest.approx(1.0, abs=0.1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "client", "has_read", "private"),
+    [
+        ("phone_contacts", False, True, True),
+        ("skills_list", False, False, False),
+        ("skills_list", True, True, False),
+    ],
+)
+def test_turn_begins_with_what_its_history_has_read(name: str, client: bool, has_read: bool, private: bool) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    history = (
+        {"role": "user", "content": "Look"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "ann@example.org"},
+    )
+    turn = evolve(TURN, history=history, client_history=client)
+    consent = AgentHarness().run(lambda parts, engine: make_flow(parts.toolbox.begin_turn(turn, LoopGuard())))
+    assert (consent.has_read, consent.private.was_read) == (has_read, private)
+    assert consent.private.is_in("To: ann@example.org") is private
 
 
 def test_the_toolsets() -> None:

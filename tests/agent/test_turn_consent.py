@@ -83,6 +83,24 @@ def test_what_a_denial_covers(consent: TurnConsent, effect: Effect, expected: bo
     assert consent.is_denied(effect) is expected
 
 
+def test_after_three_denials_nothing_is_asked_and_what_was_read_is_not_forgotten(consent: TurnConsent) -> None:
+    for number in range(3):
+        assert not consent.is_denied(GRANTED)
+        consent.deny(Effect(kind=EffectKind.DISCLOSURE, recipient=f"{number}.example"))
+    assert consent.is_denied(GRANTED)
+    assert not consent.has_read
+    for reads in (False, True, False):
+        consent.taint(reads)
+    assert consent.has_read
+
+
+def test_each_screen_of_a_completion_counts_as_seen(consent: TurnConsent) -> None:
+    consent.grant(GRANTED, screen("Install"))
+    step = Effect(kind=EffectKind.CONFIRMATION, place="installer", label="Continue")
+    assert consent.is_granted(step, screen("Continue", "Pay"))
+    assert not consent.is_granted(Effect(kind=EffectKind.CONFIRMATION, label="Pay"), screen("Pay"))
+
+
 @pytest.mark.parametrize(("host", "expected"), [("x.y", True), ("z.y", False)])
 def test_a_denied_host_does_not_cover_another(consent: TurnConsent, host: str, expected: bool) -> None:
     consent.deny(Effect(kind=EffectKind.DISCLOSURE, recipient="x.y"))

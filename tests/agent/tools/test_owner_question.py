@@ -10,14 +10,14 @@ ASKING = ("ask_user", {"question": "Shall I take the 9:12 train?\u202e"})
 
 @pytest.mark.parametrize(("choice", "answer"), [("once", YES), ("deny", NO), ("At 10:12", f"{IN_WORDS}At 10:12")])
 def test_the_user_is_asked_and_the_turn_goes_on(choice: str, answer: str) -> None:
-    world = AgentHarness(model=[calls(ASKING), plain("Thanks")])
-    world.host.choices = [choice]
+    world = AgentHarness(model=[calls(ASKING), calls(ASKING), plain("Thanks")])
+    world.host.choices = [choice] * 2
     outcome = world.answer("Plan my day.")
-    (asked,) = world.host.asked
+    asked, other = world.host.asked
+    assert asked.command == other.command
     assert (asked.command, asked.choices) == ("Shall I take the 9:12 train?\\u202e", ("once", "deny"))
     assert asked.is_question
-    (finished,) = world.host.finished
-    assert (finished.output, finished.error) == (answer, None)
+    assert [(finished.output, finished.error) for finished in world.host.finished] == [(answer, None)] * 2
     assert outcome.unfinished == ()
 
 
