@@ -2,6 +2,7 @@ import pytest
 
 from svc_proto.mcp.http_sessions import IDLE, MAX_PER_PRINCIPAL, MAX_SESSIONS, MAX_STORED_BYTES
 from svc_proto.mcp.pending_request import STATELESS_VERSION
+from svc_proto.mcp.streamable_http import STREAM_AFTER
 from tests.mcp.http_harness import HANDSHAKE, McpHttpHarness, McpHttpSession, message, status, stream_messages
 from tests.mcp.stdio_harness import ELICITS
 from tests.support.http_harness import HttpCall
@@ -49,7 +50,14 @@ def test_stored_answers_are_limited(web: McpHttpHarness, monkeypatch: pytest.Mon
     assert session.listen("1-1").result.status == 400
     assert stream_messages(session.listen("18-1"))[0]["id"] == 18
     assert web.server.sessions.kept > 1024
-    session.end()
+    later = web.open(ELICITS)
+    for number in range(1, 5):
+        pay(later, number, word)
+    assert session.listen("18-0").result.status == 400  # the oldest ones of all sessions are dropped
+    later.tool("wait", token="p")
+    web.book.after(STREAM_AFTER)  # its stream is under way, with a message
+    for each in (session, later):
+        each.end()
     assert web.server.sessions.kept == 0
 
 
@@ -77,6 +85,17 @@ def test_an_idle_session_ends(web: McpHttpHarness) -> None:
     listening.vanish()
     web.book.after(2 * IDLE)
     assert len(web.server.sessions) == 0
+
+
+def test_limit_of_one_caller_ends_no_session_of_another(web: McpHttpHarness) -> None:
+    first = web.open(token=web.book.pair().token)
+    (session,) = web.server.sessions._sessions.values()
+    mine = [web.open() for _ in range(MAX_PER_PRINCIPAL)]
+    mine[0].listen()
+    web.open()
+    assert [each.post(PING).status for each in (first, *mine[:3])] == [200, 200, 404, 200]  # a listener goes last
+    web.book.within(lambda: web.server.close_principal_sessions(session.caller))
+    assert [each.post(PING).status for each in (first, mine[0])] == [404, 200]
 
 
 def test_idle_sessions_are_evicted(web: McpHttpHarness) -> None:

@@ -38,6 +38,12 @@ def test_requests_before_and_after_initialize(peer: McpStdioHarness) -> None:
     assert peer.request("initialize", protocolVersion="2025-11-25")["code"] == -32600
 
 
+def test_second_handshake_replaces_the_first(peer: McpStdioHarness) -> None:
+    peer.request("initialize", protocolVersion="2025-11-25", capabilities=ELICITS)
+    peer.open("2024-11-05")
+    assert peer.request("tools/call", **PAY)["isError"] is True  # its client has no elicitation
+
+
 def test_stateless_requests(peer: McpStdioHarness) -> None:
     info = {"io.modelcontextprotocol/serverInfo": {"name": "shop", "title": "Shop", "version": "1"}}
     found = peer.request("server/discover", **modern())
