@@ -214,7 +214,8 @@ class AgentHarness:
     def run(self, plan: Callable[[AgentParts, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
         """Run a plan in a process of its own until it ends; return its result, or raise its error.
 
-        If it has a result, require that its log records have neither the model's key nor a bug outside of the tests.
+        If it has a result, require that no file is open, and that its log records have neither the model's key nor a
+        bug outside of the tests.
         """
 
         def begin(engine: Engine) -> Flow[T]:
@@ -225,12 +226,14 @@ class AgentHarness:
         process = self.agent_host.start(lambda entropy: Engine(house, entropy=entropy, log_level=Level.DEBUG))
         self.processes.append(process)
         self.sim.run_until(lambda: bool(house.results or house.errors or not process.alive), limit)
+        open_files = process.operations.open_handles
         process.stop(0.0)
         self.sim.run_until(lambda: not process.alive)
         for error in house.errors:
             raise error
         (result,) = house.results
         assert KEY not in repr([line.fields for line in process.logs])
+        assert open_files == 0
         bugs = [line.fields for line in process.logs if line.event == "bug"]
         assert all("/tests/" in str(bug["at"]) for bug in bugs), bugs  # only errors that a test raised
         return result  # type: ignore[no-any-return]  # the result of the flow
