@@ -11,6 +11,8 @@ from svc_proto.api.mcp_agent import agent_features
 from svc_proto.api.runs import run_manager
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Task
+from svc_proto.service_clients.authority import Authority
 from tests.api.harness import KEY, ApiHarness
 from tests.api.scripted_agent import TurnHarness
 from tests.mcp.http_harness import McpHttpSession, fields, stream_messages
@@ -100,6 +102,22 @@ def test_cancelled_turn_sends_no_progress() -> None:
     book.within(lambda: run.emit(TextDelta("too late")))
     book.after(1.0)
     assert len(book.api.runs) == 0
+
+
+def test_a_turn_has_the_authority_of_its_client_and_reports_nothing_after_its_end() -> None:
+    book, told = TurnHarness(), list[str]()
+    authority = Authority("Tablet", lambda power: False)
+    ask = agent_features(book.api, authority).tools[0].run_with_progress
+    assert ask is not None
+    tasks: list[Task] = []
+    book.within(lambda: tasks.append(book.engine.spawn(ask({"message": "Hi"}, told.append))))
+    assert book.hand.turn.authority is authority
+    book.hand.emit(TextDelta("one"), TextDelta("two"))  # the second text waits for its interval
+    (run,) = book.api.runs._runs.values()
+    book.within(tasks[0].cancel)
+    book.within(lambda: run.emit(TextDelta("three")))
+    book.after(2.0)
+    assert told == ["one"]
 
 
 @pytest.mark.parametrize(

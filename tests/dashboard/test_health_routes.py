@@ -106,6 +106,9 @@ def test_failing_or_missing_checks_show_nothing(virtual: SimulatedEnvironment) -
     assert board.request("GET", "/api/health").json["checks"] == []
     assert host.runs == 1
     assert [line.event for line in board.server.logs].count("bug") == 1
+    host.fails, host.facts = False, DEAD
+    virtual.pass_time(20)
+    assert board.problems() == ["model_unreachable"]  # the next run is as if none had failed
     virtual.close()
     virtual = SimulatedEnvironment()
     board = Board(virtual, None)

@@ -1,6 +1,9 @@
 import json
 
-from svc_proto.monitoring.health_monitor import HEALTH_FILE
+from svc_proto.commands import WriteConfig
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.monitoring.health_monitor import HEALTH_FILE, HealthMonitor
 from tests.api.harness import ApiHarness
 from tests.relay.harness import HOME, START, RelayHarness
 
@@ -34,6 +37,21 @@ def test_the_api_serves_the_results_that_other_servers_store() -> None:
 def test_stored_results_that_are_of_no_use_are_ignored() -> None:
     for text in ("", "{", "[]", "{}", '{"checked_at": "now"}', stored(START.wall - 600.0), stored(START.wall + 600.0)):
         assert health(ApiHarness(files={FILE: text})) == []
+
+
+def test_newer_results_of_this_server_that_are_not_stored_stay() -> None:
+    def check(engine: Engine) -> Flow[list[dict[str, object]]]:
+        yield from ()
+        return [FINE]
+
+    book = ApiHarness(files={FILE: stored(START.wall)})
+    monitor = HealthMonitor(check)
+    monitor.bind(book.engine)
+    book.after(30.0)
+    book.refuse = (WriteConfig,)
+    book.spawn(monitor.refresh())
+    book.spawn(monitor.load())
+    assert (monitor.results, monitor.checked_at) == ([FINE], START.wall + 30.0)
 
 
 def test_a_relay_serves_them_too() -> None:

@@ -131,6 +131,9 @@ def test_repeated_request_is_not_run_again() -> None:
     assert book.turns == 2
     post(book, {"input": "Other", "stream": True}, headers=again)
     assert book.turns == 3
+    post(book, {"input": "Other", "stream": True}, headers=again)
+    assert book.turns == 4
+    assert [hand.cancelled for hand in book.scripted.hands] == [False, False, True, False]
     book = TurnHarness()
     book.hold = (OpenFile,)  # of the configuration file
     calls = [post(book, headers=[(b"idempotency-key", b"k")]) for _ in range(2)]

@@ -286,6 +286,17 @@ def test_unanswered_approval_is_denied() -> None:
     assert (view["status"], "approvals" in view) == ("running", False)
 
 
+def test_a_lasting_answer_is_recorded_for_its_call_alone() -> None:
+    book = TurnHarness()
+    post(book, headers=EVENTS)
+    for name in ("a", "b"):
+        book.hand.request_approval(call_of(identity=name), pattern=f"rm {name}", choices=("once", "always", "deny"))
+    answer = {"choice": "always", "call_id": "b"}
+    assert book.request("POST", f"/v1/runs/{book.hand.turn.run_id}/approval", answer).json["resolved"] == 1
+    book.after(1.0)
+    assert [row["after"] for row in book.request("GET", "/api/changes").json["changes"]] == ["rm b"]
+
+
 def test_two_approvals_at_once() -> None:
     book = TurnHarness()
     post(book, headers=EVENTS)

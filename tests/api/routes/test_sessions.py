@@ -243,6 +243,7 @@ def test_pages_of_messages(
     fill(book, identity, *"01234")
     body = book.request("GET", f"/api/sessions/{identity}/messages?{query}").json
     assert "".join(row["content"] for row in body["messages"]) == texts
+    assert [row["row_id"] for row in body["messages"]] == [int(text) + 1 for text in texts]
     expected = pagination and dict(zip(("limit", "offset", "order", "returned"), pagination, strict=True))
     assert body.get("pagination") == expected
 
@@ -301,6 +302,10 @@ def test_failed_fork_does_not_block_another(book: ApiHarness) -> None:
     taken, made = forked_at_once(book, (trip, {"id": trip}), (trip, {}))
     assert error(taken) == (409, "session_exists")
     assert made.json["title"] == "Trip #2"
+    book.refuse = (store_requests.ForkChat,)
+    assert book.request("POST", f"/api/sessions/{trip}/fork", {}).status == 503
+    book.refuse = ()
+    assert book.request("POST", f"/api/sessions/{trip}/fork", {}).json["title"] == "Trip #3"
 
 
 def test_search(book: ApiHarness) -> None:

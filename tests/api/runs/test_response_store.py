@@ -43,6 +43,7 @@ def test_a_response_survives_a_restart() -> None:
     assert session(again, "conversation", "other") is None
     assert run(again, kept(again).delete("resp_1")) is True
     assert run(again, kept(again).delete("resp_1")) is False
+    assert session(again, "response", "resp_1") is None
     once_more = reopened(again)
     assert run(once_more, kept(once_more).get("resp_1")) is None
 
@@ -57,10 +58,14 @@ def test_least_recently_used_is_evicted_first() -> None:
     run(book, store.put(response(MAX_STORED), "s", "c0"))
     run(book, store.put(response(MAX_STORED + 1), "s", "new"))
     assert run(book, store.get("resp_0")) is not None
-    assert run(book, store.get("resp_1")) is None
-    assert run(book, store.get("resp_2")) is None
+    for dropped in ("resp_1", "resp_2"):
+        assert (run(book, store.get(dropped)), session(book, "response", dropped)) == (None, None)
     assert session(book, "conversation", "c0") == "s"
     assert session(book, "conversation", "c1") is None
+    again = reopened(book)
+    run(again, kept(again).put(response(200), "s", None))  # before the file is read
+    found = [run(again, kept(again).get(each)) is not None for each in ("resp_200", "resp_3", "resp_4")]
+    assert found == [True, False, True]
 
 
 def test_all_together_have_a_size() -> None:
@@ -134,6 +139,15 @@ def test_response_is_found_during_the_reload() -> None:
     book.hold = ()
     book.release()
     assert (keeping, found, sessions) == ([None], [response(1)], [["s-1"], ["s-1"]])
+
+
+def test_a_client_that_disconnects_while_the_file_is_read_leaves_the_store_usable() -> None:
+    book = ApiHarness()
+    book.hold = (ReadConfig,)
+    book.call("GET", "/v1/responses/resp_1").vanish()
+    book.hold = ()
+    book.release()
+    assert book.request("GET", "/v1/responses/resp_1").status == 404
 
 
 def test_file_is_loaded_once() -> None:

@@ -27,9 +27,11 @@ def test_a_bug_in_the_order_of_things_ends_the_run(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("fields", "name"), [((), "svc"), (((b"X-Hermes-Session-Id", b"s"),), "hermes")])
-def test_a_turn_has_the_names_of_its_client(fields: tuple[tuple[bytes, bytes], ...], name: str) -> None:
+@pytest.mark.parametrize("path", ["/api/sessions/{}/chat/stream", "/v1/runs", "/v1/responses", "/v1/chat/completions"])
+def test_a_turn_has_the_names_of_its_client(path: str, fields: tuple[tuple[bytes, bytes], ...], name: str) -> None:
     book = TurnHarness()
-    book.chat(book.session(), headers=fields)
+    body = {"input": "Hi", "messages": [{"role": "user", "content": "Hi"}]}
+    book.call("POST", path.format(book.session()), body, headers=fields)
     brand = book.hand.turn.brand
     assert brand is not None
     assert brand.name == name
@@ -59,6 +61,7 @@ def test_finished_runs_are_removed() -> None:
     with pytest.raises(Refused):
         book.api.runs.stop(first)
     assert book.api.runs.get(first) is None
+    assert first not in book.api.runs._runs
 
 
 def test_a_session_of_a_run_is_made_once() -> None:
