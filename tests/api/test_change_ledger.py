@@ -34,6 +34,17 @@ def notes(book: ApiHarness) -> list[str]:
     return entries
 
 
+def test_changes_at_the_same_time_are_all_recorded() -> None:
+    book = ApiHarness()
+
+    def change() -> None:
+        for note in ("one", "two"):
+            book.api.ledger.memory("Tablet", MemoryChange(target="memory", count=1, added=note))
+
+    book.within(change)
+    assert [each["after"] for each in listed(book)] == ["one", "two"]
+
+
 def test_changes_of_a_revoked_device_are_listed_and_undone() -> None:
     holder = KeyHolder(None)
     book, session = holder.book, holder.session

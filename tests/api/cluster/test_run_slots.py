@@ -92,6 +92,19 @@ def test_slots_are_renewed_while_in_use() -> None:
     assert list(book.town.served).count("EVAL") == served  # a node without slots sends no renewals
 
 
+def test_a_node_waits_for_a_slot_a_second_time() -> None:
+    book = ApiClusterHarness(max_concurrent_runs=1)
+    for said in ("a", "b"):
+        chat(book, 0, said)
+        chat(book, 1, f"after {said}")
+        book.after(2 * LEASE)
+        assert (places(book, "turns"), places(book, "line")) == (1, 1)
+        finish(book, 0, said)
+        book.after(2 * MAX_POLL_INTERVAL)
+        assert begun(book)[-1] == f"after {said}"
+        finish(book, 1, f"after {said}")
+
+
 def test_no_node_keeps_the_others_waiting() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     for n, (node, _) in enumerate(book.members):

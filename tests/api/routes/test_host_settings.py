@@ -92,6 +92,8 @@ def test_files_that_cannot_be_read_or_written(path: str) -> None:
     answer = full.request(method, path, body)
     assert answer.status == 500
     assert "no space left on the device" in answer.json["error"]["message"]
+    full.refuse = ()
+    assert full.request(method, path, body).status == 200
 
 
 def test_a_new_key_counts_at_once() -> None:
