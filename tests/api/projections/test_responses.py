@@ -112,7 +112,8 @@ def test_reasoning_is_an_item() -> None:
         interface.TextDelta("I greet."),
         interface.TextRetracted(8),
         interface.ReasoningDelta("I greet."),
-        interface.TextDelta("Hello"),
+        interface.TextDelta("Hel"),
+        interface.TextDelta("lo"),
         TurnEnded(content="Hello"),
     )
     summary = ["part.added", "text.delta", "text.delta", "text.done", "part.done"]
