@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.interface import TextDelta
+from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.cluster.session_ownership import ACQUIRE_TIMEOUT, POLL_INTERVAL, START_TIMEOUT
 from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
 from svc_proto.cluster.node import LEASE as NODE_LEASE
@@ -159,8 +160,8 @@ def test_former_owner_stops_when_informed() -> None:
     assert lease(book, session) == ""
 
 
-@pytest.mark.parametrize("overtaken", [False, True])
-def test_lapsed_owner_checks_the_store(overtaken: bool) -> None:
+@pytest.mark.parametrize(("overtaken", "store_fails"), [(False, False), (True, False), (False, True)])
+def test_lapsed_owner_checks_the_store(overtaken: bool, store_fails: bool) -> None:
     book, session, first, hand = chatting_nodes("one")
     book.cut(0)
     book.at(1).after(LEASE)
@@ -168,7 +169,9 @@ def test_lapsed_owner_checks_the_store(overtaken: bool) -> None:
         book.chat(session, {"message": "two"})
         book.hand.finish()  # without an owner now
     book.at(0).mend()
+    book.refuse = (AddMessages,) if store_fails else ()
     book.after(1.0)
+    book.refuse = ()
     assert lease(book, session).endswith(":8642") is not overtaken
     assert hand.cancelled is overtaken
     hand.finish()
