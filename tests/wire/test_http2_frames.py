@@ -79,3 +79,8 @@ def test_the_limits_reached_exactly_and_passed_by_one(largest: bytes, one_more: 
     with pytest.raises(Http2ConnectionError) as caught:
         frames(Http2FrameSplitter(server=False, max_block=9), SETTINGS + one_more, [1000])
     assert caught.value.code is code
+
+
+def test_the_limits_of_a_block_apply_to_each_block_anew() -> None:
+    block = OPENED + MORE * 62 + CONTINUED
+    assert len(frames(Http2FrameSplitter(server=False, max_block=3), SETTINGS + block * 2, [1000])) == 1 + 2 * 64

@@ -66,10 +66,11 @@ def test_last_event_id_is_set_at_the_end_of_its_event() -> None:
 @pytest.mark.parametrize("sizes", [[1], [1_000_000]])
 @pytest.mark.parametrize("stream", [b"data: " + b"x" * 95, b"data: " + b"x" * 95 + b"\n\n"])
 def test_a_line_and_an_event_have_limits(stream: bytes, sizes: Cuts) -> None:
-    assert decode(b"data: " + b"x" * 94 + b"\n\n", sizes, max_line=100) == [ServerSentEvent("x" * 94)]
+    """The limits apply to each line and each event anew."""
+    assert decode((b"data: " + b"x" * 94 + b"\n\n") * 3, sizes, max_line=100) == [ServerSentEvent("x" * 94)] * 3
     with pytest.raises(RemoteProtocolError, match="100 characters"):
         decode(stream, sizes, max_line=100)
-    assert decode(b"data: 1234\ndata: 1234\n\n", sizes, max_event=10)
+    assert len(decode(b"data: 1234\ndata: 1234\n\n" * 3, sizes, max_event=10)) == 3
     with pytest.raises(RemoteProtocolError, match="10 characters of data"):
         decode(b"data: 12345\n" * 2, sizes, max_event=10)
 
