@@ -86,7 +86,9 @@ WAYS = {  # steps to a state of a turn, or to a state of the background
 }
 STATES = ("idle", "hearing", "answering", "consulted", "working", "waiting", "judging", "rendering")  # of a turn
 CALLS: dict[str, Any] = {
-    "run": lambda call, text="df", mode="": RunTaskCall(call_id=call, text=text, background=mode == "background"),
+    "run": lambda call, text="df", mode="", profile=None: RunTaskCall(
+        call_id=call, text=text, profile=profile, background=mode == "background"
+    ),
     "status": StatusCall,
     "cancel": CancelCall,
     "confirm": ConfirmCall,

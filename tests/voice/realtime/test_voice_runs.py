@@ -1,3 +1,4 @@
+from svc_proto.voice.realtime.actions import StartRun
 from svc_proto.voice.realtime.function_calls import RunTaskCall
 from svc_proto.voice.realtime.voice_run import HEARTBEAT, BackgroundPolicy, RunTier, VoiceRun
 from svc_proto.voice.realtime.voice_runs import GRACE, QUIET, QUIET_TIMEOUT, VoiceRuns
@@ -17,9 +18,9 @@ class Scene:
         self.all.detach(run, RunTier.PROMOTED, spoken=True)
         return run
 
-    def finish(self, run: VoiceRun) -> None:
+    def finish(self, run: VoiceRun, now: float = 100.0) -> None:
         run.story.map_event(EVENTS["AnswerDelta"]("Done."))
-        self.all.finish(run, 100.0, idle=True)
+        self.all.finish(run, now, idle=True)
 
     def due(self) -> float | None:
         """Return the earliest deadline other than `promotion_at` and `next_at`, or None."""
@@ -53,10 +54,31 @@ def test_next_run_and_answer_deadlines() -> None:
     answer = runs.take_result(130.0)
     assert answer is not None
     assert (answer.text, runs.last) == ("Done.", answer)
-    runs.fail(runs.detached, "no", 100.0)
+    runs.fail(runs.detached, "no", 130.0)
     runs.on_client_left(131.0)
-    assert runs.kept_until(10.0, 360.0, live=False) == 100.0 + max(GRACE, 41.0)
+    assert runs.kept_until(10.0, 360.0, live=False) == 130.0 + GRACE
+    assert runs.kept_until(40.0, 360.0, live=False) == 131.0 + 40.0
     assert runs.kept_until(10.0, 360.0, live=True) == 491.0
+
+
+def test_each_answer_waits_for_silence_anew_in_the_order_of_the_ends() -> None:
+    scene = Scene()
+    runs, first, second = scene.all, scene.promote("k1"), scene.promote("k2")
+    scene.finish(second, 100.0)
+    scene.finish(first, 105.0)
+    runs.on_user_speech(1000.0)  # the user speaks on
+    for run, at in ((second, 100.0 + QUIET_TIMEOUT), (first, 100.0 + 2 * QUIET_TIMEOUT)):
+        assert runs.next_at == at
+        assert runs.take_result(at) is run.answer is not None
+
+
+def test_queued_run_begins_in_the_current_side_session() -> None:
+    scene = Scene()
+    runs = scene.all
+    scene.promote("k1")
+    runs.enqueue(runs.new(RunTaskCall(call_id="k2", text="ls")), RunTier.DURABLE)
+    runs.rules, runs.side_session = BackgroundPolicy(max_runs=2), "side"
+    assert runs.start_next(200.0)[0] == StartRun(call_id="k2:queued", text="ls", session_id="side")
 
 
 def test_status_and_drafts_without_a_running_run() -> None:
