@@ -19,10 +19,10 @@ from svc_proto.commands import (
     Send,
     SendFile,
 )
-from svc_proto.engine.flow import Flow, run_operation, wait
+from svc_proto.engine.flow import Deferred, Flow, run_operation, wait
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.wire.events import Headers
-from svc_proto.wire.limits import Limits
+from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.streamed_answers import file_answer, sending, without_work
 from tests.engine.toy_service import STREAM_LIMIT, ToyPlaybook, get, open_book, plain, post
 from tests.support.playbook import CH, wire_bytes
@@ -229,6 +229,16 @@ def test_a_file_is_sent_after_its_head_and_then_released() -> None:
     book << [file_head(book, 5), SendFile(order.op, CH, 7, 2, 5)]
     book >> facts.Done(order.op, 5) << [ReleaseFile(7)]
     book.get(b"/hello") << [book.says(200, b"hello")]
+
+
+def test_slow_request_after_a_file_has_no_deadline() -> None:
+    book, order = sending()
+    for size in (len(file_head(book, 5).data), 5):
+        book >> facts.Sent(CH, size)
+    book >> facts.Done(order.op, 5) << [ReleaseFile(7)]
+    book.toy.answer = lambda request: Deferred()
+    book.get(b"/answer").drain_commands()
+    book.after(2 * DEFAULT_LIMITS.file_timeout) << []
 
 
 def test_a_flow_answers_with_a_file_too(book: ToyPlaybook) -> None:

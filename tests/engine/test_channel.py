@@ -71,6 +71,11 @@ def test_a_stalled_write_is_dropped_and_progress_helps() -> None:
     book.after(0.1) << [Abort(FOUR)]
     book >> Received(FOUR, b"late") << []
     book >> Closed(FOUR) << []
+    book, _ = echoing()
+    for piece in (b"xx", b"y"):  # a further write is no progress
+        book >> Received(FOUR, piece) << [Send(FOUR, piece)]
+        book.after(3.0)
+    assert book.drain_commands() == [Abort(FOUR)]
 
 
 def test_more_than_may_be_unsent_drops_the_peer_and_so_does_the_stop() -> None:

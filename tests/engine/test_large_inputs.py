@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import pytest
 from attrs import evolve
 
 from svc_proto.commands import Abort, Command, PauseReading, ResumeReading, Send
@@ -59,9 +60,11 @@ def test_the_end_of_a_connection_returns_its_permit() -> None:
     assert not book.engine.large_inputs.holders
 
 
-def test_a_peer_that_stalls_within_a_large_message_is_dropped() -> None:
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_peer_that_stalls_within_a_large_message_is_dropped(grown: bool) -> None:
     book = sockets(FOUR, SIX)
     book >> Received(FOUR, BEGIN) << []
+    book >> Received(FOUR, frame(0x00, b"z" * 16 * KIB * grown)) << []
     book >> Received(SIX, BEGIN) << [PauseReading(SIX)]
     commands: list[Command] = []
     for _ in range(12):
