@@ -302,6 +302,7 @@ def test_an_answer_before_all_was_sent(late: bool) -> None:
     book >> Received(ONE, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
     if not late:
         assert not caller.results
+        book >> Closed(ONE, "reset")  # what came before counts
         assert reads(book, source) == 0
     assert [answer.status for answer in caller.results] == [403]
 

@@ -95,6 +95,16 @@ def chunk(data: bytes) -> Received:
     return Received(ONE, b"%x\r\n%s\r\n" % (len(data), data))
 
 
+def test_complete_stream_stays_complete_when_its_connection_breaks() -> None:
+    book, caller, slow = opened()
+    book >> chunk(b"data: last\n\n") << []
+    book >> END << []
+    book >> Closed(ONE, "reset") << []
+    for _ in range(2):
+        book.act(slow.read) << []
+    assert (slow.kept, caller.results) == ([["last"]], [None])
+
+
 def test_events_in_batches() -> None:
     book, caller, slow = opened()
     book >> chunk(b"data: one\n\ndata: two\n\ndata: th") << []
