@@ -1,7 +1,19 @@
 from typing import Any
 
 from svc_proto import facts
-from svc_proto.commands import Abort, CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, Spawned, TerminalSize
+from svc_proto.commands import (
+    Abort,
+    CloseWrite,
+    PauseReading,
+    ResizeTerminal,
+    ResumeReading,
+    Send,
+    Signal,
+    SignalName,
+    Spawn,
+    Spawned,
+    TerminalSize,
+)
 from svc_proto.engine.child_process import INHERITED, ChildProcess, CommandResult, run_command, spawn
 from tests.engine.test_flow import Owner
 from tests.engine.toy_service import ToyPlaybook, open_book
@@ -72,7 +84,8 @@ def test_terminate_signals_and_then_kills() -> None:
     book >> facts.Closed(ONE, exit=-9) << []
     assert output.told == []
     book, child, _ = running()
-    child.terminate()
+    book.act(lambda: child.set_read_paused(True)) << [PauseReading(ONE)]
+    book.act(child.terminate) << [ResumeReading(ONE), Signal(ONE, SignalName.HANGUP)]  # else it could not exit
     book >> facts.Closed(ONE, exit=-1) << []  # in time: it is not killed
     book.after(5.0) << []
     book.act(child.terminate) << []
