@@ -72,11 +72,13 @@ def test_each_answer_waits_for_silence_anew_in_the_order_of_the_ends() -> None:
         assert runs.take_result(at) is run.answer is not None
 
 
-def test_queued_run_begins_in_the_current_side_session() -> None:
+def test_queued_run_keeps_the_session_and_begins_in_the_current_side_session() -> None:
     scene = Scene()
     runs = scene.all
-    scene.promote("k1")
     runs.enqueue(runs.new(RunTaskCall(call_id="k2", text="ls")), RunTier.DURABLE)
+    runs.on_client_left(100.0)
+    assert runs.kept_until(30.0, 360.0, live=False) == 460.0
+    scene.promote("k1")
     runs.rules, runs.side_session = BackgroundPolicy(max_runs=2), "side"
     assert runs.start_next(200.0)[0] == StartRun(call_id="k2:queued", text="ls", session_id="side")
 
