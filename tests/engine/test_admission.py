@@ -298,8 +298,15 @@ def test_the_newest_connection_is_paused_and_resumed() -> None:
     assert ("binary", bytes(39 * KIB)) in book.toy.handler.told
 
 
-def test_the_newest_connection_is_paused_and_dropped() -> None:
+@pytest.mark.parametrize("again", [False, True])
+def test_the_newest_connection_is_paused_and_dropped(again: bool) -> None:
     book = nearly_full()
+    if again:  # it was paused before, and resumed in time
+        book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
+        book >> Received(FOUR, frame(0x80)) << [ResumeReading(SIX)]
+        book >> Received(SIX, frame(0x80)) << []
+        for piece in (some(32 * KIB), frame(0x00, bytes(30 * KIB))):
+            book >> Received(FOUR, piece) << []
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
     book.after(4.9) << []
     book >> Received(SIX, frame(0x00, b"x")) << []  # it was in flight, and does not extend the time
