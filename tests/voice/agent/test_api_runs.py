@@ -1,9 +1,11 @@
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from attrs import evolve
 
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command
@@ -15,6 +17,7 @@ from svc_proto.voice.agent.api_runs import ApiRuns
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice.realtime.actions import StartRun
+from svc_proto.voice.realtime.run_events import ChatSessionBound
 from tests.loops.realtime_agent import RealtimeAgentSetup, ends, of, play, run, talk
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.realtime_server import SpokenTurn
@@ -41,6 +44,17 @@ def test_run_stopped_before_its_request(rig: VoiceHarness) -> None:
     rig.within(lambda: holder.stop("k1"))
     assert ended == [True]
     rig.after(120.0)
+
+
+def test_device_without_chats_continues_those_that_its_session_began(rig: VoiceHarness) -> None:
+    talk = cast("Any", SimpleNamespace(run_event=lambda *_: None, drafts=lambda *_: False))
+    rig.voice.api_credential = lambda principal: sleep(rig.engine, 1.0)  # type: ignore[method-assign]  # slow
+    holder = ApiRuns(rig.voice, evolve(PHONE, withheld=lambda: ("chat",)), talk, lambda: None)
+    rig.within(lambda: holder._on_run_event("k1", ChatSessionBound("c9")))
+    for session_id, used in (("c9", "c9"), ("c1", None)):
+        rig.within(partial(holder.start, StartRun(call_id="k2", text="x", session_id=session_id), ""))
+        assert holder._runs["k2"]._order.session_id == used
+        rig.within(lambda: holder.detach("k2"))
 
 
 def test_detached_run_reports_no_failure(rig: VoiceHarness) -> None:
