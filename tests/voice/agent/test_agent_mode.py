@@ -1,13 +1,18 @@
 import base64
 import re
+from functools import partial
+from typing import cast
 
 from svc_proto.basics.moment import Moment
-from svc_proto.voice.agent.agent_mode import interface_of
+from svc_proto.machines.voice_session import Cursor
+from svc_proto.voice.agent.agent_mode import AgentSetup, RenderedMode, interface_of
+from svc_proto.voice.realtime.actions import Render
 from svc_proto.voice.session import MAX_DELTA
 from svc_proto.voice.settings import RealtimeSettings
 from tests.loops.realtime_agent import RealtimeAgentSetup, ends, of, play
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.realtime_server import SpokenTurn
+from tests.voice.harness import PHONE, VoiceHarness
 
 
 def test_members_of_each_kind_of_event() -> None:
@@ -25,6 +30,20 @@ def test_members_of_each_kind_of_event() -> None:
     client.send("input_audio.append")
     error = client.until("voice.error")[-1]
     assert "audio_base64" in error["message"]
+
+
+def test_played_audio_is_recorded_and_rendering_ends_with_the_session(rig: VoiceHarness) -> None:
+    chosen, mode = RealtimeSettings(provider="openai_tts"), partial(RenderedMode, setup=AgentSetup())
+    client = rig.attach(rig.output, rig.within(lambda: rig.output.admit(PHONE, chosen, mode)))
+    (session,) = rig.output.sessions()
+    client.send_event("playback.drained", event_id=1)
+    assert session.life.acked == Cursor(event=1)
+    agent = cast("RenderedMode", session.mode)
+    agent.talk.out.append(Render("", "Hello."))
+    rig.within(agent.carry_out)
+    assert not rig.scripted.stopped
+    client.send_event("session.close")
+    assert rig.scripted.stopped
 
 
 def test_members_of_the_ready_event_and_the_interface() -> None:
