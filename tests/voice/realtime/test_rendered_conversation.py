@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.pcm import wav_head
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import Failure, FailureKind, OperationId
@@ -15,7 +16,10 @@ from svc_proto.voice.provider_interface import (
     RenderResult,
     SpeechRequest,
 )
+from svc_proto.voice.realtime.actions import Transcribe
+from svc_proto.voice.realtime.rendered_conversation import HEARING_RATE, RenderedConversation
 from svc_proto.voice.realtime.run_events import ApiRunStarted
+from svc_proto.voice.realtime.voice_runs import VoiceRuns
 from tests.loops.realtime_agent import KEY, SOUND, RealtimeAgentSetup, of, types
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, create, log_of
@@ -81,9 +85,23 @@ def test_an_utterance_is_understood_and_answered(world: SimulatedEnvironment) ->
     assert events[-1]["final_text"] == "It is noon."
     assert events[-1]["metrics"]["provider"] == "local"
     assert not engines.disk.exists(recording.path)  # the upload was deleted
+    api.turns.append(hello("It is one."))
     client.send("response.create", text="and now?")
-    client.until("voice.response.done")
+    events = client.until("voice.response.done")
+    assert of(events, "voice.input_transcript.final")["input_audio_bytes"] == 0  # since the first turn
+    assert events[-1]["final_text"] == "It is one."
     assert client.ws.close(1000).code == 1000
+
+
+def test_utterance_that_comes_during_a_turn_is_kept() -> None:
+    conversation = RenderedConversation(VoiceRuns(word="svc", speakable=str), lambda: 0.0, hears=True)
+    conversation.add_user_text("one")
+    conversation.append_audio(SOUND, HEARING_RATE)
+    with pytest.raises(Refused):
+        conversation.commit(None)
+    conversation.cancel()
+    conversation.commit(None)
+    assert Transcribe(SOUND, HEARING_RATE) in conversation.out
 
 
 @pytest.mark.parametrize("silence", [True, False])
