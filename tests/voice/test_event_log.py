@@ -41,6 +41,18 @@ def test_simultaneous_events_are_written_together(rig: VoiceHarness) -> None:
     assert rig.engine.next_deadline() is None
 
 
+def test_data_that_comes_during_a_write_follows_it(rig: VoiceHarness) -> None:
+    file = GrowingFile(rig.engine, "/runs/a")
+
+    def write() -> None:
+        for data in (b"a" * WRITE_AT, b"b"):
+            file.write(data)
+        file.close()
+
+    rig.within(write)
+    assert rig.disk.get("/runs/a").endswith(b"ab")
+
+
 def test_one_write_at_a_time_on_a_disk_that_is_fast_enough(rig: VoiceHarness) -> None:
     rig.hold = (AppendFile,)
     file = GrowingFile(rig.engine, "/runs/a")

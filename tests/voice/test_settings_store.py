@@ -123,7 +123,10 @@ def test_unknown_profile_is_refused() -> None:
 
 
 def refused(found: bytes | None, profile: str | None = None) -> Refused:
-    """Return the refusal of a change to the relay's own file, which may be unreadable, or to a profile's."""
+    """Return the refusal of a change to the relay's own file, which may be unreadable, or to a profile's.
+
+    Require that the next change succeeds.
+    """
 
     def speaks() -> Flow[bool]:
         raise AssertionError("no caller needs it")
@@ -132,6 +135,10 @@ def refused(found: bytes | None, profile: str | None = None) -> Refused:
     rig.disk.put(OWN, found or b"")
     if found is None:
         rig.disk.denied.add(OWN)
+    store = SettingsStore(rig.engine, CONFIG, speaks)
     with pytest.raises(Refused) as caught:
-        rig.spawn(SettingsStore(rig.engine, CONFIG, speaks).change(OUTPUT_SECTION, profile, {"voice": "rex"}))
+        rig.spawn(store.change(OUTPUT_SECTION, profile, {"voice": "rex"}))
+    rig.disk.denied.clear()
+    rig.disk.put(OWN, b"")
+    assert rig.spawn(store.change(OUTPUT_SECTION, None, {"voice": "rex"})) == [OWN]
     return caught.value
