@@ -11,10 +11,11 @@ from svc_proto.facts import Failed, Failure, FailureKind
 from svc_proto.relay_config import RelayConfig
 from tests.cli.harness import REFUSED, OneShotHarness, Reply, as_json
 from tests.support.channel_ends import HarnessNode
+from tests.support.core_harness import HOME
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml")
 KEYED = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="of-the-environment")
-RUNNING = RelayConfig(home="/h", config_path="/h/config.yaml", webapi_inside="http://127.0.0.1:8642")
+RUNNING = RelayConfig(home=HOME, config_path=f"{HOME}/config.yaml", webapi_inside="http://127.0.0.1:8642")
 ELSEWHERE = RelayConfig(home="/h", config_path="/etc/svc.yaml")
 EXTRA = b"# mine\nplatforms:\n  api_server:\n    extra:\n      key: old  # secret\n    api_key: older\n"
 PLAIN = b"platforms:\n  api_server:\n    api_key: old\n    extra:\n      key: ''\n"
@@ -23,7 +24,7 @@ PLAIN = b"platforms:\n  api_server:\n    api_key: old\n    extra:\n      key: ''
 def world(
     config: bytes | None = None, dotenv: str | None = None, settings: RelayConfig = CONFIG, http: Reply = REFUSED
 ) -> OneShotHarness[KeyRotationResult]:
-    found = {f"{settings.config_path}": config, "/h/.env": dotenv}
+    found = {f"{settings.config_path}": config, f"{settings.home}/.env": dotenv}
     files = {path: text for path, text in found.items() if text is not None}
     return OneShotHarness(lambda engine: rotate_key(engine, settings), files=files, http=http)
 

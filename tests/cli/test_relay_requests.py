@@ -185,6 +185,18 @@ def test_a_server_without_ranges() -> None:
     assert len(there.asked) == 1
 
 
+def test_a_file_that_becomes_shorter_is_not_saved() -> None:
+    server = MediaServer(bytes(relay_requests.CHUNK_SIZE + 1))
+
+    def http(asked: UpstreamRequest) -> Response:
+        answer = server.http(asked)
+        server.data = b"short"
+        return answer
+
+    there = OneShotHarness(lambda engine: relay_requests.save_media(engine, RELAY, "/media/x"), http=http)
+    assert there.fails() == Exit(1, "the relay refuses: no (status 416)")
+
+
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
