@@ -44,6 +44,12 @@ def test_roots_are_resolved_through_links_and_parents() -> None:
     assert book.relay.media.sandbox.allows("/var/roothome/pictures/a.png")
 
 
+def test_shared_uploads_are_at_the_real_path_of_their_folder() -> None:
+    config = RelayConfig(home="/h/svc", media_store="/mnt/uploads")
+    book = started(config, ("/mnt/uploads", "/data/uploads"), folders=("/data/uploads", "/tmp"))
+    assert book.relay.media.uploads.folder == "/data/uploads"
+
+
 def test_roots_are_used_by_name_if_they_cannot_be_resolved() -> None:
     config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a",), temp_dir="/tmp")
     book = RelayHarness(config, started=False)

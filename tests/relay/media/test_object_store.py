@@ -1,5 +1,6 @@
 """Uploads in a bucket: served by all nodes, also after their node is gone; their quota; failures of the store."""
 
+from base64 import b64encode
 from typing import Any, cast
 
 import pytest
@@ -130,8 +131,9 @@ def test_unreachable_store_fails_only_its_requests() -> None:
         lambda request, response: Response(200, Headers(), response.body[:-1]),
         lambda request, response: Response(206, response.headers, response.body),
         lambda request, response: Response(206, Headers([(b"content-range", b"bytes 0-9/11")]), response.body),
+        lambda request, response: Response(206, Headers([(b"content-range", b"bytes 0-4/256000")]), DATA[:5]),
     ],
-    ids=["500", "403", "longer", "shorter", "a part", "another part"],
+    ids=["500", "403", "longer", "shorter", "a part", "another part", "another part of that length"],
 )
 @pytest.mark.parametrize("part", [False, True])
 def test_wrong_answers_of_the_store_are_refused(lie: Any, part: bool) -> None:
@@ -203,6 +205,17 @@ def test_all_of_an_object_at_once() -> None:
     scene.run(lambda: call.is_closed)
     assert call.status == 503
     scene.check_invariants()
+
+
+def test_type_that_the_bytes_show_is_served_by_all_nodes() -> None:
+    scene, _ = world()
+    phone = scene.pair_phone("P", 0)
+    content = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(24)).decode()
+    body = {"content": content, "content_type": "image/jpeg", "file_name": "a"}
+    made = scene.request_and_wait(0, "POST", "/media/upload", token=phone.token, body=body).answer.json["token"]
+    scene.sim.run_for(1.0)
+    kinds = [got(scene, node, f"/media/{made}", phone.token).headers.get(b"content-type") for node in range(3)]
+    assert kinds == [b"image/png"] * 3
 
 
 def test_downloads_that_cannot_be_signed_or_completed_fail() -> None:

@@ -201,9 +201,12 @@ def test_failed_upload_leaves_no_file(step: type, how: str) -> None:
 
 def test_registrations_end_by_age_or_by_number() -> None:
     book, paired = paired_book(media_ttl_seconds=60)
+    upload_json(book, paired.token)
+    book.after(10.0)
     token = upload_json(book, paired.token).json["token"]
     path = register(book)
     book.after(59.9)
+    assert len(book.uploads) == 1
     assert book.request("GET", f"/media/{token}", token=paired.token).status == 200
     assert len(book.request("GET", "/media/inspect").json["media"]) == 2
     book.after(0.2)
@@ -219,6 +222,7 @@ def test_registrations_end_by_age_or_by_number() -> None:
     assert book.request("GET", f"/media/{first}", token=paired.token).status == 404
     assert book.uploads == []
     assert book.request("GET", "/relay/info").json["media_entry_count"] == 1
+    assert len(book.request("GET", "/media/inspect?include_expired=yes").json["media"]) == 1  # the other was evicted
 
 
 def test_inspection_lists_entries_and_expired_ones_on_request() -> None:
