@@ -136,6 +136,12 @@ def test_input_behind_an_attach_is_delivered_in_order_up_to_a_limit() -> None:
     phone.envelopes()
     assert send_and_collect(phone, "input", data="y") == []
     assert book.children[0].heard.endswith(b"xy")
+    book.hold = (Spawn,)
+    phone.send("terminal", "terminal.attach", {"session_name": "b"})
+    assert send_and_collect(phone, "input", data="z", session_name="b") == []
+    book.hold = ()
+    book.release()
+    assert book.children[1].heard == b"z"
 
 
 def test_input_to_a_blocked_shell_is_limited() -> None:
@@ -322,6 +328,7 @@ def test_shells_end_with_their_grant_or_session() -> None:
     assert describe_messages(phone) == [("", None), ("detached", "grant expired")]
     assert phone.is_open
     book, phone, shell = attached()
+    phone.mute = True  # the shell does not wait until the client closes its socket
     assert book.request("DELETE", f"/sessions/{book.sessions()[0]['token_prefix']}").status == 200
     assert shell.signals == [SignalName.HANGUP]
     assert [envelope["type"] for envelope in phone.envelopes()] == ["error"]
@@ -340,6 +347,8 @@ def test_pending_input_is_discarded_with_the_grant(monkeypatch: pytest.MonkeyPat
         book.hold = ()
         book.release()
         assert book.request("PATCH", path, {"grants": {"terminal": 0}}).status == 200
+    phone.envelopes()
+    assert attach(phone)["type"] == "terminal.attached"
 
 
 def test_list_without_tmux_has_own_sessions_only() -> None:

@@ -276,9 +276,16 @@ def test_messages_behind_an_attach_wait_up_to_a_limit(monkeypatch: pytest.Monkey
     payload = '{"jsonrpc":"2.0","id":"r1","method":"x","params":{}}'
     monkeypatch.setattr(tui_channel, "MAX_UNREAD", len(payload))
     for method in ("x", "xx"):
-        _, phone = starting()
-        told = request(phone, method=method)
-        assert [each["payload"]["error"] for each in told] == (["tui_busy"] if method == "xx" else [])
+        book, phone = starting()
+        for ends in ("cancelled", "done", "pending"):  # the end of a start frees the room for the next one
+            told = request(phone, method=method)
+            assert [each["payload"]["error"] for each in told] == (["tui_busy"] if method == "xx" else [])
+            if ends == "done":
+                book.hold = ()
+                book.release()
+                book.hold = (Spawn,)
+            phone.send("tui", "tui.attach", {})
+            phone.envelopes()
 
 
 def test_blocked_gateway_refuses_requests() -> None:
@@ -331,6 +338,10 @@ def test_gateway_exit_is_reported_after_its_last_line(words: list[dict[str, str]
     *told, end = phone.envelopes()
     assert [envelope["payload"] for envelope in told] == words
     assert (end["type"], end["payload"]) == ("tui.error", {"message": "the agent gateway exited with 7"})
+    phone.reads = False
+    phone.send("system", "ping", {"ts": "x" * 50_000})
+    phone.read()
+    assert [envelope["type"] for envelope in phone.envelopes()] == ["pong"]
     phone.send("tui", "tui.attach", {})
     assert phone.only()["type"] == "tui.attached"
 
