@@ -9,6 +9,7 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Level
 from svc_proto.engine.core import MAX_TASKS_PER_CALL
 from svc_proto.facts import Address
+from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
 from svc_proto.machines.grants import default_grants
 from svc_proto.machines.transitions import step
 from svc_proto.relay.websocket.client_connection import CLIENT_TABLE, ClientState, ClientTrigger
@@ -186,6 +187,7 @@ def test_messages_before_auth_ok_wait_are_limited_or_dropped() -> None:
     assert [envelope["type"] for envelope in phone.envelopes()] == ["auth.ok", "pong"]
     assert len(book.store) == 1
     book, phone = pairing()
+    phone.mute = True  # no close frame of its own: the socket is still closing when the store answers
     for _ in range(65):
         phone.send("system", "ping")
     (refusal,) = phone.envelopes()
@@ -198,6 +200,30 @@ def test_messages_before_auth_ok_wait_are_limited_or_dropped() -> None:
         phone.text("no JSON")
     book.release()
     assert phone.only()["type"] == "auth.ok"
+
+
+@pytest.mark.parametrize("how", ["token", "code"])
+def test_sign_in_clears_the_failures_of_its_address(book: RelayHarness, paired: PairedPhone, how: str) -> None:
+    for _ in range(3):
+        for _ in range(MAX_FAILURES - 1):
+            assert book.websocket().auth(session_token="unknown")["type"] == "auth.fail"
+        if how == "token":
+            book.reconnect(paired.token)
+        else:
+            book.pair()
+
+
+def test_of_two_pairings_under_way_the_later_one_remains() -> None:
+    book, first = pairing(device_id="d-1")
+    book.clock.now += 1.0
+    book.register("Q7M2ZL")
+    second = book.websocket()
+    second.send("system", "auth", {"pairing_code": "Q7M2ZL", "device_id": "d-1"})
+    book.hold = ()
+    book.release()
+    assert [envelope["type"] for envelope in first.envelopes()] == ["auth.ok", "error"]
+    assert [envelope["type"] for envelope in second.envelopes()] == ["auth.ok"]
+    assert [phone.is_open for phone in (first, second)] == [False, True]
 
 
 @pytest.mark.parametrize("fail", [False, True])

@@ -158,6 +158,15 @@ def test_proactive_channel_needs_a_chat_grant_and_known_messages(book: RelayHarn
     assert paired.phone.envelopes() == []
 
 
+def test_notifications_go_to_the_other_nodes(
+    book: RelayHarness, paired: PairedPhone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed: list[object] = []
+    monkeypatch.setattr(book.relay.coordinator, "notification_received", lambda *each: passed.append(each))
+    paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
+    assert passed == [(paired.prefix, {"title": "Mail"})]
+
+
 def respond(phone: PhoneClient, result: str) -> None:
     """Answer the phone's one command; `result` is inserted into the message unchanged."""
     identity = phone.command()["request_id"]
