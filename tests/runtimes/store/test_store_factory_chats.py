@@ -20,6 +20,7 @@ from svc_proto.api.chat.store_requests import (
     TruncateMessages,
     UpdateChat,
 )
+from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from tests.runtimes.store.chat_stores import EMBEDDED, add, chat, create, execute, get, ids, message, messages_of
 
@@ -352,6 +353,21 @@ def test_a_chat_created_by_its_first_turn_is_counted(store: Store) -> None:
     assert execute(store, ListChats(limit=1)).total == 0
     execute(store, BeginTurn(session_id="c", create=chat(), messages=(message("m", "Hi"),), history=0))
     assert execute(store, ListChats(limit=1)).total == 1
+
+
+def test_total_of_a_list_follows_each_change(store: Store) -> None:
+    totals = [execute(store, ListChats(limit=1)).total]
+    changes: list[StoreRequest[Any]] = [
+        CreateChat(session=chat()),
+        ForkChat(source="c", session=chat("d"), now=1.0),
+        UpdateChat(id="d", changes={"archived": True}, now=2.0),
+        UpdateChat(id="d", changes={"archived": False}, now=3.0),
+        DeleteChat(id="c"),
+    ]
+    for change in changes:
+        execute(store, change)
+        totals.append(execute(store, ListChats(limit=1)).total)
+    assert totals == [0, 1, 2, 1, 2, 1]
 
 
 # --- fences --------------------------------------------------------------------------------------------------------
