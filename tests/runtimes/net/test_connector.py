@@ -2,14 +2,16 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runtimes.host.host import Services
+from runtimes.net import connector
 from svc_proto.commands import Cancel, CloseWrite, Connect, Connected, Send
 from svc_proto.facts import Address, ChannelId, Done, Failed, FailureKind, OperationId, Received
 from tests.runtimes.scripted_core import TIMEOUT, RunningCore, read_exactly, running
@@ -122,6 +124,26 @@ def test_cancel_while_connecting(runtime: str) -> None:
         live.order(Connect(OP, CH, "127.0.0.1", deaf))
         live.order(Cancel(OP), Cancel(OP))
         assert refusal(live, OP) is FailureKind.CANCELLED
+
+
+def test_cancel_of_a_handshake(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the time for another address ends the handshake, nor does it outlive its operation."""
+    monkeypatch.setattr(connector, "ATTEMPT_DELAY", 0.01)
+    with server() as listening:
+        found = [entry("127.0.0.1", listening.getsockname()[1])] * 2
+        with running(runtime, services=Services(resolver=lambda host, port: found)) as live:
+            live.order(Connect(OP, CH, "two.example", 1, tls=True))
+            peer, _ = listening.accept()
+            peer.settimeout(TIMEOUT)
+            assert peer.recv(100)  # the start of the handshake
+            live.core.deadline = time.monotonic() + 0.05
+            live.accept()[0].close()
+            live.core.ticks.get(timeout=TIMEOUT)
+            live.order(Cancel(OP))
+            assert refusal(live, OP) is FailureKind.CANCELLED
+            with peer, suppress(ConnectionError):
+                while peer.recv(1000):
+                    pass
 
 
 def test_cancel_while_resolving(runtime: str) -> None:

@@ -3,6 +3,7 @@ import select
 import socket
 import ssl
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,26 @@ def test_handshakes_are_bounded_in_time_and_number(
         sock = tls_client(live, certificate)
         assert live.expect(facts.Accepted).tls
         sock.close()
+
+
+def test_finished_handshakes_count_no_longer(runtime: str, certificate: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listen_module, "MAX_HANDSHAKES", 1)
+    with running(runtime, tls=server_context(*certificate)) as live, ExitStack() as stack:
+        monkeypatch.setattr(listen_module, "HANDSHAKE_TIMEOUT", 1.0)
+        sock = stack.enter_context(tls_client(live, certificate))
+        accepted = live.expect(facts.Accepted)
+        monkeypatch.setattr(listen_module, "HANDSHAKE_TIMEOUT", 2 * TIMEOUT)
+        failed = stack.enter_context(live.connect(live.extra))
+        failed.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        while failed.recv(100):
+            pass
+        first, second = (stack.enter_context(live.connect(live.extra)) for _ in range(2))
+        assert first.recv(1) == b""  # the only one in progress, dropped for the second
+        monkeypatch.setattr(listen_module, "HANDSHAKE_TIMEOUT", 1.0)
+        third = stack.enter_context(live.connect(live.extra))
+        assert second.recv(1) == third.recv(1) == b""  # the second for the third, which times out
+        live.order(Send(accepted.ch, b"still open"))
+        assert read_exactly(sock, 10) == b"still open"
 
 
 def test_stopping_drops_handshakes(runtime: str, certificate: Files) -> None:
