@@ -107,6 +107,8 @@ def test_delayed_sent_facts_keep_the_order(runtime: str, gone: bool, monkeypatch
         else:
             sock.sendall(b"b")
             assert [live.fact(), live.fact()] == [Sent(ch, 1), Received(ch, b"b")]
+            sock.sendall(b"c")
+            assert live.fact() == Received(ch, b"c")  # the byte is not reported again
 
 
 @pytest.mark.parametrize("last", [Abort, None])
@@ -224,6 +226,14 @@ def test_the_outbox_is_limited(runtime: str, monkeypatch: pytest.MonkeyPatch) ->
     with connected(runtime) as (live, _, ch):
         live.order(*[Send(ch, b"z" * 4_000_000)] * 3)
         assert "unsent" in live.closed(ch).why
+
+
+def test_the_outbox_has_room_again_once_its_bytes_are_sent(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channel_module, "OUTBOX_LIMIT", 4_000_000)
+    with connected(runtime) as (live, sock, ch):
+        for _ in range(6):
+            live.order(Send(ch, b"z" * 4_000_000))
+            read_exactly(sock, 4_000_000)
 
 
 def test_commands_for_channels_that_are_gone_are_passed_over(runtime: str) -> None:

@@ -186,6 +186,15 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
         assert sum(fact.n for fact in child.facts if isinstance(fact, Sent)) == size + 3
 
 
+def test_end_of_input_follows_the_queued_bytes(runtime: str, gate: Path) -> None:
+    with spawned(runtime, shell=f"echo ready; read go <{gate}; wc -c") as (live, child):
+        child.until(b"ready")
+        live.order(commands.Send(CH, b"x" * 1_000_000), commands.CloseWrite(CH))
+        gate.write_text("go\n")
+        assert child.closed().exit == 0
+        assert b"1000000" in child.data
+
+
 def test_input_after_the_child_closed_it_is_discarded(runtime: str, gate: Path) -> None:
     with spawned(runtime, shell=f"exec 0<&-; echo closed; read go <{gate}; echo on") as (live, child):
         child.until(b"closed")

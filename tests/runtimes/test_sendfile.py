@@ -15,6 +15,8 @@ from svc_proto.facts import ChannelId, Closed, Done, Failed, FailureKind, Sent
 from tests.runtimes.scripted_core import TIMEOUT, Files, RunningCore, close, connected, new_op, read_all, read_exactly
 from tests.runtimes.test_operations import refusal
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")  # no descriptor of a file or of a duplicated socket
+
 SIZE = 10 * 1024 * 1024
 AHEAD = 2 * 1024 * 1024  # bytes: the kernel would buffer more by itself
 

@@ -45,8 +45,12 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Kernel(1)
     assert kernel.outbox.send(b"abcde")
     assert not kernel.outbox.send(b"f")
+    kernel = Kernel(1)
+    assert kernel.outbox.send(b"abcde")
     kernel.room = 2
     assert not kernel.outbox.flush()
+    assert kernel.outbox.send(b"fg")  # in the room of the two bytes
+    assert not kernel.outbox.send(b"h")
     kernel.outbox.close()
     assert not kernel.outbox
 

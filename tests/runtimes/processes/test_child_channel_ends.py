@@ -103,6 +103,19 @@ def test_a_cancelled_spawn_leaves_nothing(runtime: str) -> None:
         assert isinstance(live.run_operation(Spawn(OperationId(99), CH, ("true",))), Done)
 
 
+def test_children_that_have_ended_or_not_begun_make_room(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaper, "MAX_CHILDREN", 1)
+    with running(runtime) as live:
+        for program in ("true", "no-such-program-anywhere", "true"):
+            answer = live.run_operation(Spawn(new_op(), CH, (program,)))
+            if program == "true":
+                assert isinstance(answer, Done)
+                live.closed(CH)
+            else:
+                assert isinstance(answer, Failed)
+                assert answer.error.kind is FailureKind.NOT_FOUND
+
+
 def test_a_spawn_that_is_cancelled_while_it_starts(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go = threading.Event(), threading.Event()
     started: list[SpawnedProcess] = []
