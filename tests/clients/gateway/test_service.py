@@ -210,6 +210,22 @@ def test_the_gateway_exits_after_its_input_and_turns() -> None:
     assert book.exits == [Exit(0)]
 
 
+@pytest.mark.short
+@pytest.mark.parametrize("text", ["/count 30", "", None])
+def test_the_gateway_exits_after_work_that_fails(text: str | None) -> None:
+    book, session = opened()
+    answer_late(book)
+    if text is None:
+        book.call("session.list")
+    else:
+        book.call("prompt.submit", session_id=session, text=text)
+    book.feed(ReadClosed(LINES))
+    if text != "":  # which is refused
+        assert book.exits == []
+        disconnect(book, session)
+    assert book.exits == [Exit(0)]
+
+
 def test_the_gateway_writes_all_output_before_it_exits() -> None:
     book = greeted()
     book.screen.reads = False
