@@ -63,7 +63,8 @@ def test_a_second_server_gets_the_holder_of_the_home(tmp_path: Path) -> None:
 def test_the_lock_ends_with_its_process_and_the_file_is_ignored(tmp_path: Path) -> None:
     program = (
         "import sys, os, pathlib; from runtimes.service_home.server_registry import lock_home; "
-        "lock_home(pathlib.Path(sys.argv[1]), 'relay', version='1').publish({'host': '::', 'port': 1, 'inside': 'x'}); "
+        "claim = lock_home(pathlib.Path(sys.argv[1]), 'relay', version='1'); "
+        "claim.publish({'host': '::', 'port': 1, 'inside': 'x' * 999}); "
         "os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
@@ -71,7 +72,9 @@ def test_the_lock_ends_with_its_process_and_the_file_is_ignored(tmp_path: Path) 
     assert json.loads((tmp_path / "run" / "relay.json").read_text())["port"] == 1
     assert not server_registry.is_held(tmp_path, "relay")
     assert server_registry.find_running_server(tmp_path, "relay") is None
-    taken(tmp_path).release()
+    next_one = taken(tmp_path)  # whose description is shorter
+    assert server_registry.find_running_server(tmp_path, "relay") is not None
+    next_one.release()
 
 
 def test_a_reader_does_not_block_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
