@@ -14,7 +14,15 @@ import pytest
 
 from runtimes.store.store_factory import open_store
 from svc_proto.api.chat.records import ChatSession, Message
-from svc_proto.api.chat.store_requests import DeleteChat, GetChat, ListChats, ListMessages, SearchMessages
+from svc_proto.api.chat.store_requests import (
+    DeleteChat,
+    GetChat,
+    ListChats,
+    ListMessages,
+    SearchMessages,
+    TruncateMessages,
+)
+from svc_proto.commands import StoreRequest
 from svc_proto.store_requests import LoadSessions
 from tests.runtimes.store.chat_stores import add, chat, create, execute, ids, message
 
@@ -172,14 +180,15 @@ def test_lists_and_windows_are_read_from_an_index(tmp_path: Path, where: str) ->
             assert "TEMP B-TREE" not in plan
 
 
-def test_nothing_of_a_deleted_chat_is_left_in_the_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("deletion", [DeleteChat(id="c"), TruncateMessages(session_id="c", keep=0, now=1.0)])
+def test_nothing_of_a_deleted_chat_is_left_in_the_files(tmp_path: Path, deletion: StoreRequest[bool]) -> None:
     path = tmp_path / "svc.db"
     store = open_store(path)
     create(store, chat("c"), chat("kept"))
     for number in range(20):
         add(store, message(f"m{number}", f"deletedmessage{number} " + "filling " * 100))
         add(store, message(f"k{number}", f"keptmessage{number}", session_id="kept"), to="kept")
-    assert execute(store, DeleteChat(id="c"))
+    assert execute(store, deletion)
     left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"deletedmessage" not in left
     assert b"filling" not in left
