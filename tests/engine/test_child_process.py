@@ -1,19 +1,7 @@
 from typing import Any
 
-from svc_proto import facts
-from svc_proto.commands import (
-    Abort,
-    CloseWrite,
-    PauseReading,
-    ResizeTerminal,
-    ResumeReading,
-    Send,
-    Signal,
-    SignalName,
-    Spawn,
-    Spawned,
-    TerminalSize,
-)
+from svc_proto import commands, facts
+from svc_proto.commands import Abort, CloseWrite, ResizeTerminal, Send, Signal, SignalName, Spawn, Spawned, TerminalSize
 from svc_proto.engine.child_process import INHERITED, ChildProcess, CommandResult, run_command, spawn
 from tests.engine.test_flow import Owner
 from tests.engine.toy_service import ToyPlaybook, open_book
@@ -84,8 +72,8 @@ def test_terminate_signals_and_then_kills() -> None:
     book >> facts.Closed(ONE, exit=-9) << []
     assert output.told == []
     book, child, _ = running()
-    book.act(lambda: child.set_read_paused(True)) << [PauseReading(ONE)]
-    book.act(child.terminate) << [ResumeReading(ONE), Signal(ONE, SignalName.HANGUP)]  # else it could not exit
+    book.act(lambda: child.set_read_paused(True)) << [commands.PauseReading(ONE)]
+    book.act(child.terminate) << [commands.ResumeReading(ONE), Signal(ONE, SignalName.HANGUP)]  # so that it can exit
     book >> facts.Closed(ONE, exit=-1) << []  # in time: it is not killed
     book.after(5.0) << []
     book.act(child.terminate) << []

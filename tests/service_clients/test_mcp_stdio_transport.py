@@ -1,6 +1,5 @@
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from svc_proto.commands import SignalName
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.service_clients import mcp_read_quota, mcp_stdio_transport
+from svc_proto.service_clients import mcp_stdio_transport
 from svc_proto.service_clients.mcp_client import McpClient, McpError
 from svc_proto.service_clients.mcp_stdio_transport import McpStdioTransport, StdioParameters
 from tests.agent.harness import AgentHarness
@@ -180,30 +179,6 @@ def test_a_flood_is_read_a_second_at_a_time() -> None:
     result, _, _ = run(Shop, count)
     assert result == "there was no answer in 3 s"
     assert 2 * 500 < seen[0] < 4 * 1_600  # output that was in transit when reading stopped is parsed, too
-
-
-def test_both_outputs_are_paused_above_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_read_quota, "MAX_BYTES", 1_000)
-    unread: list[list[int]] = []
-
-    class Shop(McpProgram):
-        def notifications_initialized(self, **params: object) -> None:
-            self.child.emit_error(b"\n" * 1_001)
-            for write in (self.child.emit, self.child.emit_error):
-                self.child.after(0.1, partial(write, b"\n"))
-            for seconds in (0.2, 1.2):
-                self.child.after(seconds, self.look)
-
-        def look(self) -> None:
-            assert self.child.errors is not None
-            unread.append([end.buffered_bytes for end in (self.child.output, self.child.errors)])
-
-    def idle(client: McpClient, engine: Engine) -> Flow[None]:
-        yield from client.open(10.0)
-        yield from sleep(engine, 2.0)
-
-    run(Shop, idle)
-    assert unread == [[1, 1], [0, 0]]
 
 
 def test_unread_input_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
