@@ -12,6 +12,7 @@ from runtimes.host.host import Services
 from runtimes.net import listener as listen_module
 from runtimes.tls.contexts import PinnedTrust, TlsFileError, client_context, context_for_certificates, server_context
 from svc_proto import facts
+from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.commands import Cancel, CloseWrite, Command, Connect, Connected, PauseReading, ResumeReading, Send
 from tests.runtimes.scripted_core import TIMEOUT, Files, connected, read_all, read_exactly, reset, running, tls_client
 from tests.runtimes.test_channels import echo
@@ -207,10 +208,11 @@ class TlsServer:
         except (ssl.SSLError, OSError):
             raw.close()
             return
-        sock.sendall(b"hello")
-        while data := sock.recv(65536):
-            sock.sendall(data)
-        sock.unwrap().close()
+        with sock, contextlib.suppress(OSError):  # of a client that does not trust the certificate
+            sock.sendall(b"hello")
+            while data := sock.recv(65536):
+                sock.sendall(data)
+            sock.unwrap().close()
 
     def close(self) -> None:
         self._thread.join(TIMEOUT)
@@ -248,13 +250,19 @@ def test_the_protocols_that_are_offered(runtime: str, certificate: Files, pinned
         server.close()
 
 
-def test_a_certificate_that_is_not_trusted(runtime: str, certificate: Files) -> None:
-    server = TlsServer(certificate)
-    with running(runtime) as live:
+@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.parametrize(
+    ("pin", "why"), [(None, "CERTIFICATE_VERIFY_FAILED"), ("sha256/" + "A" * 43 + "=", PIN_CHANGED)]
+)
+def test_a_certificate_that_is_not_trusted(runtime: str, certificate: Files, pin: str | None, why: str) -> None:
+    server, trust = TlsServer(certificate), PinnedTrust()
+    trust.expect("localhost", server.port, pin)
+    with running(runtime, services=Services(client_tls=trust)) as live:
         answer = live.run_operation(Connect(OP, CH, "localhost", server.port, tls=True))
         assert isinstance(answer, facts.Failed)
         assert answer.error.kind is facts.FailureKind.TLS
-        assert "CERTIFICATE_VERIFY_FAILED" in answer.error.detail
+        assert why in answer.error.detail
+        assert not any(isinstance(fact, facts.Received) for fact in live.seen)
     server.close()
 
 
