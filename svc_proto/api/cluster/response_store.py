@@ -61,6 +61,7 @@ class ClusterResponseStore(ResponseStore):
         if conversation is not None:
             named.append(("conversation", conversation, ""))
         for kind, name, encoded in named:
+            self._unstored.pop((kind, name), None)  # put again, it is the newest
             self._unstored[kind, name] = session_id, encoded
         while len(self._unstored) > MAX_STORED:
             del self._unstored[next(iter(self._unstored))]

@@ -73,10 +73,16 @@ def test_response_refused_by_the_store_is_kept_locally() -> None:
     assert book.comes_of(book.responses(1).get(ID), after=1.0) is None
     assert book.comes_of(book.responses(0).delete(ID)) is True
     assert book.comes_of(mine.get(ID), after=1.0) is None
-    for number in range(MAX_STORED + 1):
+    for number in range(MAX_STORED - 1):
         book.keep(f"resp_{number}")
-    assert book.comes_of(mine.get("resp_0")) is None
-    assert book.comes_of(mine.get("resp_1")) == response("resp_1")
+    book.keep("resp_0", conversation="talk")  # both are the newest again, in place of the two oldest
+    book.keep("resp_more")
+    assert [book.comes_of(mine.get(f"resp_{name}")) for name in (0, 1, 2)] == [
+        response("resp_0"),
+        None,
+        response("resp_2"),
+    ]
+    assert book.comes_of(mine.session_of("conversation", "talk")) == "s"
 
 
 def test_failing_store_gives_503() -> None:
