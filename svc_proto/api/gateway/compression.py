@@ -56,13 +56,18 @@ def compress(gateway: LiveGateway, session: LiveSession, topic: str = "") -> Flo
     """Replace the messages of a session by a request for a summary and a model's summary; new prompts wait meanwhile.
 
     A session of at most two messages, or of the built-in agent, is unchanged. Raises `RpcError` if a turn is under way
-    or a prompt waits, the model writes no summary, or messages were added meanwhile.
+    or a prompt waits, the model writes no summary, or messages were added meanwhile. A turn of another node is waited
+    for; raises `Refused` 503 if it takes too long.
     """
     if session.is_busy or session.queue:
         raise RpcError(QUEUE_FULL, BUSY)
     session.pending += 1
     try:
-        return (yield from _compress(gateway, session, topic))
+        yield from gateway.api.ownership.acquire(session.id)
+        try:
+            return (yield from _compress(gateway, session, topic))
+        finally:
+            gateway.api.ownership.release(session.id)
     finally:
         session.pending -= 1
         gateway.api.engine.spawn(finish_turn(gateway, session))
@@ -81,7 +86,8 @@ def _compress(gateway: LiveGateway, session: LiveSession, topic: str) -> Flow[di
     if (yield from gateway.stored(chat.id)).message_count != chat.message_count:
         raise RpcError(QUEUE_FULL, BUSY)
     kept = (_replace(rows[0], "user", SHOWN), _replace(rows[1], "assistant", summary))
-    yield from api.run_store_request(AddMessages(session_id=chat.id, messages=kept))
+    added = AddMessages(session_id=chat.id, messages=kept, fence=api.ownership.fence(chat.id))
+    yield from api.run_store_request(added)
     request = TruncateMessages(session_id=chat.id, keep=KEPT, now=api.engine.now.wall)
     yield from api.run_store_request(request)
     removed = len(rows) - KEPT

@@ -11,6 +11,7 @@ from attrs import define, field
 from svc_proto.agent.interface import Agent
 from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.chat.records import ChatSession
+from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.gateway.connection import GatewayConnection
 from svc_proto.api.gateway.turn import LiveTurn
 from svc_proto.api.ports import ManagementPort
@@ -68,6 +69,7 @@ class GatewayPort(TurnPort, ManagementPort, Protocol):
 
     agent: Agent
     ledger: ChangeLedger
+    ownership: LocalSessionOwnership
 
 
 class LiveGateway(Protocol):

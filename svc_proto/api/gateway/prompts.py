@@ -10,7 +10,7 @@ from svc_proto.api.content import parse_prompt
 from svc_proto.api.errors import check_not_stopping
 from svc_proto.api.gateway.attachment_files import delete_files, load_parts
 from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-from svc_proto.api.gateway.live_session import LiveGateway, LiveSession, PromptAttachment, QueuedPrompt
+from svc_proto.api.gateway.live_session import LiveGateway, LiveSession, QueuedPrompt
 from svc_proto.api.gateway.sessions import build_info
 from svc_proto.api.gateway.settings import chosen_model
 from svc_proto.api.runs.run import Run
@@ -191,27 +191,23 @@ class _PromptMethods:
         is_full = len(session.queue) >= MAX_QUEUED or not self._gateway.has_room_for_text(len(text))
         if waits and (cut or is_full):
             raise RpcError(QUEUE_FULL, "a turn is under way: stop it first, or wait for its end")
+        prompt = self._new_prompt(text, connection, message_id)
         try:
-            survivors = (yield from self._truncate(session, call)) if cut else {}
-            prompt = self._new_prompt(text, connection, message_id, session.take_attachments(connection))
+            survivors = (yield from self._truncate(session, call, prompt)) if cut else {}
+            prompt.attachments = session.take_attachments(connection)
             if waits:
                 session.queue.append(prompt)
                 return {"status": "queued", "queued": True}
             yield from _start(self._gateway, session, prompt)
         except (RpcError, Refused):  # other prompts may have been queued meanwhile
+            self._gateway.api.engine.revocables.pop(prompt, None)
             self._gateway.api.engine.spawn(finish_turn(self._gateway, session))
             raise
         return {"status": "streaming", **survivors}
 
-    def _new_prompt(
-        self,
-        text: str,
-        connection: GatewayConnection,
-        message_id: str = "",
-        attachments: tuple[PromptAttachment, ...] = (),
-    ) -> QueuedPrompt:
+    def _new_prompt(self, text: str, connection: GatewayConnection, message_id: str = "") -> QueuedPrompt:
         """Return a prompt of a client, which is refused at its start if the client's credential is revoked before."""
-        prompt = QueuedPrompt(text, connection.request, message_id, attachments)
+        prompt = QueuedPrompt(text, connection.request, message_id)
         if connection.credential_id:
             self._gateway.api.engine.revocables[prompt] = connection.credential_id
         return prompt
@@ -262,15 +258,22 @@ class _PromptMethods:
         answered = any(turn.answer_question(request_id, text) for turn in turns if turn is not None)
         return {"status": "ok" if answered else "expired"}
 
-    def _truncate(self, session: LiveSession, call: RpcCall) -> Flow[dict[str, object]]:
-        """Remove a message of the user and all after it; return the row ids of the user's messages that remain.
+    def _truncate(self, session: LiveSession, call: RpcCall, prompt: QueuedPrompt) -> Flow[dict[str, object]]:
+        """Remove a message of the user and all after it before a prompt; return the row ids of those that remain.
 
-        Row ids are positions in the session, from 1 on. New prompts wait meanwhile. Raises `RpcError` if the message
-        does not exist.
+        The row ids are those of the user's messages: positions in the session, from 1 on. New prompts wait meanwhile. A
+        turn of another node is waited for. Raises `RpcError` if the message does not exist, and `Refused` if that turn
+        takes too long or the credential of the prompt's client was revoked meanwhile.
         """
+        ownership = self._gateway.api.ownership
         session.pending += 1
         try:
-            return (yield from self._remove_rows(session, call.params))
+            yield from ownership.acquire(session.id)
+            try:
+                prompt.check_credential()
+                return (yield from self._remove_rows(session, call.params))
+            finally:
+                ownership.release(session.id)
         finally:
             session.pending -= 1
 

@@ -5,6 +5,7 @@ import pytest
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.cluster.session_ownership import ACQUIRE_TIMEOUT, POLL_INTERVAL, START_TIMEOUT
+from svc_proto.api.gateway.compression import SHOWN
 from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Ready
@@ -12,6 +13,7 @@ from svc_proto.facts import Started
 from svc_proto.schema.json_object import JsonObject
 from tests.api.cluster.test_session_ownership import again
 from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, chatting_nodes, code, lease, redis_key
+from tests.api.gateway_client import open_gateway
 from tests.api.scripted_agent import call_of, names, streamed_text
 
 
@@ -228,3 +230,30 @@ def test_cluster_messages_of_the_api() -> None:
     ownership.apply_state("b", nothing)
     ownership.on_message("b", "word", nothing)
     assert ownership.on_request("b", "other", nothing) == {}
+
+
+@pytest.mark.parametrize("method", ["session.compress", "prompt.submit"])
+def test_a_change_of_the_history_waits_for_the_turn_of_another_node(method: str) -> None:
+    """The messages of the other node's turn stay until it ends, and writes after that carry the new owner's token."""
+    book = ApiClusterHarness(model_base_url="http://model.example/v1", model="small")
+    session = book.session()
+    for number in range(2):
+        book.chat(session, {"message": str(number)})
+        book.hand.respond(f"answer {number}")
+    book.chat(session, {"message": "2"})
+    other = book.hand
+    phone = open_gateway(book.at(1))
+    phone.call("session.resume", session_id=session)
+    cut = {"text": "again", "truncate_before_user_ordinal": 1} if method == "prompt.submit" else {}
+    call = phone.begin(method, session_id=session, **cut)
+    assert (book.hand, len(book.messages(session)), call in phone.answers) == (other, 5, False)
+    other.respond("answer 2")
+    book.after(2 * POLL_INTERVAL)
+    token = book.ownership.fence(session)
+    book.hand.respond("summary")
+    assert "result" in phone.answers[call]
+    rows = [row["content"] for row in book.messages(session)]
+    assert rows == (["0", "answer 0", "again", "summary"] if cut else [SHOWN, "summary"])
+    assert token
+    assert [query.fence for query in book.queries() if isinstance(query, AddMessages)][-1] == token
+    assert lease(book, session) == ""

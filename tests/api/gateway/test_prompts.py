@@ -228,23 +228,29 @@ def test_prompts_that_wait_end_with_the_key_of_their_client() -> None:
     assert book.hand.turn.prompt == "four"
 
 
-@pytest.mark.parametrize("waits_for", ["store", "lease"])
+@pytest.mark.parametrize("waits_for", ["store", "lease", "truncation"])
 def test_a_prompt_whose_key_is_replaced_before_its_start(waits_for: str, monkeypatch: pytest.MonkeyPatch) -> None:
     book, phone, session = with_new_key()
 
     def acquire(*args: object) -> Flow[None]:
         yield from sleep(book.engine, 5.0)
 
-    if waits_for == "lease":
+    phone.call("prompt.submit", session_id=session, text="zero")
+    book.hand.respond("0")
+    if waits_for != "store":
         monkeypatch.setattr(book.api.ownership, "acquire", acquire)
     else:
         book.hold = (GetChat,)
-    phone.begin("prompt.submit", session_id=session, text="one")
+    cut = {"truncate_before_user_ordinal": 0} if waits_for == "truncation" else {}
+    phone.begin("prompt.submit", session_id=session, text="one", **cut)
     assert book.request("POST", "/api/key/reload").status == 200
     book.hold = ()
     book.release()
     book.after(10.0)
-    assert (book.turns, book.api.runs.outcomes["cancelled"]) == (0, int(waits_for == "lease"))
+    assert (book.turns, book.api.runs.outcomes["cancelled"]) == (1, int(waits_for == "lease"))
+    rows: Any = book.store.execute(ListMessages(session_id=session))
+    assert [row.role for row in rows] == ["user", "assistant", *(["user"] if waits_for == "lease" else [])]
+    assert not [each for each in book.engine.revocables if isinstance(each, QueuedPrompt)]
 
 
 def test_the_personality_of_the_session_is_part_of_the_prompt() -> None:
