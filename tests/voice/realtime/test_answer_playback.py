@@ -9,9 +9,17 @@ TEXT = "The disk is 62 percent used, and 40 gigabytes are free."
 
 
 def judging() -> answer_playback.AnswerPlayback:
-    """Return a playback that has requested the provider's speech for the answer."""
+    """Return a playback that has requested the provider's speech for its second answer.
+
+    Its first answer had `MAX_HELD` bytes of audio.
+    """
     playback = answer_playback.AnswerPlayback("svc", lambda: "1")
-    playback.start(answer_playback.SpokenAnswer(call_id="k1", run_id="n1", text=f"# {TEXT}", spoken=TEXT))
+    answer = answer_playback.SpokenAnswer(call_id="k1", run_id="n1", text=f"# {TEXT}", spoken=TEXT)
+    playback.start(answer)
+    playback.provider_request()
+    playback.on_speech(AudioDelta("r1", bytes(answer_playback.MAX_HELD)))
+    assert names(playback.complete("r1"))[-1] == "response.done"
+    playback.start(answer)
     assert playback.provider_request() == ReadAloud(TEXT)
     return playback
 
@@ -52,6 +60,12 @@ def test_amount_of_speech_that_is_judged(held: answer_playback.Said, state: answ
     playback = judging()
     playback.on_speech(held)
     assert playback.state is state
+
+
+def test_an_empty_response_is_not_the_answer() -> None:
+    playback = judging()
+    assert playback.complete("r2") == []
+    assert playback.state is answer_playback.PlaybackState.REJECTED
 
 
 def test_pieces_of_speech_are_judged_together() -> None:
