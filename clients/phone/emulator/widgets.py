@@ -155,7 +155,7 @@ def _row(package: str, row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
         case RowKind.FIELD:
             return node(
                 class_name="android.widget.EditText",
-                text=_display_text(look.texts.get(key), hidden=row.password),
+                text=_display_text(look.texts.get(key), hidden=row.password) or row.hint,  # as Android reports it
                 description=row.hint,
                 hint=row.hint,
                 focused=look.cursor == key,

@@ -52,12 +52,14 @@ def test_appending(kind: type[EmulatedPhone]) -> None:
     results = act(
         world, OPEN, typing("Ada"), typing(" L", mode="append"), typing(mode="append"),
         typing("5", mode="append", nodeId="3"), typing(" L", mode="append", nodeId="1"),
+        typing("Lee", mode="append", nodeId="2"),
     )  # fmt: skip
     assert results[2].startswith('typed into 1 field "First name"; it holds "Ada L"')
     assert results[3].startswith("error: the argument text is missing")
     unread = "this field cannot be read whole, so appending would lose what it holds"
     assert results[4] == f"error: {unread}. Nothing was typed."
     assert 'it holds "Ada L L". It held this text before, so it now holds it twice' in results[5]
+    assert results[6].startswith('typed into 2 field "Last name"; it holds "Lee"'), "the hint is no text"
     world.backend.device.texts[APP, "first"] = "x" * 2_001
     assert act(world, OPEN, typing("y", mode="append"))[1].startswith("error: this field cannot be read whole")
 
