@@ -36,7 +36,7 @@ def readiness_programs(
 
     plain = [[listener for listener in program.all_listeners if listener.tls is None][-1:] for program in programs]
     urls = [url_of(listener) for listeners in plain for listener in listeners]
-    period = int(every) / 2e6 if every.isdecimal() and int(every) and process in ("", str(os.getpid())) else None
+    watchdog = int(every) / 1e6 if every.isdecimal() and int(every) and process in ("", str(os.getpid())) else None
     roles = [program.claim.role for program in programs if program.claim is not None]
     status = f"{', '.join(role for role in ROLES if role in roles)}: svc status".encode()
     address = f"\0{named[1:]}" if named.startswith("@") else named
@@ -45,7 +45,7 @@ def readiness_programs(
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
             to.sendto(NOTIFY_MESSAGES[news.event].replace(b"%s", status), address)
 
-    return [Program(core=Engine(ReadinessWatch(urls, period), entropy=os.urandom), on_notify=send_notification)]
+    return [Program(core=Engine(ReadinessWatch(urls, watchdog), entropy=os.urandom), on_notify=send_notification)]
 
 
 def inherited_socket(env: Mapping[str, str], role: str) -> socket.socket | None:

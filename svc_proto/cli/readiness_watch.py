@@ -20,10 +20,13 @@ RESPONSE_TIMEOUT = 10.0  # s for an answer
 
 
 class ReadinessWatch(OneShotService[None]):
-    """Service that requests `/health` from `urls` until all answer, then every `every` seconds unless that is None."""
+    """Service that requests `/health` from `urls` until all answer.
 
-    def __init__(self, urls: Sequence[str], every: float | None) -> None:
-        super().__init__(partial(_watch, urls, every))
+    Then it does so twice within `watchdog`, the seconds after which the supervisor kills a silent service; None: never.
+    """
+
+    def __init__(self, urls: Sequence[str], watchdog: float | None) -> None:
+        super().__init__(partial(_watch, urls, None if watchdog is None else watchdog / 2))
 
     def on_stopping(self) -> None:
         """Report the stop, and exit without an error."""

@@ -12,14 +12,16 @@ EVERY = 15.0
 class Supervised:
     """Simulated host with a relay, and a readiness watch over the relay and one more port."""
 
-    def __init__(self, every: float | None = EVERY) -> None:
+    def __init__(self, watchdog: float | None = 2 * EVERY) -> None:
         self.world = Simulation(trace=True)
         self.host = self.world.host("home", "10.0.0.1")
         self.relay = self.host.start(
             lambda entropy: Engine(Relay(RelayConfig()), entropy=entropy), [8767], name="relay"
         )
         urls = [f"http://10.0.0.1:{port}" for port in (8767, 8642)]
-        self.watch = self.host.start(lambda entropy: Engine(ReadinessWatch(urls, every), entropy=entropy), name="watch")
+        self.watch = self.host.start(
+            lambda entropy: Engine(ReadinessWatch(urls, watchdog), entropy=entropy), name="watch"
+        )
 
     def start(self, port: int = 8642) -> SimProcess:
         return self.host.start(lambda entropy: Engine(Relay(RelayConfig()), entropy=entropy), [port], name=f"on {port}")
@@ -58,7 +60,7 @@ def test_hanging_server_is_not_ready() -> None:
 
 
 def test_watch_without_watchdog_ends_when_ready() -> None:
-    there = Supervised(every=None)
+    there = Supervised(watchdog=None)
     there.start()
     there.world.run_for(1.0)
     assert there.news == ["ready"]
