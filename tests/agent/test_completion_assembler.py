@@ -290,6 +290,7 @@ def test_reasoning_in_tags(chunks: list[str], text: str, reasoning: str) -> None
     assembly = fed(*(delta(content=each) for each in chunks))
     list(assembly.close())
     assert (assembly.text, assembly.reasoning, assembly.extra) == (text, reasoning, {})
+    assert (assembly.answer_size, assembly.reasoning_size) == (len(text), len(reasoning))
 
 
 @pytest.mark.parametrize(

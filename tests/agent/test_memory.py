@@ -126,3 +126,6 @@ def test_changes_are_reported_for_undo() -> None:
     change = with_memory(world, lambda memory: memory.remove("memory", "Tea"))
     assert change.note == MemoryChange(target="memory", count=1, removed="Tea")
     assert world.disk.get(PATH).decode() == "Tea and milk\n"
+    change = with_memory(world, lambda memory: memory.rewrite("memory", "Rum\n§\nGin"))
+    assert change.note == MemoryChange(target="memory", count=2, added="Rum", removed="Tea and milk")
+    assert change.others == (MemoryChange(target="memory", count=2, added="Gin"),)

@@ -12,7 +12,8 @@ from svc_proto.agent.system_prompt import NO_PHONE, PHONE, TOOLS
 from svc_proto.basics.strict_json import JsonError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from tests.agent.harness import HOME, KEY, AgentHarness
+from svc_proto.schema.model_profile import PROFILES_FILE, ModelProfile, encode_profiles
+from tests.agent.harness import HOME, KEY, ROUTE, AgentHarness
 from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, huge, plain, refusal, whole
 
 
@@ -358,6 +359,14 @@ def test_context_is_asked_for_once() -> None:
     world.run(plan)
     assert len(world.model.channels) == 3  # two chats, and the list of models
     assert "max_tokens" not in world.model.seen[1]
+
+
+def test_learned_context_outlives_a_failed_probe() -> None:
+    world = AgentHarness(model=[plain("Ok")])
+    profiles = {(ROUTE.base_url, ROUTE.model, ROUTE.context): ModelProfile(context=4096, learned_at=float(2**40))}
+    world.disk.put(f"{HOME}/{PROFILES_FILE}", encode_profiles(profiles).encode())
+    world.answer("Hi")
+    assert world.model.seen[0]["max_tokens"] == 1024
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def test_profile_belongs_to_address_model_and_configured_context() -> None:
         assert (yield from profiles.find(evolve(ENDPOINT, api_key="other"))).tools is False
         for other in (evolve(ENDPOINT, model="n"), evolve(ENDPOINT, context=8192)):
             assert (yield from profiles.find(other)) == DEFAULT_PROFILE
-        for number in range(MAX_PROFILES):
+        for number in range(2 * MAX_PROFILES):
+            if number < MAX_PROFILES:
+                assert (yield from profiles.find(ENDPOINT)).tools is False  # the least recently used is dropped
             yield from profiles.find(ModelEndpoint(base_url=f"http://{number}/v1", model="m"))
         assert (yield from profiles.find(ENDPOINT)) == DEFAULT_PROFILE
 
@@ -130,7 +132,15 @@ def test_unreadable_file(text: bytes | None) -> None:
         assert b'"tools":false' in world.disk.get(PATH)
 
 
-def test_full_disk_is_logged(world: AgentHarness) -> None:
+def test_full_disk_is_logged_and_tried_again(world: AgentHarness) -> None:
     world.disk.fill()
-    use(world, lambda profiles, engine: learn(profiles))
+
+    def plan(profiles: ModelProfiles, engine: Engine) -> Flow[None]:
+        yield from learn(profiles)
+        yield from sleep(engine, 1.0)
+        world.disk.capacity = None
+        yield from learn(profiles)
+
+    use(world, plan)
     assert "model profiles not stored" in [name for name, _ in world.logs]
+    assert b'"tools":false' in world.disk.get(PATH)

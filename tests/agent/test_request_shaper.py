@@ -4,6 +4,7 @@ import pytest
 
 from svc_proto.agent.interface import ModelEndpoint, TurnNotice, TurnOutcome
 from svc_proto.agent.message_shapes import IMAGE_NOT_TAKEN
+from svc_proto.agent.model_client import MAX_LESSONS
 from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
 from svc_proto.agent.request_shaper import NO_TOOLS, RequestShaper
 from svc_proto.schema.model_profile import ModelProfile
@@ -257,6 +258,36 @@ def test_profile_outlives_the_turn() -> None:
     world.run(plan)
     assert ["tools" in asked for asked in world.model.seen] == [True, False, False]
     assert [event.text for event in world.host.events if isinstance(event, TurnNotice)] == [f"{NO_TOOLS}\n"]
+
+
+def test_smaller_context_than_the_configured_one_outlives_the_turn() -> None:
+    route = ModelEndpoint(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=8_192)
+    said = "maximum context length is 4096 tokens, you requested 9000 tokens"
+    world = AgentHarness(model=[refusal(400, said), plain("One"), plain("Two")])
+
+    def plan(parts: Any, engine: Any) -> Any:
+        for _ in range(2):
+            assert (yield from world.turn(parts, "Hi", model=route)) == TurnOutcome()
+
+    world.run(plan)
+    assert [asked["max_tokens"] for asked in world.model.seen] == [2_048, 1_024, 1_024]
+
+
+def test_failed_call_teaches_the_next_turn_nothing() -> None:
+    world = AgentHarness(model=[refusal(400, "no tools"), refusal(401), plain("Two")])
+
+    def plan(parts: Any, engine: Any) -> Any:
+        assert (yield from world.turn(parts, "Hi")).finish == "error"
+        assert (yield from world.turn(parts, "Hi")) == TurnOutcome()
+
+    world.run(plan)
+    assert ["tools" in asked for asked in world.model.seen] == [True, False, True]
+
+
+def test_lessons_of_one_call_are_limited() -> None:
+    world = AgentHarness(model=[refusal(400, "the context is exceeded by tokens")] * 30)
+    assert world.answer("x" * 400_000).finish == "error"
+    assert len(world.model.seen) == 1 + MAX_LESSONS
 
 
 def test_configured_context_is_respected_at_once() -> None:

@@ -59,7 +59,8 @@ def test_known_model_without_images_gets_text_at_once() -> None:
 
 def test_older_images_are_dropped() -> None:
     pictures, half = ToolImages(takes=True), ToolImage("image/png", "A" * (MAX_PICTURES // 2))
-    first, other = pictures.rows([("one", ToolResult("", (half,))), ("two", ToolResult("", (half,)))])
+    quarter = ToolImage("image/png", "A" * (MAX_PICTURES // 4))
+    first, other = pictures.rows([("one", ToolResult("", (quarter, quarter))), ("two", ToolResult("", (half,)))])
     assert (first["content"], isinstance(other["content"], list)) == (TOO_OLD.format(name="one"), True)
     (third,) = pictures.rows([("three", ToolResult("", (ToolImage("image/png", "A"),))), ("none", ToolResult(""))])
     assert isinstance(other["content"], list)
