@@ -179,3 +179,12 @@ def test_listening_session_is_kept_before_silent_ones(web: McpHttpHarness, monke
     assert (len(stream_messages(first)), len(stream_messages(second))) == (1, 1)
     web.open(token=web.book.pair().token)
     assert (stream_messages(first)[1:], len(stream_messages(second))) == ([end_of(1)], 1)
+
+
+def test_recently_used_caller_is_kept(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svc_proto.mcp.streamable_http.MAX_PRINCIPALS", 2)
+    tokens = [web.token, *(web.book.pair().token for _ in range(2))]
+    calls = []
+    for web.token in (*tokens[:2], tokens[0], tokens[2]):
+        calls.append(web.stateless("subscriptions/listen", notifications={}))
+    assert [stream_messages(call)[1:] for call in calls] == [[], [end_of(1)], [], []]

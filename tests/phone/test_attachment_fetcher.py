@@ -41,7 +41,9 @@ def cards(rig: PhoneHarness) -> list[tuple[object, ...]]:
 
 
 def test_a_token_is_fetched() -> None:
-    rig = with_keyboard()
+    rig = PhoneHarness(token="an earlier one")
+    rig.online()
+    rig.open_keyboard()
     (order,) = show(rig)
     assert cards(rig) == [(1, "LOADING", "", False)]
     end, head = connected(rig, order)

@@ -15,9 +15,9 @@ PUBLIC = Candidate("public", 1, "wss://public.example:443")
 S = PhoneState
 
 
-def rig_of(*routes: Candidate) -> tuple[PhoneHarness, list[Connect]]:
+def rig_of(*routes: Candidate, code: str | None = None) -> tuple[PhoneHarness, list[Connect]]:
     """Start a phone with these candidates; return its harness and its first probes."""
-    rig = PhoneHarness(remote=routes[0].url, token=TOKEN, routes=routes)
+    rig = PhoneHarness(remote=routes[0].url, token=None if code else TOKEN, code=code, routes=routes)
     rig.book >> Started()
     ready, *probes = rig.book.drain_commands()
     assert ready == Ready()
@@ -107,6 +107,14 @@ def online_on_the_lan() -> PhoneHarness:
     rig.open_keyboard()
     rig.new_notifications()
     return rig
+
+
+def test_requested_lifetime_is_that_of_the_chosen_candidate() -> None:
+    rig, (probe,) = rig_of(LAN, PUBLIC, code="ABC123")
+    rig.book.fail(probe)
+    (following,) = connects(rig.book.drain_commands())
+    (order,) = connects(answer(rig, following))
+    assert "ttl_seconds" not in rig.opened(order).payload  # with TLS the relay chooses
 
 
 def test_network_change_moves_the_phone_to_another_candidate() -> None:

@@ -10,10 +10,10 @@ from tests.phone.safety.scripted_backend import PICTURE
 from tests.support.playbook import SendMatcher
 
 
-def upload(rig: PhoneHarness) -> RelayEnd:
+def upload(rig: PhoneHarness, request_id: str = "r1") -> RelayEnd:
     """Start an upload and return the relay's end of its connection."""
     rig.backend.answers["/screenshot"] = PICTURE
-    rig.command("/screenshot")
+    rig.command("/screenshot", request_id)
     connect = rig.book.order(Connect)
     assert (connect.host, connect.port, connect.tls) == ("127.0.0.1", 8767, False)
     return rig.connected(connect)
@@ -38,6 +38,18 @@ def test_an_upload(rig: PhoneHarness) -> None:
     (entry,) = rig.phone.gate.log.entries()
     assert (entry.activity_id, entry.thumbnail_token) == ("r1", "abc")
     rig.book >> Closed(end.ch) << []
+
+
+def test_uploads_that_end_in_another_order(rig: PhoneHarness) -> None:
+    ends = []
+    for request_id in ("r1", "r2"):
+        ends.append(upload(rig, request_id))
+        ends[-1].receive(rig.book.drain_commands())
+    for number in (1, 0):
+        rig.book >> ends[number].answer(200, b'{"token":"t%d"}' % (number + 1))
+        rig.book.drain_commands()
+    tokens = [(entry.activity_id, entry.thumbnail_token) for entry in rig.phone.gate.log.entries()]
+    assert tokens == [("r2", "t2"), ("r1", "t1")]
 
 
 @pytest.mark.parametrize(

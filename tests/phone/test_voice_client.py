@@ -7,8 +7,8 @@ import pytest
 from svc_proto import wire
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.basics.pcm import wav_head
-from svc_proto.commands import Command, Compute, Connect, Notify
-from svc_proto.facts import Closed, Failed, Failure, FailureKind
+from svc_proto.commands import Abort, Command, Compute, Connect, Notify
+from svc_proto.facts import Closed, Failed, Failure, FailureKind, Stopping
 from svc_proto.phone import voice_client
 from svc_proto.phone.terminal_channels import PAIR_ANEW
 from svc_proto.phone.voice_client import (
@@ -277,6 +277,9 @@ def test_no_relay_and_a_stopped_session() -> None:
     rig.open_keyboard()
     rig.type("say Hi")
     assert notes(rig.book.drain_commands()) == ["voice: there is no relay at the moment"]
+    talk = Talk()
+    talk.say("Hi")
+    assert Abort(talk.end.ch) in (talk.rig.book >> Stopping(5.0)).drain_commands()
     talk = open_talk()
     talk.rig.phone._voice.stop()
     talk.rig.phone._voice.stop()

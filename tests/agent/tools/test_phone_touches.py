@@ -102,13 +102,16 @@ def test_a_row_that_moved_is_found_again_and_one_that_is_gone_is_refused(kind: t
 
 
 class ShiftingPhone(EmulatedPhone):
-    """Emulated phone that inserts a row above the others right before each of its first `shifts` touches."""
+    """Emulated phone that inserts a row above the others, and empties its field, right before its first touches."""
 
-    shifts = 1
+    shifts = 1  # touches before which that happens
+    touches = 0
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
+        self.touches += command.path in ("/tap", "/long_press")
         if command.path in ("/tap", "/long_press") and self.shifts:
             self.shifts -= 1
+            self.device.fill(APP, {"words": ""})
             app = self.device.apps[APP]
             main = app.screens["main"]
             rows = (entry(f"New {self.shifts}", None, ShowScreen("Cleo")), *main.rows)
@@ -119,6 +122,13 @@ class ShiftingPhone(EmulatedPhone):
 def test_a_touch_is_bound_to_the_screen_where_the_phone_can() -> None:
     world = world_of(*chats(), kind=ShiftingPhone)
     assert '"Main" -> "Bo"' in act(world, OPEN, ("phone_tap", {"nodeId": "4"}))[1]
+    slower = world_of(*chats(), kind=ShiftingPhone)
+    backend_of(slower, ShiftingPhone).shifts = 2
+    assert '"Main" -> "Bo"' in act(slower, OPEN, ("phone_tap", {"nodeId": "4"}))[1]
+    assert backend_of(slower, ShiftingPhone).touches == 3  # each is bound to the latest screen
+    sending = world_of(button("Send", "send", Submit("x", "main", ("words",))), kind=ShiftingPhone)
+    sending.backend.device.fill(APP, {"words": "Hi"})
+    assert "disabled. Nothing was done" in act(sending, OPEN, ("phone_tap_text", {"text": "Send"}))[1]
     restless = world_of(*chats(), kind=ShiftingPhone)
     backend_of(restless, ShiftingPhone).shifts = 9
     assert '"Main" -> "' in act(restless, OPEN, ("phone_tap", {"nodeId": "4"}))[1]  # the last touch is not bound
