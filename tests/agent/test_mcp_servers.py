@@ -62,11 +62,24 @@ def test_change_restarts_the_changed_server_only(world: AgentHarness) -> None:
     run_in(world, plan)
 
 
-def test_servers_that_do_not_answer_are_waited_for_together() -> None:
-    class SilentProgram(McpProgram):
-        def on_message(self, message: dict[str, Any]) -> None:
-            pass
+class SilentProgram(McpProgram):
+    def on_message(self, message: dict[str, Any]) -> None:
+        pass
 
+
+def test_restarting_server_does_not_delay_a_turn() -> None:
+    def plan(servers: McpServers, engine: Engine) -> Flow[Any]:
+        servers.configure({"a": {**A, "connect_timeout": 5}})
+        yield from servers.ready()
+        yield from sleep(engine, 2.0)
+        begun = engine.now.mono
+        yield from servers.ready()
+        return servers.report()[0]["state"], engine.now.mono - begun
+
+    assert run(plan, SilentProgram) == ("starting", 0.0)
+
+
+def test_servers_that_do_not_answer_are_waited_for_together() -> None:
     def plan(servers: McpServers, engine: Engine) -> Flow[float]:
         begun = engine.now.mono
         servers.configure({"a": A, "b": {**A, "args": ["b"]}})
