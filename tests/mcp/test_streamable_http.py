@@ -41,6 +41,7 @@ def test_disconnect_cancels_a_stateless_call(web: McpHttpHarness) -> None:
     assert web.shop.done == ["a", "b", "end of a"]  # although both have the same id
     assert status(late) == 0
     web.book.after(STREAM_AFTER)
+    assert len(web.server._waiting) == 0
     assert status(late) == 200
     late.vanish()
     assert web.shop.done[3:] == ["end of b"]

@@ -87,6 +87,9 @@ def test_card_of_a_refused_fetch_offers_a_tap() -> None:
     rig.type("tap 1")
     assert rig.new_notifications()[0].fields["text"] == "there is nothing to fetch under 1"
     rig.book.drain_commands()
+    rig.type("cellular")
+    rig.book.drain_commands()
+    assert show(rig) == []  # from now on
 
 
 def test_relay_that_is_unreachable_or_too_slow() -> None:

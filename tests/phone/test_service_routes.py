@@ -3,7 +3,7 @@
 tests/service_clients/test_candidate_prober.py covers the selection itself.
 """
 
-from svc_proto.commands import Abort, Cancel, Command, Connect, Notify, Ready
+from svc_proto.commands import Abort, Cancel, Command, Compute, Connect, Notify, Ready
 from svc_proto.facts import Closed, FailureKind, ReadClosed, Started, Stopping
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.phone.service import PhoneState
@@ -109,12 +109,16 @@ def online_on_the_lan() -> PhoneHarness:
     return rig
 
 
-def test_requested_lifetime_is_that_of_the_chosen_candidate() -> None:
+def test_lifetime_and_pin_are_those_of_the_chosen_candidate() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC, code="ABC123")
     rig.book.fail(probe)
     (following,) = connects(rig.book.drain_commands())
     (order,) = connects(answer(rig, following))
     assert "ttl_seconds" not in rig.opened(order).payload  # with TLS the relay chooses
+    rig.welcome()
+    for result in ("pin", None):
+        rig.book.answer(rig.book.order(Compute), result)
+    assert rig.new_notifications()[-1].fields == {"url": PUBLIC.url, "pin": "pin"}
 
 
 def test_network_change_moves_the_phone_to_another_candidate() -> None:

@@ -55,7 +55,9 @@ def test_a_bug_after_an_allow_is_the_answer() -> None:
 def test_gates_outlive_the_connection_and_end_with_the_process() -> None:
     rig = with_keyboard()
     allow(rig, rig.ask(), remember=True)
+    lost = rig.ask("r0", text="Delete it")
     rig.vanish()
+    assert not rig.phone.controls.decide(lost, allow=True)
     rig.online(connect=rig.next_connect())
     rig.command("/tap_text", "r2", body=SEND)
     assert rig.responses() == [("r2", 200, OK)]

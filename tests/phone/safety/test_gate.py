@@ -233,6 +233,7 @@ def test_master_off_withdraws_pending_confirmations() -> None:
     key = check_gate(gate, command("/call"))
     gate.set_master(False, NOW)
     gate.set_master(True, NOW)
+    assert not gate.view(NOW).screen_capture_granted
     assert gate.decide(key, allow=True, now=NOW) is None
     ((request_id, reply),) = gate.advance(NOW)
     assert isinstance(reply, CommandReply)
