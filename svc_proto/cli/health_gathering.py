@@ -1,7 +1,6 @@
 """Gathering of the observations that the health checks judge: the host's report, and requests to servers."""
 
 from collections.abc import Collection, Mapping, Sequence
-from email.utils import parsedate_to_datetime
 
 from attrs import evolve, frozen
 
@@ -24,6 +23,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.http_client import HttpResult, fetch
+from svc_proto.engine.retry_delay import parse_peer_date
 from svc_proto.facts import Failure
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
@@ -36,7 +36,7 @@ from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_url import RelayUrl
 from svc_proto.service_clients.service_client import ServiceCallError
 
-__all__ = ["HealthRequest", "gather_facts", "parse_http_date"]
+__all__ = ["HealthRequest", "gather_facts"]
 
 PROBE_TIMEOUT = 4.0  # s, spec "Limits"
 REPORT_TIMEOUT = 15.0  # s: a check of a large database reads it
@@ -189,7 +189,7 @@ def _model(engine: Engine, settings: JsonObject, *, tries: bool) -> Flow[tuple[M
             profile = parse_profiles(stored).get((url, chosen, found.configured_context), DEFAULT_PROFILE)
             found = evolve(found, learned=tuple(profile.describe()))
         found = yield from _with_abilities(engine, found, chosen, key, listing, tries=tries)
-    return found, parse_http_date(listing.date), url
+    return found, parse_peer_date(listing.date), url
 
 
 def _with_abilities(
@@ -201,14 +201,6 @@ def _with_abilities(
         trial = yield from try_model(engine, model.base_url, name, key)
         tools = False if trial.refuses_tools else None
     return evolve(model, has_tools=tools, context=able.context)
-
-
-def parse_http_date(text: str) -> float | None:
-    """Return the epoch seconds of a `Date` field (RFC 9110 section 5.6.7); None if it is empty or no date."""
-    try:
-        return parsedate_to_datetime(text).timestamp() if text else None
-    except ValueError:
-        return None
 
 
 def _certificate(row: JsonObject) -> CertificateFacts:

@@ -5,7 +5,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.cli.health_facts import HostFacts, ModelFacts, RouteFacts, ServerFacts
-from svc_proto.cli.health_gathering import HealthRequest, gather_facts, parse_http_date
+from svc_proto.cli.health_gathering import HealthRequest, gather_facts
 from svc_proto.cli.pairing_candidates import public_candidate
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.relay_config import RelayConfig
@@ -162,13 +162,6 @@ def test_models_without_a_choice() -> None:
     two = as_json({"data": [{"id": "a"}, {"id": "b"}]})
     assert gathered(unnamed, v1_models=two).model.name == ""
     assert gathered({**REPORT, "model": {"name": "m"}}).model == ModelFacts(name="m")
-
-
-@pytest.mark.parametrize(
-    ("text", "at"), [("Wed, 30 Sep 2026 10:00:00 GMT", 1_790_762_400.0), ("today", None), ("", None)]
-)
-def test_the_clock_of_another_server(text: str, at: float | None) -> None:
-    assert parse_http_date(text) == at
 
 
 def test_a_public_address() -> None:

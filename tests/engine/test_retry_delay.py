@@ -1,6 +1,9 @@
+import time
+from collections.abc import Iterator
+
 import pytest
 
-from svc_proto.engine.retry_delay import parse_retry_delay
+from svc_proto.engine.retry_delay import parse_peer_date, parse_retry_delay
 from svc_proto.wire.events import Headers
 
 NOON = 1_792_584_000.0  # Wed, 21 Oct 2026 12:00:00 GMT
@@ -34,3 +37,32 @@ NOON = 1_792_584_000.0  # Wed, 21 Oct 2026 12:00:00 GMT
 def test_delay(fields: dict[str, str], body: str, delay: float | None) -> None:
     headers = Headers([(name.encode(), value.encode()) for name, value in fields.items()])
     assert parse_retry_delay(headers, body, NOON) == delay
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the host be in a time zone that is not GMT."""
+    monkeypatch.setenv("TZ", "<+0545>-5:45")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("Wed, 21 Oct 2026 12:00:00 GMT", NOON),
+        ("Wednesday, 21-Oct-26 12:00:00 GMT", NOON),
+        ("Wed Oct 21 12:00:00 2026", NOON),
+        ("Wed, 21 Oct 2026 12:00:00", NOON),
+        ("Wed, 21 Oct 2026 12:00:00 -0000", NOON),
+        ("Wed, 21 Oct 2026 14:00:00 +0200", NOON),
+        ("Wed, 21 Oct 99999999999999999999 12:00:00 GMT", None),
+        ("today", None),
+        ("", None),
+    ],
+)
+def test_a_date_does_not_depend_on_the_time_zone_of_the_host(text: str, date: float | None) -> None:
+    assert parse_peer_date(text) == date
