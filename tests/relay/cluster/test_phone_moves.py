@@ -71,6 +71,18 @@ def test_a_rolling_restart_loses_no_command(three_nodes: ClusterDeployment) -> N
         assert sum(each.name == phone.name for each in three_nodes.phones) in (2, 3, 4)  # it has moved
 
 
+def test_the_selected_phone_is_that_of_all_nodes(two_nodes: ClusterDeployment) -> None:
+    devices = [two_nodes.pair_phone(name, node).device for node, name in enumerate("PQ")]
+    for device in reversed(devices):
+        two_nodes.sim.run_for(0.2)
+        selected = two_nodes.request_and_wait(0, "POST", "/bridge/select-active", body={"device": device})
+        assert selected.status == 200
+        two_nodes.sim.run_for(0.2)
+        for node in range(2):
+            shown = two_nodes.request_and_wait(node, "GET", "/bridge/devices").answer.json
+            assert shown["active_device_id"] == device
+
+
 @pytest.mark.parametrize("selected", [True, False])
 def test_a_command_waits_for_its_phone_and_no_other_gets_it(three_nodes: ClusterDeployment, selected: bool) -> None:
     phone = three_nodes.pair_phone("P", 1)

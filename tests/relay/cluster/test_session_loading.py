@@ -11,6 +11,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.cluster.redis_connection import REPLY_TIMEOUT
 from svc_proto.commands import Query, ReadConfig
 from svc_proto.facts import Done, Failed, Failure, FailureKind
+from svc_proto.machines.paired_session import PREFIX_LENGTH
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.relay.cluster import sessions
 from svc_proto.relay.cluster.coordinator import START_TIMEOUT, ClusterCoordinator
@@ -121,7 +122,10 @@ def node_that_reads(monkeypatch: pytest.MonkeyPatch, cluster: ClusterDeployment)
     return starting
 
 
-def test_phones_connect_while_sessions_are_read(two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("length", [PREFIX_LENGTH - 1, PREFIX_LENGTH])
+def test_phones_connect_while_sessions_are_read(
+    two_nodes: ClusterDeployment, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
     phones = [two_nodes.pair_phone(f"P{n}", 0) for n in range(3)]
     starting = node_that_reads(monkeypatch, two_nodes)
     back = [two_nodes.new_phone(phone.name, 1, token=phone.token) for phone in phones]
@@ -129,7 +133,8 @@ def test_phones_connect_while_sessions_are_read(two_nodes: ClusterDeployment, mo
     paired = two_nodes.new_phone("P0", 1, code=two_nodes.create_pairing_code(0))
     two_nodes.run(lambda: bool(paired.token))
     assert two_nodes.relays[1].sessions.unread
-    assert two_nodes.request_and_wait(1, "DELETE", f"/sessions/{phones[1].token[:8]}").answer.status == 200
+    assert two_nodes.request_and_wait(1, "DELETE", f"/sessions/{phones[1].token[:length]}").answer.status == 200
+    assert starting.sessions.are_loaded == (length < PREFIX_LENGTH)  # which may match a session that is not read yet
     shown = two_nodes.request_and_wait(1, "GET", "/sessions", token=phones[2].token).answer.json["sessions"]
     assert len(shown) == 5  # without the revoked one and the earlier one of P0
     assert starting.sessions.are_loaded

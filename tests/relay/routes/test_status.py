@@ -4,6 +4,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.commands import Level
+from svc_proto.relay.change_notifier import DEVICES
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.version import VERSION
 from tests.relay.harness import REMOTE, RelayHarness, paired_relay
@@ -69,6 +70,7 @@ def test_phones_are_connected_from_their_sign_in_to_the_end_of_their_grant(book:
     assert report["session_token_prefix"] == paired.prefix
     book, paired = paired_relay(operator={"grants": {"bridge": 10}})
     book.after(10)
+    assert book.request("GET", "/bridge/status").status == 503
     book.reconnect(paired.token)
     assert book.request("GET", "/bridge/devices").json["count"] == 0
     book, paired = paired_relay(operator={"grants": {"bridge": 60}}, device_id="d-1")
@@ -91,11 +93,14 @@ def test_devices_and_select_active(book: RelayHarness) -> None:
     book.pair(device_id="d-1")
     book.pair(device_id="d-2", device_name="Hall")
     report = book.request("GET", "/bridge/devices").json
+    changes: list[str] = []
+    book.relay.changes.subscribe(DEVICES, lambda: changes.append("devices"))
     assert (report["active_device_id"], report["most_recent_device_id"], report["count"]) == ("d-1", "d-2", 2)
     answer = book.request("POST", "/bridge/select-active", {"device": "hall"}).json
     assert (answer["ok"], answer["active_device_id"], answer["alias_used"]) == (True, "d-2", "hall")
     assert book.request("GET", "/bridge/devices").json["active_device_id"] == "d-2"
     assert book.request("POST", "/bridge/select-active", {"device": "absent"}).status == 404
+    assert changes == ["devices"]
     for query, status in (("device=d-1", 200), ("deviceId=hall", 200), ("device=absent", 404), ("device=phone", 409)):
         assert book.request("GET", f"/bridge/status?{query}").status == status
 
