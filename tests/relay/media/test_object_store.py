@@ -114,6 +114,7 @@ def test_unreachable_store_fails_only_its_requests() -> None:
         assert not scene.hosts[node].disk.files(scene.hosts[node].spool)
         used = scene.relays[node].media.uploads._used
         assert list(used.values()) == [len(DATA)]
+        assert scene.nodes[node].operations.open_handles == 0
         assert scene.request_and_wait(node, "GET", "/ping", token=phone.token).status == 200
     scene.s3_process = scene.s3_process.restart()
     scene.run(lambda: scene.s3_process.ready)

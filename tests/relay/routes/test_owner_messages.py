@@ -26,9 +26,10 @@ def test_replies_end_a_waiting_request(book: RelayHarness, paired: PairedPhone) 
 
 def test_reply_of_before_a_message_does_not_answer_it(book: RelayHarness, paired: PairedPhone) -> None:
     paired.phone.send("proactive", "proactive.reply", {"text": "Yes", "client_msg_id": "k1"}, "p-1")
-    sent = book.request("POST", "/phone/message", {"text": "Delete all?"}).json
+    sent, other = (book.request("POST", "/phone/message", {"text": text}).json for text in ("Delete all?", "Lunch?"))
     call = book.call("GET", f"/phone/replies?timeout=30&message_id={sent['message_id']}")
     book.after(5)
+    paired.phone.send("proactive", "proactive.reply", {"text": "Soup", "reply_to": other["message_id"]}, "p-3")
     paired.phone.send("proactive", "proactive.reply", {"text": "No", "client_msg_id": "k2"}, "p-2")
     assert [reply["text"] for reply in call.result.json["replies"]] == ["No"]
     assert book.request("GET", "/phone/replies?message_id=").status == 400
