@@ -8,7 +8,7 @@ from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 
 class Echo(LineService):
-    """Service that repeats each line; `heard` has the problems of closed clients, and `writable` after each pause."""
+    """Service that repeats each line; `heard` has the problems of closed clients, and the pauses of reading."""
 
     is_busy = True
 
@@ -22,8 +22,7 @@ class Echo(LineService):
         self.heard.append(problem)
 
     def set_read_paused(self, holding: bool) -> None:
-        if not holding:
-            self.heard.append("writable")
+        self.heard.append("paused" if holding else "writable")
 
     def on_stopping(self) -> None:
         pass
@@ -62,7 +61,7 @@ def test_slow_client_reads_on() -> None:
     assert len((book >> Received(CH, b"x" * size + b"\n")).drain_commands()) == 2  # reading stops meanwhile
     book >> Sent(CH, size + 1)
     assert book.drain_commands()
-    assert echo.heard == ["writable"]
+    assert echo.heard == ["paused", "writable"]
 
 
 def test_too_long_line() -> None:

@@ -195,6 +195,8 @@ def test_too_many_calls_at_a_time() -> None:
     assert (refused["id"], refused["error"]["code"]) == (MAX_CALLS, -32000)
     book.after(LATE)
     assert len(book.new_messages()) == MAX_CALLS
+    (refused,) = greeted().send(b'{"method": "tools.list"}\n' * (MAX_CALLS + 1))  # before the API server is connected
+    assert (refused["id"], refused["error"]["code"]) == (None, -32000)
 
 
 # --- ends ---
@@ -207,6 +209,13 @@ def test_the_gateway_exits_after_its_input_and_turns() -> None:
     assert book.exits == []
     book.after(60.0)
     assert "message.complete" in kinds(book.new_messages())
+    assert book.exits == [Exit(0)]
+    book, session = opened()
+    answer_late(book)
+    book.call("session.list")
+    book.feed(ReadClosed(LINES))
+    book.after(LATE)
+    assert kinds(book.new_messages()) == ["answer"]
     assert book.exits == [Exit(0)]
 
 
