@@ -22,15 +22,17 @@ def test_objects_that_a_full_collection_finds_alive_are_frozen_while_sessions_ar
     gc.set_threshold(*threshold)
     collection = GarbageCollection(lambda: now[0])
     collection.start()
+    now[0] += 60.0
     collection.start()  # by another program of this process
     assert gc.get_threshold() == (700, 10, EARLY)
     loaded: list[dict[int, list[int]]] = [{n: []} for n in range(1_000)]
     before = gc.get_freeze_count()
+    now[0] += LOAD_TIME - 1.0
     gc.collect(1)
-    assert gc.get_freeze_count() == before
+    assert gc.get_freeze_count() <= before
     gc.collect()
     assert gc.get_freeze_count() >= before + 2 * len(loaded)
-    now[0] += LOAD_TIME
+    now[0] += 1.0
     frozen = gc.get_freeze_count()
     later: list[dict[int, list[int]]] = [{n: []} for n in range(1_000)]
     gc.collect()

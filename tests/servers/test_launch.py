@@ -13,8 +13,17 @@ import pytest
 
 from runtimes.host.host import Program, Services
 from runtimes.net.listener import bind
-from runtimes.service_home.server_registry import lock_home
-from servers.launch import CannotStartError, format_authority, launch, open_resources, print_exit_reason, private_home
+from runtimes.service_home.server_registry import find_running_server, lock_home
+from servers.launch import (
+    CannotStartError,
+    format_authority,
+    inner_url,
+    launch,
+    open_resources,
+    print_exit_reason,
+    private_home,
+    publish_running_server,
+)
 from servers.options import ProgramCommand
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, StoreRequest
@@ -96,6 +105,39 @@ def test_given_listeners_are_closed_when_the_home_is_unusable(tmp_path: Path, pr
     assert [listener.sock.fileno() for listener in listeners] == [-1, -1]
     if held is not None:
         held.release()
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+def test_a_failed_start_releases_the_home_and_its_listeners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: bool
+) -> None:
+    listeners = [bind("127.0.0.1", 0), bind("127.0.0.1", 0)]
+    monkeypatch.setattr("servers.launch.open_inner_listener", lambda listener: listeners[1])
+    monkeypatch.setenv("SVC_DATABASE_URL", "unknown:")
+    claim = lock_home(tmp_path, "relay", version="1") if claimed else None
+    with pytest.raises(CannotStartError):
+        open_resources(
+            RelayConfig(home=str(tmp_path)),
+            "relay",
+            lambda: listeners[0],
+            claimed=claim,
+            listener=None,
+            inner=None,
+            store=None,
+        )
+    assert [listener.sock.fileno() for listener in listeners] == [-1, -1]
+    lock_home(tmp_path, "relay", version="1").release()
+
+
+def test_programs_of_this_host_find_the_inner_listener(tmp_path: Path) -> None:
+    claim, listener, inner = lock_home(tmp_path, "relay", version="1"), bind("0.0.0.0", 0), bind("127.0.0.1", 0)
+    publish_running_server(claim, RelayConfig(), listener, inner)
+    running = find_running_server(tmp_path, "relay")
+    assert running is not None
+    assert (running.port, running.inside) == (listener.address.port, inner_url(inner))
+    claim.release()
+    for each in (listener, inner):
+        each.sock.close()
 
 
 @pytest.mark.parametrize(
