@@ -1,5 +1,6 @@
 """Tests of the discovery of this host's speech engines, of the program `speak_program`, and of MP3."""
 
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -117,6 +118,9 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
 def test_the_speak_program_writes_a_wav(program: Program) -> None:
     status, wav = program("-v", "en-us", "-s", "140", "-p", "50")
     assert (status, wav[:4], len(wav) > 20_000, any(wav[44:])) == (0, b"RIFF", True, True)
+    rate, bytes_per_second = struct.unpack_from("<II", wav, 24)
+    assert bytes_per_second == 2 * rate
+    assert len(program("-v", "en-us", "-s", "280", "-p", "50")[1]) < len(wav)
 
 
 @pytest.mark.parametrize(
