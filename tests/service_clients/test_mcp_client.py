@@ -237,12 +237,14 @@ def test_reason_of_an_unreadable_message(talk: Talk) -> None:
 @pytest.mark.parametrize("closed", [False, True])
 def test_only_the_refused_call_may_be_retried(talk: Talk, closed: bool) -> None:
     failures: list[McpError] = []
+    ended_before: list[bool] = []  # whether `on_over` was called first, so that a repeated call gets a new connection
 
     def call(name: str) -> Flow[None]:
         try:
             yield from talk.client.request("tools/call", {"name": name}, within=60.0)
         except McpError as failed:
             failures.append(failed)
+            ended_before.append(bool(talk.over))
 
     talk.do(call("a"))
     (refused,) = talk.do(call("b"))
@@ -251,6 +253,7 @@ def test_only_the_refused_call_may_be_retried(talk: Talk, closed: bool) -> None:
     else:
         talk.book.act(lambda: talk.client.transport_closed(McpError("it forgot us"), refused=refused["id"]))
     assert [failed.unheard for failed in failures] == [False, not closed]
+    assert ended_before == [not closed] * 2
     talk.do(call("c"))
     assert (failures[-1].unheard, str(failures[-1])) == (True, str(failures[0]))
 

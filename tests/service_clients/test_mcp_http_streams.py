@@ -35,8 +35,17 @@ def test_broken_stream_is_resumed() -> None:
             case _:
                 return empty_response(405)
 
-    server = Server(call=lambda message: stream(b"id: e-1\nretry: 700\ndata:\n\n"), get=get)
-    assert run(server, call)[0] == {"content": [], "late": True}
+    def timed(client: McpClient, engine: Engine) -> Flow[object]:
+        result = yield from call(client, engine)
+        return result, round(engine.now.mono - began[0], 1)
+
+    def begin(message: object) -> Any:
+        began.append(server.engine.now.mono)
+        return stream(b"id: e-1\nretry: 700\ndata:\n\n")
+
+    began: list[float] = []
+    server = Server(call=begin, get=get)
+    assert run(server, timed)[0] == ({"content": [], "late": True}, 1.7)  # 700 ms, then 1 s without a `retry`
     assert server.methods.count("GET") == 3
 
 

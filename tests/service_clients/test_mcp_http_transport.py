@@ -11,7 +11,7 @@ from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.service_clients.mcp_client import McpClient, McpError
 from svc_proto.service_clients.mcp_http_transport import CLOSE_TIMEOUT, GONE, MAX_NOTES, MAX_REDIRECTS
 from tests.mcp.stdio_harness import ToyMcpServer
-from tests.service_clients.mcp_http_harness import SHOP, Server, call, late, moved, run, said, stream
+from tests.service_clients.mcp_http_harness import SHOP, Server, answer, call, late, moved, run, said, stream
 from tests.support.servers.scripted_service import row
 
 
@@ -152,6 +152,31 @@ def test_endless_redirects_end() -> None:
     server = Server(post=lambda message, request: moved(b"mcp?%d" % len(server.methods)))
     assert run(server, call)[0].startswith("it redirects to mcp, and only")
     assert len(server.methods) == MAX_REDIRECTS + 1
+
+
+def test_redirects_share_the_timeout_of_their_request() -> None:
+    def post(message: dict[str, Any], request: Request) -> Any:
+        return redirect() if "id" not in message else Server.post(server, message, request)
+
+    def redirect() -> Flow[Response]:
+        yield from sleep(server.engine, 20.0)
+        return moved(b"mcp?%d" % len(server.methods))
+
+    server = Server(post=post)
+    assert run(server, call)[0].startswith("it cannot be reached")
+    assert server.methods.count("notifications/initialized") == 2
+
+
+def test_only_the_first_response_names_the_session() -> None:
+    def call_twice(client: McpClient, engine: Engine) -> Flow[Any]:
+        yield from call(client, engine)
+        return (yield from client.request("tools/call", {}, within=10.0))
+
+    other = (b"mcp-session-id", b"s-2")
+    server = Server(call=lambda message: json_response(200, answer(message), (other,)))
+    assert run(server, call_twice)[0] == {"content": []}
+    sessions = [fields.get(b"mcp-session-id") for _, _, fields in server.seen]
+    assert (sessions[0], set(sessions[1:])) == (None, {b"s-1"})
 
 
 def test_expired_session() -> None:

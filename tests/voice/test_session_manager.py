@@ -2,6 +2,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused
+from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.session_manager import MAX_PER_PRINCIPAL, MAX_SESSIONS
 from tests.voice.dialogue import DialogueRun, play, read_dialogues
 from tests.voice.harness import OTHER, PHONE, VoiceHarness
@@ -50,6 +51,10 @@ class Stage(DialogueRun):
         newest = table.sessions()[-1]
         assert (newest.life.state.value, newest.id) == (state, self.answer["session_id"])
         assert [table.is_known(name) for name in (table.sessions()[0].id, "x")] == [True, False]
+
+    def detached(self, count: str) -> None:
+        """Require this number of sessions that wait for a reconnect."""
+        assert [session.life.state for session in self.family.sessions()].count(VoiceState.DETACHED) == int(count)
 
 
 @pytest.mark.parametrize("title", DIALOGUES)

@@ -102,6 +102,11 @@ def test_utterance_that_comes_during_a_turn_is_kept() -> None:
     conversation.cancel()
     conversation.commit(None)
     assert Transcribe(SOUND, HEARING_RATE) in conversation.out
+    for text in ("two", None):  # the client's own text replaces the audio, too
+        conversation.cancel()
+        conversation.append_audio(SOUND, HEARING_RATE)
+        conversation.commit(text)
+    assert conversation.out[-1] == Transcribe(SOUND, HEARING_RATE)
 
 
 @pytest.mark.parametrize("silence", [True, False])

@@ -39,3 +39,6 @@ def test_progress_is_spoken_only_when_idle() -> None:
         for elapsed, floor in ((4.5, "idle"), (5, "provider_speaking"), (5, "idle"), (6.5, "idle"), (7, "idle"))
     ]
     assert [beat.fields["should_speak"] for beat in beats] == [False, False, True, False, True]
+    made = begun(BackgroundPolicy(progress_after=5, progress_repeat=0))  # 0: the progress is not read out again
+    beats = [made.send_progress(made.began + elapsed, "idle") for elapsed in (5, 6, 100)]
+    assert [beat.fields["should_speak"] for beat in beats] == [True, False, False]
