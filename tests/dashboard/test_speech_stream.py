@@ -192,6 +192,7 @@ def test_streams_end_on_request_or_for_their_client(monkeypatch: pytest.MonkeyPa
     listener = listen(client)
     listener.send(text="Hello.\n", done=True)
     listener.send(text="This is ignored.\n", done=True)
+    assert stream_of(book)._text == ""
     stream_of(book).on_writable()
     book.after(speech_stream.PASSAGE_TIMEOUT - 1.0)
     assert listener.types == []

@@ -232,6 +232,20 @@ def test_cluster_messages_of_the_api() -> None:
     assert ownership.on_request("b", "other", nothing) == {}
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_forwarded_request_ends_with_its_client(stream: bool) -> None:
+    book, session, _, hand = chatting_nodes("one")
+    body = {"messages": [{"role": "user", "content": "two"}], "stream": stream}
+    named = [(b"x-svc-session-id", session.encode())]
+    call = book.at(1).call("POST", "/v1/chat/completions", body, headers=named)
+    assert len(book.members[0][1].runs.session_runs(session)) == 2
+    call.vanish()
+    book.after(1.0)
+    assert len(book.members[0][1].runs.session_runs(session)) == 1
+    hand.finish()
+    assert book.turns == 1
+
+
 @pytest.mark.parametrize("method", ["session.compress", "prompt.submit"])
 def test_a_change_of_the_history_waits_for_the_turn_of_another_node(method: str) -> None:
     """The messages of the other node's turn stay until it ends, and writes after that carry the new owner's token."""
