@@ -67,8 +67,12 @@ def test_a_chat_is_read_in_windows_and_deleted(phone: AppClient) -> None:
 
 
 def test_old_chats_are_pruned_after_a_look(phone: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = chat(phone)
+    old, used = chat(phone), chat(phone)
     phone.book.step_clock(10 * 86_400.0)
+    socket = phone.socket()
+    socket.call("session.resume", session_id=used)
+    socket.call("prompt.submit", session_id=used, text="/echo again")
+    phone.book.after(5.0)
     new = chat(phone, source="webui")
     wanted = {"dry_run": True, "older_than_days": 7, "profile": "default"}
     found = phone.request("POST", "/api/sessions/prune", wanted).json
@@ -80,7 +84,7 @@ def test_old_chats_are_pruned_after_a_look(phone: AppClient, monkeypatch: pytest
     assert phone.request("POST", "/api/sessions/prune", {}).status == 400
     done = phone.request("POST", "/api/sessions/prune", {**wanted, "dry_run": False}).json
     assert done == {"ok": True, "removed": 1}
-    assert [row["id"] for row in phone.request("GET", "/api/sessions").json["sessions"]] == [new]
+    assert [row["id"] for row in phone.request("GET", "/api/sessions").json["sessions"]] == [new, used]
     phone = AppHarness().sign_in()
     for number in range(101):
         phone.book.step_clock(10 * 86_400.0 * (number == 90))
