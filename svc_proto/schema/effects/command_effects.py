@@ -277,7 +277,7 @@ def _shows_payment(tree: ScreenTree) -> bool:
 
 def _sends_typed_text(control: TouchedControl, tree: ScreenTree) -> bool:
     """Report whether a control of a messaging app may send the text that the screen's fields hold."""
-    if control.is_row or not any(field.text.strip() for field in tree.fields):
+    if control.is_row or not any(field.content.strip() for field in tree.fields):
         return False
     if control.node.selected or _is_at_top(control.node, tree):
         return not control.labels or _kind_by_words(control) is not None
@@ -297,7 +297,7 @@ def _stands_beside_typed_text(control: TouchedControl, tree: ScreenTree) -> bool
     if control.is_checkable or any(SEARCHING.search(label) for label in control.labels):
         return False
     for field in tree.fields:
-        if not field.text.strip() or kind_of_app(tree.package) is AppKind.BROWSER:
+        if not field.content.strip() or kind_of_app(tree.package) is AppKind.BROWSER:
             continue
         if any(SEARCHING.search(text) for text in (field.hint, field.description, field.view_id, control.node.view_id)):
             continue
@@ -321,7 +321,7 @@ def _effect(kind: EffectKind, control: TouchedControl, tree: ScreenTree) -> Effe
 
 def _number_on(control: TouchedControl, tree: ScreenTree) -> str:
     """Return the first phone number in the fields, else on the control, else on the screen; empty if there is none."""
-    sources: Iterable[str] = (*(field.text for field in tree.fields), *control.labels, *tree.texts)
+    sources: Iterable[str] = (*(field.content for field in tree.fields), *control.labels, *tree.texts)
     found = (each[0].strip() for text in sources for each in _NUMBER.finditer(text) if digits_of(each[0]))
     return next(found, "")
 
@@ -333,7 +333,7 @@ def _shown(tree: ScreenTree, control: TouchedControl) -> str:
 
 def _effect_of_submission(label: str, package: str, tree: ScreenTree) -> Effect | None:
     """Return the soft effect of a press on a screen with filled fields, whose text may leave the phone; else None."""
-    typed = [field.text for field in tree.fields if field.text.strip()]
+    typed = [field.content for field in tree.fields if field.content.strip()]
     if not typed:
         return None
     host = next((host for text in typed if (host := host_of(text))), "")
@@ -405,7 +405,7 @@ def _effect_of_enter(tree: ScreenTree, client: str, typed: str = "") -> Effect |
     if client and tree.package == client:
         return Effect(kind=EffectKind.CLIENT, place=tree.package)
     field = tree.field
-    texts = [text for text in (typed.strip(), "" if field is None else field.text) if text]
+    texts = [text for text in (typed.strip(), "" if field is None else field.content) if text]
     if not texts:
         return None
     details = " | ".join(dict.fromkeys(texts))[:MAX_DETAILS]
