@@ -5,6 +5,7 @@ import pytest
 from svc_proto.agent.approval_memory import build_owner_question
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import DeleteChat, GetChat, ListMessages
+from svc_proto.api.config import ApiConfig
 from svc_proto.api.gateway import prompts, service
 from svc_proto.api.gateway.live_session import QueuedPrompt
 from svc_proto.api.gateway.prompts import MAX_QUEUED
@@ -76,6 +77,13 @@ def test_a_repeated_prompt_is_accepted_once() -> None:
         assert phone.call("prompt.submit", **prompt) == {"status": "streaming", "repeated": True}
         book.hand.finish()
     assert book.turns == 1
+
+
+def test_a_server_without_a_key_takes_prompts() -> None:
+    book, phone, session = open_chat("one", config=ApiConfig())
+    assert phone.call("prompt.submit", session_id=session, text="two")["status"] == "queued"
+    book.hand.finish()
+    assert book.turns == 2
 
 
 @pytest.mark.parametrize("is_queued", [False, True])
