@@ -283,7 +283,7 @@ def _holds(row: ScreenRow | None, wanted: str) -> str:
     if row is None:
         return "the field is gone, so what it holds is unknown"
     if row.node.hides_text:
-        return f"it holds {len(row.node.text)} hidden characters"
+        return f"it holds {len(row.node.content)} hidden characters"
     held = row.node.content
     if held == wanted[:TEXT_LIMIT]:
         return f"it holds {quote(held, row.node)}"

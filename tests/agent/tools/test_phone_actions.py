@@ -72,6 +72,13 @@ def test_a_field_is_emptied(step: Step) -> None:
     assert fields(world) == {}
 
 
+def test_an_emptied_password_has_no_hidden_characters() -> None:
+    world = world_of(text_field("pin", "PIN", password=True))
+    world.backend.device.texts[APP, "pin"] = "1234"
+    world.host.choices = ["once"]
+    assert "it holds 0 hidden characters" in act(world, OPEN, typing(mode="clear"))[1]
+
+
 def test_a_phone_that_takes_no_empty_text_gets_a_blank() -> None:
     world = world_of(text_field("note", "Note"), kind=StockPhone)
     world.backend.device.texts[APP, "note"] = "old"

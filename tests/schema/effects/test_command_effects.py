@@ -232,6 +232,7 @@ def field_and_icon(package: str = ANY_APP, text: str = "hi", hint: str = "", vie
     [
         (field_and_icon(), EffectKind.MESSAGE),
         (field_and_icon(text=""), None),
+        (field_and_icon(text="Message", hint="Message"), None),  # an empty field, as Android reports it
         (field_and_icon(hint="Search here"), None),
         (field_and_icon(view="org.x:id/find"), None),
         (field_and_icon("com.android.chrome"), None),
@@ -290,6 +291,15 @@ def test_keys(package: str, path: str, body: dict[str, object], expected: Effect
     assert kind(shown(package, text_field("m", "Text"), typed="5550666"), path, **body) is expected
 
 
+def test_the_example_in_a_hint_is_not_the_number_that_is_called() -> None:
+    example = "030 901820"
+    field = {"editable": True, "text": example, "hintText": example}
+    tree = raw("com.android.dialer", field, {"clickable": True, "text": "Call 020 7946 0958"})
+    effect = effect_of_command("/tap", {"nodeId": "w0:1"}, tree)
+    assert effect is not None
+    assert (effect.kind, effect.recipient) == (EffectKind.CALL, "020 7946 0958")
+
+
 def test_a_tap_on_a_field_has_no_effect() -> None:
     tree = shown("com.whatsapp", text_field("m", "Send to"), typed="12 or 345")
     assert kind(tree, "/tap_text", text="Send to") is None
@@ -306,6 +316,8 @@ def test_enter_without_a_text() -> None:
     assert effect_of_command("/press_key", {"key": "enter"}, shown(ANY_APP)) is None
     searching = raw("com.whatsapp", {"editable": True, "text": "Ada", "hintText": "Search"})
     assert kind(searching, "/press_key", key="enter") is None
+    empty = raw("com.whatsapp", {"editable": True, "text": "Message", "hintText": "Message"})
+    assert kind(empty, "/press_key", key="enter") is None
 
 
 @pytest.mark.parametrize("text", ["Go", "Aller", "前往", "→"])
@@ -316,6 +328,8 @@ def test_an_address_is_submitted_softly(text: str) -> None:
         effect = effect_of_command(path, body, tree)
         assert effect is not None
         assert (effect.kind, effect.recipient, effect.soft) == (EffectKind.DISCLOSURE, "collector.invalid", True)
+        empty = shown("com.example.browser", field, foot=(button(text, "b1", DONE),))
+        assert effect_of_command(path, body, empty) is None
 
 
 @pytest.mark.parametrize(
