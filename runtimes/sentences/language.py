@@ -45,7 +45,7 @@ FAR = ("far_down", "far_up")  # templates that scroll to an end
 ENDED: Mapping[str, tuple[str, ...]] = {"send_text": ("message", "rest"), "remember": ("text",), "type": ("text",)}
 SAYING = ("说", "讲")  # Chinese conjunctions between a name and a message
 SHORTEST_NUMBER = 5  # digits of a telephone number in words
-KEPT_MATCHES = 64  # texts
+KEPT_MATCHES = 64  # texts whose matches are cached
 TYPED = 8  # words of a text that are compared with each known word
 _CLAUSES = re.compile(r"(?:[^,.;!?。\uff01\uff1f\uff1b]|\.(?=\w))+")  # the dot of an address ends no clause
 _WORD = re.compile(r"[\w-]+")
@@ -392,9 +392,9 @@ class Language:
 
     @cached_property
     def _recognize(self) -> Callable[[str, bool], Sequence[RecognizeResult]]:
-        """Function from a text, and whether templates with free text are meant, to its matches; the last ones are kept.
+        """Cached function that matches a text with the templates with free text, or with those without.
 
-        A sentence without a match is matched again for the nearest examples, and so are its clauses.
+        The cache is for sentences without a match: they and their clauses are matched again for the nearest examples.
         """
 
         def recognize(text: str, has_free_text: bool) -> Sequence[RecognizeResult]:

@@ -155,7 +155,8 @@ def _row(package: str, row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
         case RowKind.FIELD:
             return node(
                 class_name="android.widget.EditText",
-                text=_display_text(look.texts.get(key), hidden=row.password) or row.hint,  # as Android reports it
+                # Android reports the hint as the text of an empty field.
+                text=_display_text(look.texts.get(key), hidden=row.password) or row.hint,
                 description=row.hint,
                 hint=row.hint,
                 focused=look.cursor == key,
