@@ -23,7 +23,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.http_client import HttpResult, fetch
-from svc_proto.engine.retry_delay import parse_peer_date
+from svc_proto.engine.retry_delay import parse_response_date
 from svc_proto.facts import Failure
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
@@ -189,7 +189,7 @@ def _model(engine: Engine, settings: JsonObject, *, tries: bool) -> Flow[tuple[M
             profile = parse_profiles(stored).get((url, chosen, found.configured_context), DEFAULT_PROFILE)
             found = evolve(found, learned=tuple(profile.describe()))
         found = yield from _with_abilities(engine, found, chosen, key, listing, tries=tries)
-    return found, parse_peer_date(listing.date), url
+    return found, parse_response_date(listing.date), url
 
 
 def _with_abilities(

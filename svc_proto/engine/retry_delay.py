@@ -7,7 +7,7 @@ from email.utils import mktime_tz, parsedate_tz
 from svc_proto.schema.json_object import JsonObject, as_array, as_object, json_value
 from svc_proto.wire.events import Headers
 
-__all__ = ["parse_peer_date", "parse_retry_delay"]
+__all__ = ["parse_retry_delay", "parse_response_date"]
 
 MAX_DEPTH = 6  # levels of a body that are searched
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
@@ -48,10 +48,11 @@ def parse_retry_delay(headers: Headers, body: str, wall: float) -> float | None:
     return None if words is None else float(words[1]) * (60.0 if words[2].lower() == "minute" else 1.0)
 
 
-def parse_peer_date(text: str) -> float | None:
+def parse_response_date(text: str) -> float | None:
     """Return the epoch seconds of a date in a response (RFC 9110, 5.6.7); None if it is empty or no date.
 
-    Other zones than GMT are read as well, as in e-mail. A date without a zone is one in GMT.
+    Unlike `wire.conditional_requests.parse_http_date`, it accepts what servers send against the RFC: other zones than
+    GMT, as in e-mail, and no zone, which means GMT.
     """
     date = parsedate_tz(text)
     try:
@@ -66,7 +67,7 @@ def _parse_value(text: str, wall: float) -> float | None:
     duration = _duration(text)
     if duration is not None:
         return duration
-    date = parse_peer_date(text)
+    date = parse_response_date(text)
     return None if date is None else max(0.0, date - wall)
 
 

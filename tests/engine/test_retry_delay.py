@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from svc_proto.engine.retry_delay import parse_peer_date, parse_retry_delay
+from svc_proto.engine.retry_delay import parse_response_date, parse_retry_delay
 from svc_proto.wire.events import Headers
 
 NOON = 1_792_584_000.0  # Wed, 21 Oct 2026 12:00:00 GMT
@@ -65,4 +65,4 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 def test_a_date_does_not_depend_on_the_time_zone_of_the_host(text: str, date: float | None) -> None:
-    assert parse_peer_date(text) == date
+    assert parse_response_date(text) == date
