@@ -50,7 +50,7 @@ class Owner:
         self.book.answers([b"me", b"%d" % fence])
         assert self.results.pop() == ""
 
-    def evals(self) -> list[object]:
+    def evals(self) -> list[tuple[str, ...]]:
         """Return the scripts sent to Redis since the last call, by name, with their arguments."""
         names = {TAKE: "take", RENEW: "renew", DROP: "drop"}
         said: list[Any] = self.book.new_commands()
@@ -117,7 +117,7 @@ def stays_held(one: Owner, name: str, leases_held: int) -> None:
     """Answer all renewals for longer than a lease lasts, and check that this one is held on."""
     for _ in range(int(LEASE / RENEW_INTERVAL) + 1):
         one.book.after(RENEW_INTERVAL)
-        assert [words[0] for words in one.evals()] == ["renew"]  # type: ignore[index]
+        assert [words[0] for words in one.evals()] == ["renew"]
         one.book.answers([1] * leases_held)
     assert one.leases.has(name)
 
@@ -177,7 +177,7 @@ def test_leases_taken_by_another_node_or_renewed_late_are_reported(one: Owner, m
     one.book.answers(1)
     one.book.new_commands()
     one.take("a")  # possibly free again
-    assert one.evals()[0][0] == "take"  # type: ignore[index]
+    assert one.evals()[0][0] == "take"
     one.book.answers([b"me", b"11"])
     assert one.leases.fencing_token("a") == 11
     stays_held(one, "a", 2)
@@ -219,7 +219,7 @@ def test_renewals_are_batched_and_have_no_effect_without_an_answer(one: Owner, m
     one.take("d")  # of unknown state
     one.book.new_commands()
     one.book.within(one.leases.renew)
-    assert [len(each) - 3 for each in one.evals()] == [2, 1]  # type: ignore[arg-type]
+    assert [len(each) - 3 for each in one.evals()] == [2, 1]
     one = Owner()
     one.have()
     one.book.within(one.leases.renew)
