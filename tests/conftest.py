@@ -25,7 +25,6 @@ from _pytest.runner import runtestprotocol  # there is no public name for it
 from hypothesis import HealthCheck, settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
-from svc_proto.basics.fast_frozen import enforce_immutability
 from tests.support import scenario_plan
 from tests.support.text_rules import hold_sentences
 
@@ -36,7 +35,6 @@ settings.register_profile("ci", parent=settings.get_profile("default"), derandom
 settings.register_profile("full", parent=settings.get_profile("default"), max_examples=200)  # for --full
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-enforce_immutability()  # of values, at run time too
 hold_sentences()
 
 # Under nohup, or a shell's `&`, these signals are ignored, and every program that a test starts would inherit that.

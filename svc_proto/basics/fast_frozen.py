@@ -1,7 +1,8 @@
 """Value classes not meant to change: compared and hashed by their fields, and cheap to create.
 
 A frozen class of attrs refuses assignments at run time, which makes each value more expensive. Here mypy refuses
-assignments, since it sees `attrs.frozen`. So does any program that calls `enforce_immutability`, as all tests do.
+assignments, since it sees `attrs.frozen`. In a program that begins with `enforce_immutability`, as each run of the
+tests does, the classes are frozen indeed.
 Comparison, hash and repr are written once for all classes, where attrs would generate them for each class.
 """
 
@@ -12,7 +13,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, fields
-from attrs.exceptions import FrozenInstanceError
 
 __all__ = ["fast_frozen", "enforce_immutability"]
 
@@ -26,11 +26,8 @@ else:
         """Make a class one of immutable values, in place of `attrs.frozen`; its instances are cheaper to create."""
         if cls is None:
             return partial(fast_frozen, kw_only=kw_only)
-        made = define(cls, eq=False, repr=False, kw_only=kw_only)
+        made = define(cls, eq=False, repr=False, kw_only=kw_only, frozen=bool(_enforcing))
         made.__eq__, made.__hash__, made.__repr__ = _equal, _hash, _show
-        _made.append(made)
-        if _refusing:
-            _refuse(made)
         return made
 
 
@@ -60,30 +57,12 @@ def _comparison_getter(cls: Any) -> Callable[[object], object]:
     return attrgetter(*names) if names else lambda _: ()
 
 
-_made: list[type[Any]] = []
-_refusing: list[bool] = []
+_enforcing: list[bool] = []
 
 
 def enforce_immutability() -> None:
-    """Refuse to change or delete a set attribute, from now on, with attrs' `FrozenInstanceError`.
+    """Refuse changes of values with attrs' `FrozenInstanceError`, for the classes that `fast_frozen` makes from now on.
 
-    It holds for the instances of all classes that `fast_frozen` has made or makes; creating one then takes longer.
+    Creating a value then takes longer.
     """
-    if not _refusing:
-        _refusing.append(True)
-        for cls in _made:
-            _refuse(cls)
-
-
-def _refuse(cls: type[Any]) -> None:
-    cls.__setattr__, cls.__delattr__ = _set_once, _refuse_delete  # type: ignore[assignment]
-
-
-def _set_once(self: object, name: str, to: object) -> None:
-    if hasattr(self, name):
-        raise FrozenInstanceError
-    object.__setattr__(self, name, to)
-
-
-def _refuse_delete(self: object, name: str) -> None:
-    raise FrozenInstanceError
+    _enforcing.append(True)
