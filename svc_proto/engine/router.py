@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from attrs import field, frozen
@@ -89,12 +90,13 @@ class _Pattern:
     names: tuple[tuple[int, str], ...]
     methods: dict[str, RouteMatch] = field(factory=dict)
 
-    @classmethod
-    def of(cls, segments: tuple[str, ...]) -> _Pattern:
-        """Return the pattern of a path's segments, without routes."""
-        places = list(enumerate(segments))
-        words = tuple((place, each) for place, each in reversed(places) if not each.startswith("{"))
-        return cls(words, tuple((place, each[1:-1]) for place, each in places if each.startswith("{")))
+
+@cache
+def _words_and_names(segments: tuple[str, ...]) -> tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...]]:
+    """Return `words` and `names` of a pattern with these segments."""
+    places = list(enumerate(segments))
+    words = tuple((place, each) for place, each in reversed(places) if not each.startswith("{"))
+    return words, tuple((place, each[1:-1]) for place, each in places if each.startswith("{"))
 
 
 class Router:
@@ -184,7 +186,7 @@ class Router:
                 segments = tuple(route.pattern.split("/"))
                 patterns = self._patterns.setdefault(len(segments), {})
                 if segments not in patterns:
-                    patterns[segments] = _Pattern.of(segments)
+                    patterns[segments] = _Pattern(*_words_and_names(segments))
                 methods = patterns[segments].methods
             else:
                 methods = self.exact.setdefault(route.pattern, {})

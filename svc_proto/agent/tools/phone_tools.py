@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from svc_proto.agent.interface import StoredPicture
 from svc_proto.agent.phone_consent import ConsentingPhoneControl
@@ -103,9 +103,7 @@ def _consenting_tools(link: RelayPhoneControl, brand: Brand) -> tuple[Tool, ...]
         control = ConsentingPhoneControl(link, consent)
         return _tool(row, actions.over(control, consent.session_id), control, brand)
 
-    return tuple(
-        evolve(_tool(row, actions, link, brand), with_consent=partial(with_consent, row)) for row in PHONE_TOOLS
-    )
+    return tuple(_tool(row, actions, link, brand, partial(with_consent, row)) for row in PHONE_TOOLS)
 
 
 def _effect_of(row: PhoneTool, arguments: Arguments) -> Effect | None:
@@ -113,7 +111,13 @@ def _effect_of(row: PhoneTool, arguments: Arguments) -> Effect | None:
     return None if needs_screen(path, arguments) else effect_of_command(path, arguments, ScreenTree())
 
 
-def _tool(row: PhoneTool, actions: PhoneActions, link: PhoneControl, brand: Brand) -> Tool:
+def _tool(
+    row: PhoneTool,
+    actions: PhoneActions,
+    link: PhoneControl,
+    brand: Brand,
+    with_consent: Callable[[CallConsent], Tool] | None = None,
+) -> Tool:
     def run(arguments: Arguments) -> Flow[str | ToolResult]:
         answer = yield from run_phone_tool(row, actions, link, brand, arguments)
         if isinstance(answer, str):
@@ -135,6 +139,7 @@ def _tool(row: PhoneTool, actions: PhoneActions, link: PhoneControl, brand: Bran
         hidden_by_default=HIDDEN_BY_DEFAULT,
         sequential=True,
         is_act=row.route.effect is RouteEffect.ACTS,
+        with_consent=with_consent,
     )
 
 
