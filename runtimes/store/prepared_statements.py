@@ -15,13 +15,16 @@ from runtimes.store.sql_executor import BEGIN, SqlExecutor, Text
 
 __all__ = ["PreparedStatements"]
 
+Texts = dict[ClauseElement | str, Text]
+_SQLITE_TEXTS: Texts = {}  # of all stores: they have one version of SQLite
+
 
 class PreparedStatements:
     """Cached statement texts of a store, and its transactions. Threads must not use it at the same time."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._texts: dict[ClauseElement | str, Text] = {}
+        self._texts: Texts = _SQLITE_TEXTS if engine.dialect.name == "sqlite" else {}
         # of SQLite: getting a connection from the pool costs as much as a row
         self._kept: PoolProxiedConnection | None = None
 
