@@ -54,6 +54,7 @@ def dangling(text: str) -> list[str]:
     return found + [f"decision {number}" for number in cited if number not in NUMBERS]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_each_citation_has_a_target(folder: str) -> None:
     files = [path for path in (ROOT / folder).rglob("*") if path.suffix in KINDS and path != Path(__file__)]

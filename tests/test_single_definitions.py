@@ -102,6 +102,7 @@ def readers_in(path: str) -> set[str]:
     return private_readers((ROOT / path).read_text(encoding="utf-8"), ROOT / path)
 
 
+@pytest.mark.full
 def test_members_that_others_wrote_are_read_by_one_reader() -> None:
     paths = {path.relative_to(ROOT).as_posix() for name in PACKAGES for path in (ROOT / name).rglob("*.py")}
     found = {path: readers_in(path) for path in sorted(paths) if not path.startswith(THE_READERS)}

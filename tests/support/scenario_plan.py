@@ -1,6 +1,6 @@
 """Selection of tests and loops, by the tables of docs/explanation/testing-strategy.md."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -105,8 +105,6 @@ def _is_short(item: pytest.Item, named: Collection[Path]) -> bool:
     return folder not in FULL_ONLY or is_named or item.get_closest_marker("short") is not None
 
 
-def some(seeds: range) -> list[ParameterSet]:
-    """Return the seeds as pytest parameters; those after the first third run in the full suite only."""
-    full = pytest.mark.full
-    third = -(-len(seeds) // 3)
-    return [pytest.param(seed, marks=() if at < third else full) for at, seed in enumerate(seeds)]
+def some(values: Iterable[object], every: int = 3) -> list[ParameterSet]:
+    """Return the values as pytest parameters, of which the short suite runs the first of each `every` values."""
+    return [pytest.param(value, marks=() if at % every == 0 else pytest.mark.full) for at, value in enumerate(values)]

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from itertools import product
 
+import pytest
 from h2.config import DummyLogger, H2Configuration
 from h2.connection import H2Connection
 from h2.exceptions import ProtocolError
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.wire import h2_optimized
+from tests.support.scenario_plan import some
 from tests.wire.http2_pair import CONNECT, GET, POST
 
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
@@ -111,9 +113,10 @@ def test_cached_header_blocks_decode_like_hpack(blocks: list[tuple[Fields, int |
             assert ours.header_table.dynamic_entries == theirs.header_table.dynamic_entries
 
 
-def test_output_equals_bare_h2_for_every_order_of_events() -> None:
+@pytest.mark.parametrize("first", some(range(len(SAID) + 1)))
+def test_output_equals_bare_h2_for_every_order_of_events(first: int) -> None:
     asked = (1, 4, 1, HEADS[0])
-    for order in product(range(len(SAID) + 1), repeat=3):
+    for order in product([first], *[range(len(SAID) + 1)] * 2):
         lean, bare = served(h2_optimized.OptimizedH2Connection), served(H2Connection)
         for step in (asked, *((-1, what, 1, b"") for what in order)):
             assert act(lean, step) == act(bare, step)

@@ -8,6 +8,7 @@ from fuzz.fast_path import compare_client
 from fuzz.targets.http1_client_fast_path import ClientPair
 from svc_proto.wire import events
 from svc_proto.wire.limits import DEFAULT_LIMITS
+from tests.support.scenario_plan import some
 from tests.wire.connection_pair import ONE
 
 FIELDS = ((b"host", b"a:80"), (b"connection", b"close"))
@@ -32,9 +33,10 @@ def rest(both: ClientPair) -> list[events.Event]:
     return list(iter(both.next_events, None))
 
 
-def test_fixed_scripts_are_equal_in_both_and_use_the_fast_path() -> None:
-    """Compare the scripts of 2,000 fixed seeds, which reach nearly every branch of the fast path."""
-    assert sum(compare_client(seed) for seed in range(2000)) > 400
+@pytest.mark.parametrize("first", some(range(0, 2000, 500), 4))
+def test_fixed_scripts_are_equal_in_both_and_use_the_fast_path(first: int) -> None:
+    """Compare the scripts of 500 fixed seeds; those of all 2,000 reach nearly every branch of the fast path."""
+    assert sum(compare_client(seed) for seed in range(first, first + 500)) > 80
 
 
 @given(st.integers(0, 2**40))

@@ -15,6 +15,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.wire.connection import ServerConnection
 from svc_proto.wire.http1_fast_path_server import MAX_SHARED, FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
+from tests.support.scenario_plan import some
 from tests.wire.connection_pair import ONE, THREE, TWO, seeded
 from tests.wire.http1_server import CHUNKED, EXPECTING, GET, GET_HEAD, LENGTH_2, POST, TEXT_HI, UPGRADE
 
@@ -39,9 +40,10 @@ def test_nearly_simple_traffic_is_equal_in_both(seed: int) -> None:
     compare_server(seed)
 
 
-def test_fixed_scripts_are_equal_in_both_and_use_the_fast_path() -> None:
-    """Compare the scripts of 2,000 fixed seeds, which reach nearly every branch of the fast path."""
-    assert sum(compare_server(seed) for seed in range(2000)) > 700
+@pytest.mark.parametrize("first", some(range(0, 2000, 500), 4))
+def test_fixed_scripts_are_equal_in_both_and_use_the_fast_path(first: int) -> None:
+    """Compare the scripts of 500 fixed seeds; those of all 2,000 reach nearly every branch of the fast path."""
+    assert sum(compare_server(seed) for seed in range(first, first + 500)) > 150
 
 
 # --- a whole exchange ---

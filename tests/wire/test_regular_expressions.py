@@ -20,6 +20,8 @@ POSSESSIVE = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+")
 
 def possessive_groups(source: str) -> list[str]:
     """Return the string literals of a source that have a group which is repeated possessively."""
+    if not POSSESSIVE.search(source):
+        return []
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     strings = [token.string for token in tokens if token.type == tokenize.STRING]
     return [string for string in strings if POSSESSIVE.search(CLASS.sub("", string))]

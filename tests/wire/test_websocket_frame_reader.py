@@ -12,6 +12,7 @@ from fuzz.targets.websocket_fast_path import WebSocketPair
 from svc_proto.wire.events import Event
 from svc_proto.wire.websocket_deflate import DeflateParameters, InflateGuard
 from svc_proto.wire.websocket_frame_reader import FrameReader
+from tests.support.scenario_plan import some
 from tests.wire.chunking import Cuts, cut
 from tests.wire.connection_pair import WHOLE
 from tests.wire.test_websocket import KEY, frame
@@ -36,9 +37,10 @@ def read(frames: FrameReader | ReferenceFrameReader, data: bytes, sizes: Cuts = 
     return found
 
 
-def test_fixed_scripts_are_equal_in_both() -> None:
-    """Compare the scripts of 2,000 fixed seeds, which reach every branch of the reader."""
-    assert sum(compare_websocket(seed) for seed in range(2000)) > 3000
+@pytest.mark.parametrize("first", some(range(0, 2000, 500), 4))
+def test_fixed_scripts_are_equal_in_both(first: int) -> None:
+    """Compare the scripts of 500 fixed seeds; those of all 2,000 reach every branch of the reader."""
+    assert sum(compare_websocket(seed) for seed in range(first, first + 500)) > 600
 
 
 @given(st.integers(0, 2**40))

@@ -19,6 +19,7 @@ The scripts are the files `*.dialogue` below `tests`. In a script, `$name` stand
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import count
 from pathlib import Path
 from string import Template
@@ -175,7 +176,7 @@ class ConversationDialogue:
     def do(self, line: str) -> list[ConversationAction]:  # noqa: C901 - one row for each kind of line
         """Perform one line and return the actions that follow."""
         broker = self.broker
-        word, *arguments = shlex.split(line)
+        word, *arguments = _words(line)
         told = [None if argument == "-" else argument.replace("ANSWER", ANSWER) for argument in arguments]
         if (way := WAYS.get(line) or WAYS.get(word)) is not None:
             steps = way.format(*arguments, "").split(";")
@@ -255,6 +256,11 @@ def play(lines: Sequence[str], partner: PartnerT) -> PartnerT:
             shown += names(orders[len(wanted) :])
             assert shown == [f"{name}({fields})" if fields else name for name, fields in wanted], happens
     return partner
+
+
+@cache
+def _words(line: str) -> tuple[str, ...]:
+    return tuple(shlex.split(line))
 
 
 def _of_a_command(command: str | None = None) -> dict[str, Any]:

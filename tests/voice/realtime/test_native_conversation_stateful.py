@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from svc_proto.voice.realtime.actions import CloseClient, ConversationAction, Emit, LogEvent, Render, StartRun
 from svc_proto.voice.realtime.voice_run import FOREGROUND, BackgroundPolicy
 from svc_proto.voice.realtime.voice_runs import MAX_QUEUED, MAX_RESULTS
+from tests.support.scenario_plan import some
 from tests.voice.realtime.dialogue import STATES, ConversationDialogue
 
 RULES = BackgroundPolicy(slow_tools=("web",))
@@ -100,9 +101,10 @@ def check_runs(orders: list[ConversationAction], most: int) -> None:
     assert surely == 0, "not told to be over"
 
 
+@pytest.mark.parametrize("share", some(range(3)))
 @pytest.mark.parametrize("step", STEPS)
-def test_each_state_with_each_event(step: str) -> None:
-    for rules, way in SCENES:
+def test_each_state_with_each_event(step: str, share: int) -> None:
+    for rules, way in SCENES[share::3]:
         talk = ConversationDialogue(rules=rules)
         orders = talk.do(way)
         begun = talk.state != "idle"
