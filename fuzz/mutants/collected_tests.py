@@ -120,7 +120,8 @@ class CollectedTests:
         left: dict[str, set[int]] = {}
         for file, survey in self._surveyed(request).items():
             calls = [numbers for place, numbers in survey.calls.items() if place[0] in users]
-            tests = set(survey.tests) if named.search(file.read_text()) else set(chain.from_iterable(calls))
+            is_about = file in self._tree.rule_tests() or named.search(file.read_text())
+            tests = set(survey.tests) if is_about else set(chain.from_iterable(calls))
             if tests := tests - survey.failed:
                 left[str(file.relative_to(self._tree.root))] = tests
         names = {self._names[test] for test in chain.from_iterable(left.values())}

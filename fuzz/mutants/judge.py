@@ -15,7 +15,8 @@ from fuzz.mutants.mutators import Mutant
 from fuzz.mutants.source_tree import SourceTree
 from fuzz.mutants.trial_process import FailsWithoutMutantError, TrialRequest, alone
 
-STORIES = ("sim", "test_whole")  # in the names of simulator tests, simulations, and tests of general rules
+# in the names of simulator tests, of simulations, and of tests with rules for all modules
+STORIES = ("sim", "test_constants", "test_core_classes")
 FAR = 4.0  # factor of the time limit for the many tests of packages and whole programs
 
 

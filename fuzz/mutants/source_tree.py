@@ -75,15 +75,13 @@ class SourceTree:
             self.path(module)
         ]
 
+    def rule_tests(self) -> list[Path]:
+        """Return those that exist of two test files with rules for all modules, which name none of them."""
+        return self._existing("tests/test_constants.py", "tests/test_core_classes.py")
+
     def scenario_tests(self) -> list[Path]:
-        """Return those that exist of two test files of general rules, the tests on the loops, and the simulations."""
-        paths = (
-            "tests/test_constants.py",
-            "tests/test_core_classes.py",
-            "tests/loops",
-            "fuzz/mutants/simulation_sample.py",
-        )
-        return [self.root / path for path in paths if (self.root / path).exists()]
+        """Return the paths of `rule_tests`, and those that exist of the tests on the loops and the simulations."""
+        return self.rule_tests() + self._existing("tests/loops", "fuzz/mutants/simulation_sample.py")
 
     def tests(self) -> list[Path]:
         """Return the test files of all modules and subpackages, and `scenario_tests`."""
@@ -92,6 +90,9 @@ class SourceTree:
             sorted(path for package in packages for path in self._tests_of(package) if path.exists())
             + self.scenario_tests()
         )
+
+    def _existing(self, *paths: str) -> list[Path]:
+        return [self.root / path for path in paths if (self.root / path).exists()]
 
     def _tests_of(self, package: str) -> list[Path]:
         if package:

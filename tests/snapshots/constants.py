@@ -1,19 +1,22 @@
 """Snapshot of the constants and enums of the core: one line for each module, so that changes show in a diff.
 
-Constants with a text of more than `MAX_TEXT` characters, or with values that are no data, are left out.
+Of a text of more than `MAX_TEXT` characters, it has the beginning and a checksum. Constants with values that are no
+data are left out.
 
 After an intended change run `python -m tests.snapshots.constants` and review the diff of `constants.json`.
 """
 
 import ast
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
 from importlib import import_module
 from inspect import isclass
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
+from zlib import crc32
 
 from attrs import fields, has
 
@@ -22,7 +25,7 @@ from tests.support.parsed_modules import parse_module
 ROOT = Path(__file__).parents[2]
 PACKAGE = "svc_proto"
 SNAPSHOT = Path(__file__).with_name("constants.json")
-MAX_TEXT = 80  # characters; longer texts are left out
+MAX_TEXT = 80  # characters or bytes
 OF_PYTHON = {"svc_proto.wire.http1_responses": {"REASONS"}}  # differ between versions of Python
 Constants = dict[str, object]
 
@@ -70,8 +73,13 @@ def _plain(value: object) -> object:
             return str(value)
         case bool() | int() | float() | None:
             return repr(value) if isinstance(value, float) and not value < float("inf") else value
-        case str() | bytes() if len(value) <= MAX_TEXT:
-            return value if isinstance(value, str) else value.decode("latin-1")
+        case str() | bytes():
+            text = value if isinstance(value, str) else value.decode("latin-1")
+            return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} … {crc32(text.encode()):08x}"
+        case re.Pattern():
+            return _plain(value.pattern)
+        case FunctionType() | type():
+            return value.__qualname__
         case Mapping():
             return {str(_plain(key)): _plain(each) for key, each in value.items()}
         case frozenset() | set():
