@@ -15,7 +15,7 @@ WHERE = RedisAddress(
 )
 HELLO = [b"HELLO", b"3", b"AUTH", b"default", b"secret"]
 ASKED = [b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", b"svc"]
-MASTER = [b"10.0.0.1", b"6379"]
+MASTER = [b"10.0.0.1", b"65535"]  # the greatest port
 
 
 class Town:
@@ -43,7 +43,7 @@ class Town:
 
     def up(self, host: str = "10.0.0.1") -> None:
         """Accept the connection to the master at this address, and answer its greeting."""
-        self.dialled(host, 6379)
+        self.dialled(host, 65535)
         assert self.book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"master-secret"]]
         assert self.book.made.is_up
 
@@ -66,12 +66,12 @@ def town() -> Town:
 
 
 def test_first_knowing_sentinel_names_the_master_and_unrelated_ones_are_ignored(town: Town) -> None:
-    assert town.book.logs[0].fields == {"host": "10.0.0.1", "port": 6379}
+    assert town.book.logs[0].fields == {"host": "10.0.0.1", "port": 65535}
     assert "secret" not in str(town.book.logs)
-    assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
-    assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
+    assert town.hear(b"other 10.0.0.1 65535 10.0.0.2 65535") == []
+    assert town.hear(b"svc 10.0.0.9 65535 10.0.0.1 65535") == []
     assert town.book.made.is_up
-    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.1 6380") == [Abort(town.book.ch)]
+    assert town.hear(b"svc 10.0.0.1 65535 10.0.0.1 6380") == [Abort(town.book.ch)]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_sentinels_are_asked_in_turn() -> None:
     town.up()
     town.book.close()
     town.book.after(PAUSE)
-    town.asked([b"10.0.0.2", b"6379"], "two", 26380)
+    town.asked([b"10.0.0.2", b"65535"], "two", 26380)
     town.up("10.0.0.2")
     town = Town()
     town.book.turn_away()
@@ -107,17 +107,17 @@ def test_sentinels_are_asked_in_turn() -> None:
 
 
 def test_a_new_master_ends_the_connection_to_the_old_one(town: Town) -> None:
-    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == [Abort(town.book.ch)]
-    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == []  # published twice
+    assert town.hear(b"svc 10.0.0.1 65535 10.0.0.2 65535") == [Abort(town.book.ch)]
+    assert town.hear(b"svc 10.0.0.1 65535 10.0.0.2 65535") == []  # published twice
     town.book.close()
-    assert town.hear(b"svc 10.0.0.2 6379 10.0.0.3 6379") == []  # no connection to end
+    assert town.hear(b"svc 10.0.0.2 65535 10.0.0.3 65535") == []  # no connection to end
     town.book.after(PAUSE)
     assert town.book.commands[0] == Abort(town.listened)
-    town.asked([b"10.0.0.3", b"6379"])
+    town.asked([b"10.0.0.3", b"65535"])
     town.up("10.0.0.3")
 
 
-@pytest.mark.parametrize("text", [b"svc again", b"svc 10.0.0.9 6379 10.0.0.1 port"])
+@pytest.mark.parametrize("text", [b"svc again", b"svc 10.0.0.9 65535 10.0.0.1 port"])
 def test_unreadable_switch_message_queries_the_sentinel_again(town: Town, text: bytes) -> None:
     assert town.hear(text) == [Abort(town.book.ch)]
     town.book.close()
@@ -129,25 +129,25 @@ def test_unreadable_switch_message_queries_the_sentinel_again(town: Town, text: 
 def test_switches_while_the_master_is_connecting() -> None:
     town = Town()
     town.asked(MASTER)
-    town.publish(b"svc 10.0.0.9 6379 10.0.0.1 6379")
+    town.publish(b"svc 10.0.0.9 65535 10.0.0.1 65535")
     town.up()
-    assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
+    assert town.hear(b"svc 10.0.0.9 65535 10.0.0.1 65535") == []
     assert town.book.made.is_up
     town = Town()
     town.dialled("one", 26379)
     town.book.open()
     town.listened = town.book.ch
-    town.publish(b"svc 10.0.0.9 6379 10.0.0.8 6379")
+    town.publish(b"svc 10.0.0.9 65535 10.0.0.8 65535")
     town.book.answers(MASTER)
     town.up()
     town = Town()
     town.asked(MASTER)
-    town.publish(b"svc 10.0.0.1 6379 10.0.0.2 6379")
+    town.publish(b"svc 10.0.0.1 65535 10.0.0.2 65535")
     town.book.accept_connection()
     town.book.answers({b"role": b"master"})
     assert not town.book.made.is_up
     assert town.book.ordered(Abort) == [Abort(town.book.ch)]
     town.book.close()
     town.book.after(PAUSE)
-    town.asked([b"10.0.0.2", b"6379"])
+    town.asked([b"10.0.0.2", b"65535"])
     town.up("10.0.0.2")
