@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
-from svc_proto.settings import ConfigError, HttpAddress, RedisAddress, SettingsSource, http_address
+from svc_proto.settings import MAX_PREFIX, ConfigError, HttpAddress, RedisAddress, SettingsSource, http_address
 
 
 def settings(options: dict[str, object] | None = None, **env: str) -> SettingsSource:
@@ -36,7 +36,9 @@ def test_values() -> None:
     assert settings(R="/a: :/b").absolute_paths("R", ":") == ("/a", "/b")
     assert settings(R="/a").absolute_path("R") == "/a"
     assert settings(P="0").port("P", None, 5) == 0
-    assert [settings(P=path).prefix("P") for path in ("", "/", "/relay/", "/a/b.c~")] == ["", "", "/relay", "/a/b.c~"]
+    longest = f"/{'a' * (MAX_PREFIX - 1)}"
+    paths = {"": "", "/": "", "/relay/": "/relay", "/a/b.c~": "/a/b.c~", longest: longest}
+    assert {path: settings(P=path).prefix("P") for path in paths} == paths
     assert settings({"root_path": "/b"}, P="/a").prefix("P") == "/b"
 
 

@@ -35,7 +35,7 @@ def test_plain_has_no_case_and_single_spaces(text: str) -> None:
 
 
 def test_marks_without_width() -> None:
-    assert without_marks("a\u200bb\ufe0fc\U000e0041") == "abc"
+    assert without_marks("a\u200bb\ufe00\ufe0fc\U000e0041") == "abc"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from svc_proto.basics.strict_json import (
     JsonError,
     JsonTooLarge,
     canonical,
+    check_limits,
     dumps,
     dumps_bytes,
     loads,
@@ -70,6 +71,7 @@ def test_size_is_counted_in_bytes(data: bytes | str) -> None:
     assert loads(data, max_bytes=4) == "\N{LATIN SMALL LETTER E WITH ACUTE}"
     with pytest.raises(JsonError, match="longer than 3 bytes"):
         loads(data, max_bytes=3)
+    check_limits('"é"', max_bytes=4)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def short(value: object, field: str) -> str:
 
 
 def small(value: object, field: str) -> float:
-    return number(value, field, 0.5, 2)
+    return number(value, field, 1.0, 2.0)
 
 
 def few(value: object, field: str) -> int:
@@ -50,7 +50,7 @@ def few(value: object, field: str) -> int:
         (array, [([1], [1])]),
         (one_of, [("ws", "ws")]),
         (short, [(" abc ", "abc"), (" a ", "a")]),
-        (small, [(2, 2.0), (0.5, 0.5)]),
+        (small, [(1, 1.0), (2, 2.0), (1.5, 1.5)]),
         (few, [(1, 1), (9.0, 9)]),
         (boolean_word, [(True, True), (" ON ", True), (0, False), ("no", False)]),
     ],
@@ -67,7 +67,7 @@ def test_good_values(parse: Parser, results: list[tuple[object, object]]) -> Non
         (number, [True, "5", None], "a number"),
         (number, [float("nan"), float("-inf")], "a finite number"),
         (number, [10**400], "a number of ordinary size"),
-        (small, [2.5, 0], "a number from 0.5 to 2"),
+        (small, [2.5, 0], "a number from 1 to 2"),
         (few, [0, 10.0], "a whole number from 1 to 9"),
         (short, ["abcd", " ", "a\nb", 5], "text of 1 to 3 characters, all printable"),
         (integer, [True, 1.5, float("nan"), float("inf"), "5"], "a whole number"),

@@ -25,6 +25,7 @@ def test_the_names_are_those_of_the_documentation() -> None:
         ("api_server_key", "API_SERVER_KEY"),
         ("SVC_MODEL_URL", "SVC_MODEL_BASE_URL"),
         ("SVC_DASHBOARD_PASWORD", "SVC_DASHBOARD_PASSWORD"),
+        ("RELAY_HQQQ", "RELAY_HOST"),  # as similar as necessary
         ("SVC_X9", ""),
         (f"RELAY_{'X' * 100}", ""),
     ],

@@ -1,9 +1,11 @@
 import json
 
+import pytest
+
 from svc_proto.commands import WriteConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.monitoring.health_monitor import HEALTH_FILE, HealthMonitor
+from svc_proto.monitoring.health_monitor import HEALTH_FILE, RESULTS_TTL, HealthMonitor
 from tests.api.harness import ApiHarness
 from tests.relay.harness import HOME, START, RelayHarness
 
@@ -39,19 +41,36 @@ def test_stored_results_that_are_of_no_use_are_ignored() -> None:
         assert health(ApiHarness(files={FILE: text})) == []
 
 
-def test_newer_results_of_this_server_that_are_not_stored_stay() -> None:
+def new_monitor(book: ApiHarness) -> HealthMonitor:
+    """Return a monitor whose only check passes."""
+
     def check(engine: Engine) -> Flow[list[dict[str, object]]]:
         yield from ()
         return [FINE]
 
-    book = ApiHarness(files={FILE: stored(START.wall)})
     monitor = HealthMonitor(check)
     monitor.bind(book.engine)
+    return monitor
+
+
+def test_results_of_this_server_that_are_not_stored_stay_until_there_are_newer_ones() -> None:
+    book = ApiHarness(files={FILE: stored(START.wall + 30.0)})
+    monitor = new_monitor(book)
     book.after(30.0)
     book.refuse = (WriteConfig,)
     book.spawn(monitor.refresh())
     book.spawn(monitor.load())
     assert (monitor.results, monitor.checked_at) == ([FINE], START.wall + 30.0)
+
+
+@pytest.mark.parametrize(("pause", "checked_at"), [(RESULTS_TTL - 0.125, 0.0), (RESULTS_TTL, RESULTS_TTL)])
+def test_a_request_runs_the_checks_unless_the_results_are_new(pause: float, checked_at: float) -> None:
+    book = ApiHarness()
+    monitor = new_monitor(book)
+    book.spawn(monitor.refresh())
+    book.after(pause)
+    book.spawn(monitor.refresh())
+    assert monitor.checked_at == START.wall + checked_at
 
 
 def test_a_relay_serves_them_too() -> None:
