@@ -183,13 +183,6 @@ class ClientChannel(HttpChannel):
         if self._closing_behind:
             self.close_gracefully()
 
-    def reads_while_unsent(self) -> bool:
-        """Report whether reading continues while bytes are unsent: over HTTP/2 always, else with a WebSocket.
-
-        Over HTTP/2 a window update may have to be read before more can be sent.
-        """
-        return self._http2 is not None or super().reads_while_unsent()
-
     def write_pending(self) -> None:
         """Write pending output, over HTTP/2 of bodies and messages only up to the high-water mark of the socket.
 
@@ -268,7 +261,8 @@ class ClientChannel(HttpChannel):
     def _update_reading(self) -> None:
         """Pause or resume reading from the socket; for a plain response over HTTP/2, schedule a `flush` instead.
 
-        The flush enlarges the receive window unless reading is paused.
+        The flush enlarges the receive window unless reading is paused. The socket is always read: a window update may
+        have to be read before more can be sent.
         """
         if self._http2 is None or self.socket is not None:
             super()._update_reading()
