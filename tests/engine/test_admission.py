@@ -8,6 +8,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.commands import Abort, CloseWrite, Compute, Level, Log, PauseReading, ResumeReading
+from svc_proto.engine import admission
 from svc_proto.engine.admission import BUSY_CONNECTIONS, RELEASE_DELAY
 from svc_proto.engine.http2_channel import MAX_HEADS_PER_READ, MAX_STREAM_READ, Http2Channel
 from svc_proto.engine.message import Request
@@ -346,7 +347,7 @@ def test_connections_far_over_budget_are_dropped_at_once() -> None:
     assert http2.others[-1] == Abort(CH)
 
 
-def test_freed_memory_of_many_connections_is_trimmed_once() -> None:
+def test_freed_memory_of_many_connections_is_trimmed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     book = open_book(PATIENT)
     crowd = [ChannelId(4 + 2 * number) for number in range(200)]
     for ch in crowd:
@@ -366,6 +367,25 @@ def test_freed_memory_of_many_connections_is_trimmed_once() -> None:
     book >> Received(ChannelId(1000), some(60 * KIB)) << []
     book >> Closed(ChannelId(1000), "") << []
     book.after(3.0) << []
+    connect(book, FOUR)
+    book >> Received(FOUR, some(60 * KIB)) << []
+    monkeypatch.setattr(admission, "MIN_RELEASE_BYTES", channel_count(book))
+    book >> Closed(FOUR, "") << []
+    assert len(book.after(3.0).drain_commands()) == 1
+
+
+def test_bytes_in_flight_do_not_resume_reading_while_the_policy_decides(book: ToyPlaybook) -> None:
+    book >> Received(CH, post(b"/slow", b"", length=4))
+    assert PauseReading(CH) in book.drain_commands()
+    book.toy.admission.read_scheduler.fast_credit = 0
+    book >> Received(CH, b"abcd") << []
+
+
+def test_the_last_byte_of_the_fast_credit_is_spent(book: ToyPlaybook) -> None:
+    scheduler, request = book.toy.admission.read_scheduler, get(b"/open")
+    scheduler.fast_credit = len(request)
+    book >> Received(CH, request) << [book.says(200, b"")]
+    assert scheduler.fast_credit == 0
 
 
 def test_memory_is_trimmed_until_all_small_connections_have_closed() -> None:

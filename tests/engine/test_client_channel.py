@@ -278,6 +278,9 @@ def test_the_time_is_for_both_attempts() -> None:
     talk.after(1.0)
     assert len([order for order in talk.orders if isinstance(order, Connect)]) == 2
     talk, _ = refusing()
+    talk.raw(frame(4, b"\x00\x08\x00\x00\x00\x01"))
+    talk.raw(frame(4, b"\x00\x08\x00\x00\x00\x00"))  # the server opens WebSockets no longer
+    talk.orders.clear()
     talk.after(5.0)
     talk.raw(NO_SOCKETS)
     assert not [order for order in talk.orders if isinstance(order, Connect)]

@@ -7,6 +7,7 @@ import zlib
 import pytest
 
 from svc_proto.agent.interface import TurnOutcome
+from svc_proto.engine import completion_reader
 from svc_proto.engine.client_channel import MAX_ANSWER
 from svc_proto.engine.completion_reader import MAX_LINE, decompress
 from svc_proto.wire.events import Headers
@@ -72,6 +73,12 @@ def test_unusable_stream(body: bytes, more: tuple[tuple[bytes, bytes], ...], err
     assert outcome.error is not None
     assert outcome.error.startswith("the model's answer broke off: ")
     assert error in outcome.error
+
+
+@pytest.mark.parametrize(("limit", "text"), [(len(WHOLE), TEXT), (len(WHOLE) - 1, "")])
+def test_the_length_of_an_answer_in_one_piece(limit: int, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(completion_reader, "MAX_ANSWER", limit)
+    assert answered(WHOLE, b"application/json").host.text == text
 
 
 def test_large_chunk() -> None:

@@ -155,13 +155,19 @@ def test_answers_that_end_early_and_one_that_is_no_http() -> None:
     assert caller.results[0].kind is FailureKind.INVALID
 
 
-def test_an_answer_that_is_too_large() -> None:
-    for length in (b"Content-Length: 5", b"Connection: close"):
-        book, caller = calling(lambda engine: fetch(engine, "GET", URL, into=buffered(4), within=5.0))
+@pytest.mark.parametrize("limit", [4, 5])
+def test_an_answer_that_is_too_large(limit: int) -> None:
+    chunked = b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    for answer in (b"Content-Length: 5\r\n\r\nhello", chunked):
+        book, caller = calling(lambda engine: fetch(engine, "GET", URL, into=buffered(limit), within=5.0))
         book >> Started() << [CONNECT]
         book >> Done(OP, PEER) << [REQUEST]
-        book >> Received(ONE, b"HTTP/1.1 200 OK\r\n%s\r\n\r\nhello" % length) << [Abort(ONE)]
-        assert caller.results == [Failure(FailureKind.TOO_LARGE, "the answer has more than 4 bytes")]
+        book >> Received(ONE, b"HTTP/1.1 200 OK\r\n" + answer) << [Abort(ONE)]
+        (result,) = caller.results
+        if limit == 5:
+            assert result.body == b"hello"
+        else:
+            assert result == Failure(FailureKind.TOO_LARGE, "the answer has more than 4 bytes")
 
 
 def test_a_malformed_header_leaves_no_connection_behind() -> None:

@@ -5,8 +5,8 @@ from attrs import evolve
 
 from svc_proto.commands import Abort, Command, PauseReading, ResumeReading, Send
 from svc_proto.facts import ChannelId, Closed, Received
-from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, open_book
-from tests.support.playbook import PATIENT, SendMatcher, accepted
+from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, open_book, post
+from tests.support.playbook import CH, PATIENT, SendMatcher, accepted
 from tests.wire.test_websocket import frame
 
 KIB = 1024
@@ -85,6 +85,14 @@ def test_a_slow_peer_is_not_dropped_while_its_message_grows() -> None:
     assert messages(book) == 1
 
 
+def test_a_body_that_grows_by_16_kib_is_not_dropped() -> None:
+    book = open_book(evolve(ONE, body_timeout=1e6, min_body_rate=1))
+    book >> Received(CH, post(b"/echo", b"b" * 20 * KIB, length=60_000)) << []
+    for _ in range(2):
+        book.after(0.75 * ONE.large_input_timeout) << []
+        book >> Received(CH, b"b" * 16 * KIB) << []
+
+
 def test_a_handler_that_pauses_keeps_the_permit() -> None:
     book = sockets(FOUR, SIX)
     book >> Received(SIX, b"") << []
@@ -124,7 +132,8 @@ def test_a_large_body_needs_a_permit() -> None:
     book >> Received(FOUR, BEGIN) << []
     book >> accepted(SIX) << []
     head = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n"
-    book >> Received(SIX, head + b"b" * 20_000) << [PauseReading(SIX)]
+    book >> Received(SIX, head + b"b" * 16 * KIB) << []
+    book >> Received(SIX, b"b") << [PauseReading(SIX)]
     book >> Received(FOUR, END) << [ResumeReading(SIX)]
-    book >> Received(SIX, b"b" * 20_000) << [SendMatcher(SIX, startswith=b"HTTP/1.1 200")]
+    book >> Received(SIX, b"b" * (40_000 - 16 * KIB - 1)) << [SendMatcher(SIX, startswith=b"HTTP/1.1 200")]
     assert not book.engine.large_inputs.holders

@@ -5,10 +5,9 @@ from attrs import evolve
 
 from svc_proto.commands import PauseReading
 from svc_proto.engine.responses import http_date
-from svc_proto.facts import Received
-from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
+from svc_proto.facts import Received, Sent
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.engine.toy_service import get, open_book
+from tests.engine.toy_service import get, open_book, plain
 from tests.support.playbook import CH, SendMatcher, wire_bytes
 
 
@@ -25,13 +24,17 @@ def test_the_date_is_that_of_rfc_9110() -> None:
 
 
 @pytest.mark.parametrize(("size", "answers"), [(16 * 1024 - 1, 2), (16 * 1024, 1)])
-@pytest.mark.parametrize("in_one_go", [True, False])
-def test_requests_after_16_kib_of_output_wait_for_the_socket(
-    size: int, answers: int, in_one_go: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not in_one_go:
-        monkeypatch.setattr(FastPathServerConnection, "send_simple_response", lambda self, *rest: False)
+def test_requests_after_16_kib_of_output_wait_for_the_socket(size: int, answers: int) -> None:
     book = open_book(evolve(DEFAULT_LIMITS, high_water=16 * 1024))
     book >> Received(CH, get(b"/park") + get(b"/hello")) << [PauseReading(CH)]
     book.act(lambda: book.engine.resume(book.toy.ticket, b"x" * size))
     assert wire_bytes(book.drain_commands(), CH).count(b"HTTP/1.1 200") == answers
+
+
+def test_a_connection_with_16_kib_of_unsent_output_is_not_idle() -> None:
+    book = open_book(evolve(DEFAULT_LIMITS, high_water=16 * 1024, low_water=0))
+    book.toy.answer = lambda request: plain(b"x" * 16 * 1024)
+    book.get(b"/answer").drain_commands()
+    for _ in range(3):
+        book.after(DEFAULT_LIMITS.idle_timeout / 2) << []
+        book >> Sent(CH, 1) << []
