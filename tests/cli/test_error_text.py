@@ -73,10 +73,10 @@ def test_server_messages(body: bytes, text: str) -> None:
 @pytest.mark.parametrize(
     ("status", "fields", "text"),
     [
-        (301, [(b"location", b"https://h/relay/")], "it sends callers on to https://h/relay/ (status 301)"),
-        (302, [(b"location", b"/\x1b[2J")], "it sends callers on to / [2J (status 302)"),
+        (300, [(b"location", b"https://h/relay/")], "it sends callers on to https://h/relay/ (status 300)"),
+        (399, [(b"location", b"/\x1b[2J")], "it sends callers on to / [2J (status 399)"),
         (300, [], "said (status 300)"),
-        (404, [(b"location", b"/elsewhere")], "said (status 404)"),
+        (400, [(b"location", b"/elsewhere")], "said (status 400)"),
         (502, [(b"content-type", b"text/html; charset=utf-8")], "status 502"),
         (502, [(b"content-type", b"text/plain")], "said (status 502)"),
     ],

@@ -35,14 +35,17 @@ def server(role: str, **more: Any) -> ServerFacts:
 
 RELAY, API, BOARD = (server(role) for role in ("relay", "api", "dashboard"))
 LAN = addresses(("lo", "127.0.0.1"), ("wlan0", "192.168.1.20"))
-KEY = "sk-0123456789abcdefghij"
+KEY = "sk-01234sk-01234"  # the shortest and simplest that is strong enough
 PHONE = DeviceFacts(
     name="Pixel 8",
     seen_at=NOW,
-    expires_at=NOW + 30 * DAY,
+    expires_at=NOW + 3 * DAY,
     status={"bridge": {"master_enabled": True, "accessibility_granted": True, "device_control_supported": True}},
 )
-MODEL = ModelFacts(base_url=URL, name="llama3.2", listed=("llama3.2:latest",), has_tools=True, context=32_768)
+SIZE = 16_384  # tokens of the model's context
+MODEL = ModelFacts(
+    base_url=URL, name="llama3.2", listed=("llama3.2:latest",), has_tools=True, context=SIZE, configured_context=SIZE
+)
 WELL = HostFacts(
     now=NOW,
     version="1.0.0",
@@ -58,7 +61,7 @@ WELL = HostFacts(
     clock_source=URL,
     key=KEY,
     devices=(PHONE,),
-    backup_at=NOW - DAY,
+    backup_at=NOW - 30 * DAY,
     home_since=NOW - 90 * DAY,
 )
 
@@ -101,7 +104,7 @@ PLANTED: dict[str, HostFacts] = {
     "public_websocket": public("WebSocket", "warning"),
     "proxy_not_trusted": public("forwarded headers"),
     "certificate_unusable": certificate(problem="the key does not match"),
-    "certificate_expired": certificate(days_left=-2.0),
+    "certificate_expired": certificate(days_left=0.0),
     "certificate_expires": certificate(days_left=13.0),
     "certificate_name": evolve(
         certificate(names=("other.example",)), routes=(RouteFacts("public", "wss://home.example:443"),)
@@ -113,8 +116,8 @@ PLANTED: dict[str, HostFacts] = {
     "model_name_missing": model(name="", listed=("a", "b")),
     "model_name_unknown": model(name="lama3.2"),
     "model_without_tools": model(has_tools=False),
-    "model_context_small": model(context=4096),
-    "model_context_false": model(configured_context=65_536),
+    "model_context_small": model(configured_context=SIZE - 1),
+    "model_context_false": model(configured_context=SIZE + 1),
     "model_differs": model(learned=("takes no tools",)),
     "model_missing": evolve(WELL, model=ModelFacts()),
     "disk_full": evolve(WELL, disk_free=MIB),
@@ -122,13 +125,13 @@ PLANTED: dict[str, HostFacts] = {
     "home_not_writable": evolve(WELL, home_problem="read-only file system"),
     "home_readable": evolve(WELL, open_files=(".env",)),
     "database_broken": evolve(WELL, database_problem="database is locked"),
-    "clock_behind": evolve(WELL, newest_file_at=NOW + 3600),
-    "clock_off": evolve(WELL, foreign_clock=NOW - 3600),
-    "backup_missing": evolve(WELL, backup_at=None),
-    "backup_old": evolve(WELL, backup_at=NOW - 31 * DAY),
+    "clock_behind": evolve(WELL, newest_file_at=NOW + 300),
+    "clock_off": evolve(WELL, foreign_clock=NOW - 300),
+    "backup_missing": evolve(WELL, backup_at=None, home_since=NOW - 30 * DAY),
+    "backup_old": evolve(WELL, backup_at=NOW - 30 * DAY - 1),
     "key_missing": evolve(WELL, key=""),
     "key_weak": evolve(WELL, key="aaaaaaaaaaaaaaaaaaaa"),
-    "password_weak": evolve(OPEN_BOARD, dashboard_password="short"),
+    "password_weak": evolve(OPEN_BOARD, dashboard_password="abcabcabc"),
     "brand_differs": evolve(WELL, brand="hermes"),
     "env_unreadable": evolve(WELL, env_problem="cannot read /h/.env: line 3: a quote without its end"),
     "env_unknown": evolve(WELL, unknown_variables=("RELAY_HSOT is no variable",)),
@@ -139,9 +142,9 @@ PLANTED: dict[str, HostFacts] = {
     "phone_control_off": phone(master_enabled=False),
     "phone_accessibility_off": phone(accessibility_granted=False),
     "phone_battery": evolve(WELL, devices=(evolve(PHONE, status={"device": {"battery_optimized": True}}),)),
-    "session_expires": evolve(WELL, devices=(evolve(PHONE, expires_at=NOW + DAY),)),
+    "session_expires": evolve(WELL, devices=(evolve(PHONE, expires_at=NOW + 3 * DAY - 1),)),
     "phone_offline": evolve(WELL, devices=(evolve(PHONE, is_online=False, status={}),)),
-    "phone_away": evolve(WELL, devices=(PHONE, evolve(PHONE, is_online=False, seen_at=NOW - 8 * DAY, status={}))),
+    "phone_away": evolve(WELL, devices=(PHONE, evolve(PHONE, is_online=False, seen_at=NOW - 7 * DAY - 1, status={}))),
 }
 
 
@@ -174,7 +177,8 @@ HEALTHY: dict[str, HostFacts] = {
     "one model and no name": model(name="", listed=("only",)),
     "no API by choice": evolve(WELL, servers=(RELAY, server("api", runs=False, wanted=False), BOARD), key=None),
     "a desktop and a phone": evolve(WELL, devices=(PHONE, DeviceFacts(name="Laptop", is_phone=False, is_online=False))),
-    "certificates": certificate(days_left=60.0, names=("192.168.1.20",)),
+    "a session that ends now": evolve(WELL, devices=(evolve(PHONE, expires_at=NOW),)),
+    "certificates": certificate(days_left=14.0, names=("192.168.1.20",)),
     "certificate of a domain": evolve(
         certificate(days_left=60.0, names=("*.example", "192.168.1.20")),
         routes=(RouteFacts("public", "wss://home.example"), RouteFacts("lan", "wss://192.168.1.20:8767")),
@@ -183,7 +187,7 @@ HEALTHY: dict[str, HostFacts] = {
     "unknown disk, clock and database": evolve(
         WELL, disk_free=None, newest_file_at=None, foreign_clock=None, home_since=None
     ),
-    "strong password": evolve(OPEN_BOARD, dashboard_password="correct-horse-battery"),
+    "strong password": evolve(OPEN_BOARD, dashboard_password="abcdabcd"),
     "two relays of other homes": evolve(WELL, servers=()),
 }
 

@@ -106,12 +106,12 @@ OPEN, UNKNOWN = "open to every caller on this way:", "not known: no answer from"
     ("answers", "verdict", "text"),
     [
         (
-            {"pairing_mint": (400, b""), "sessions": (200, b"{}")},
+            {"pairing_mint": (499, b""), "sessions": (200, b"{}")},
             "failure",
             f"{OPEN} GET /sessions, POST /pairing/mint",
         ),
         ({"media_inspect": (404, b""), "bridge_activity": (405, b""), "sessions": (401, b"")}, "ok", SHUT),
-        ({"sessions": (502, b""), "pairing_mint": REFUSED}, "warning", f"{UNKNOWN} /sessions, /pairing/mint"),
+        ({"sessions": (500, b""), "pairing_mint": REFUSED}, "warning", f"{UNKNOWN} /sessions, /pairing/mint"),
         ({"media_inspect": (429, b"")}, "warning", f"{UNKNOWN} /media/inspect"),
     ],
 )

@@ -1,7 +1,7 @@
 from attrs import evolve
 
 from svc_proto.cli.health_checks import run_health_checks
-from tests.cli.test_health_checks import BEHIND, MIB, PHONE, WELL, found, phone
+from tests.cli.test_health_checks import BEHIND, DAY, MIB, NOW, PHONE, WELL, found, phone
 
 
 def test_a_full_disk_is_one_problem() -> None:
@@ -22,6 +22,6 @@ def test_odd_statuses_of_phones() -> None:
 def test_phones_are_named() -> None:
     (result,) = [each for each in run_health_checks(phone(master_enabled=False)) if each.text is not None]
     assert result.text == f"Device Control is off: {PHONE.name}"
-    away = evolve(PHONE, name="Tablet", is_online=False, status={})
+    away = evolve(PHONE, name="Tablet", is_online=False, seen_at=NOW - 7 * DAY, status={})
     assert found(evolve(WELL, devices=(PHONE, away))) == set()
     assert found(evolve(WELL, devices=(away,))) == {"phone_offline"}

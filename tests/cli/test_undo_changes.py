@@ -15,7 +15,7 @@ from tests.cli.harness import OneShotHarness, as_json
 
 CONFIG = RelayConfig(webapi_inside="http://127.0.0.1:8642", api_key="k")
 CHANGES: list[dict[str, object]] = [
-    {"kind": "approval", "target": "s", "before": "", "after": "phone_call 1"},
+    {"kind": "approval", "target": "s", "before": "", "after": "a" * 100},
     {"kind": "setting", "target": "model", "before": "", "after": "his", "undone": True, "why": None},
     {"kind": "memory", "target": "user", "before": "a", "after": "b" * 200, "undone": False, "why": "changed\nagain"},
     {"kind": "memory", "target": "user", "before": "", "after": ""},
@@ -46,7 +46,7 @@ def test_refusals() -> None:
 
 def test_lines() -> None:
     assert change_lines([JsonObject(change) for change in CHANGES]) == [
-        "  approval  phone_call 1",
+        f"  approval  {'a' * 100}",
         "  setting   model: (none) -> his  undone",
         f"  note      user: a -> {'b' * 99}…  not undone: changed again",
         "  note      user: (removed)",

@@ -24,7 +24,7 @@ from svc_proto.facts import Accepted, Address, Fact, ReadClosed, Received, Start
 from tests.support.playbook import CH, Playbook, counting_entropy
 
 STDIO = Address("stdio", 0)
-SOON = 0.1  # seconds, for immediate effects
+SOON = 0.125  # seconds, for immediate effects
 REDIS = WorkerSpec(name="redis", argv=("/bin/redis",), ready="accept")
 
 
@@ -128,7 +128,8 @@ def test_each_process_waits_for_the_previous_one() -> None:
     assert yard.is_ready
 
 
-def test_ended_worker_restarts_after_rising_pauses() -> None:
+def test_ended_worker_restarts_after_rising_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtimes.sim.child.DELAY", 0.0)  # for exact times
     yard = Yard(2, needed=None)
     assert yard.take() == ["start worker 1", "start worker 2"]
     for pause in (PAUSE, 2.0, 4.0, 8.0, 16.0, MAX_PAUSE, MAX_PAUSE):
@@ -137,7 +138,7 @@ def test_ended_worker_restarts_after_rising_pauses() -> None:
         assert yard.after(2 * SOON) == ["start worker 1"]
         assert yard.logged("worker ended")[-1] == {"name": "worker 1", "why": "has ended with 3", "again_in": pause}
     assert yard.spawned("worker 1") == [{"N": "1", "FIRST": "1"}] + 7 * [{"N": "1"}]
-    yard.after(STABLE_AFTER)
+    yard.after(STABLE_AFTER - SOON)
     yard.running["worker 1"].die(SignalName.KILL)
     assert yard.after(PAUSE + SOON) == ["start worker 1"]
     yard.running["worker 1"].exit(3)
@@ -165,6 +166,8 @@ def test_early_exit_ends_all() -> None:
     yard = Yard(1, on_start=die)
     assert yard.end == (1, "redis has ended with -9: no room")
     assert yard.take() == ["start redis"]
+    yard = Yard(1, on_start=lambda child: child.exit(0))
+    assert yard.end == (1, "redis has ended with 0")
 
 
 def test_failed_start_ends_all() -> None:
