@@ -113,6 +113,7 @@ def test_paths_with_blanks() -> None:
     assert first.path == "/tmp/my photo.png is here"
     assert first.shorter == ("/tmp/my photo.png is", "/tmp/my photo.png", "/tmp/my")
     assert (second, third) == (MediaMarker(path="/b"), MediaMarker(path="/c"))
+    assert find_markers("MEDIA:/ b") == [MediaMarker(path="/ b")]
     (long,) = find_markers("MEDIA:/1 2 3 4 5 6 7 8 9")
     assert (long.path, long.shorter[-1], len(long.shorter)) == ("/1 2 3 4 5 6 7 8", "/1", 7)
 
