@@ -293,13 +293,13 @@ def test_a_prompt_and_the_texts_that_wait_are_limited(monkeypatch: pytest.Monkey
     monkeypatch.setattr(prompts, "MAX_TEXT", 3)
     for method in ("prompt.submit", "session.redirect"):
         assert phone.refusal(method, session_id=session, text="long")[0] == INVALID_PARAMS
-    monkeypatch.undo()
     own = {"session_id": session}
-    phone.call("prompt.submit", text="Hi", **own)
-    monkeypatch.setattr(service, "MAX_WAITING_TEXT", 5)
+    phone.call("prompt.submit", text="Hi!", **own)
+    monkeypatch.undo()
+    monkeypatch.setattr(service, "MAX_WAITING_TEXT", 4)
     assert phone.call("prompt.submit", text="four", **own)["queued"] is True
-    assert phone.refusal("prompt.submit", text="x" * 2, **own)[0] == 4090
-    assert phone.call("session.redirect", text="x" * 2, **own) == {"status": "rejected"}
+    assert phone.refusal("prompt.submit", text="x", **own)[0] == 4090
+    assert phone.call("session.redirect", text="x", **own) == {"status": "rejected"}
     assert phone.refusal("file.attach", data_url="data:;base64,QUI=", **own)[0] == 4002
 
 
