@@ -123,11 +123,11 @@ class AttachmentUpload:
     def _receive(self, text: str, limit: int) -> None:
         if self._head is not None:
             head, comma, text = (self._head + text).partition(",")
-            if not comma and len(head) < MAX_HEAD:
+            if len(head) >= MAX_HEAD or (comma and not (head.startswith("data:") and head.endswith(";base64"))):
+                raise RpcError(INVALID_PARAMS, NO_URL)
+            if not comma:
                 self._head = head
                 return
-            if not (head.startswith("data:") and head.endswith(";base64") and comma and len(head) < MAX_HEAD):
-                raise RpcError(INVALID_PARAMS, NO_URL)
             self._head = None
         text = self._left + text
         whole = len(text) // 4 * 4
