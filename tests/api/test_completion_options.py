@@ -34,6 +34,7 @@ RESULT = {"role": "tool", "tool_call_id": "c1", "content": "4"}
         {"top_k": 5, "min_p": 0.1, "repeat_penalty": 1.1, "logit_bias": {"5": 1}, "grammar": "root ::= x"},
         {"reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": False}},
         {"parallel_tool_calls": False},
+        {f"option{number}": 1 for number in range(64)},
     ],
 )
 def test_options_passed_on_unchanged(members: dict[str, object]) -> None:

@@ -10,13 +10,13 @@ from tests.api.scripted_agent import TurnHarness, call_of
 def test_a_created_session_is_stored_and_described() -> None:
     book = TurnHarness()
     phone = open_gateway(book)
-    made = phone.call("session.create", cols=80, source="webui", title=" My  trip ", profile="default")
+    made = phone.call("session.create", cols=80, source="w" * 64, title=" My  trip ", profile="default")
     assert made["session_id"] == made["stored_session_id"]
     info = made["info"]
     assert (info["profile_name"], info["title"], info["provider"]) == ("default", "My trip", "builtin")
     assert (info["running"], info["approval_mode"], info["personality"]) == (False, "manual", "none")
     row = book.request("GET", f"/api/sessions/{made['session_id']}").json
-    assert (row["title"], row["source"]) == ("My trip", "webui")
+    assert (row["title"], row["source"]) == ("My trip", "w" * 64)
     assert phone.call("session.list")["sessions"][0]["title"] == "My trip"
 
 
