@@ -58,7 +58,7 @@ class LongMemberReader:
             if self._in_long:
                 found.append(self._unescape(piece, is_over))
             else:
-                self._last += piece[:MAX_GAP] if len(self._last) < MAX_GAP else ""
+                self._last = (self._last + piece[:MAX_GAP])[:MAX_GAP]
                 self._keep(piece)
             if is_over:
                 self._in_string = self._in_long = False
