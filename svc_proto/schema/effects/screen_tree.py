@@ -150,6 +150,8 @@ class ScreenTree:
         return (
             outer.window == inner.window
             and inner.area > 0
-            and outer.bounds[0] <= left <= right <= outer.bounds[2]
-            and outer.bounds[1] <= top <= bottom <= outer.bounds[3]
+            and outer.bounds[0] <= left
+            and right <= outer.bounds[2]
+            and outer.bounds[1] <= top
+            and bottom <= outer.bounds[3]
         )
