@@ -112,6 +112,21 @@ def test_a_screen_with_a_dial_pad_is_a_dialer() -> None:
     assert kind(tree, "/tap_text", text="7") is None
 
 
+@pytest.mark.parametrize(("nine", "expected"), [("9 WXYZ.", EffectKind.CALL), ("9 pieces", None)])
+def test_keys_of_a_dial_pad_have_short_texts(nine: str, expected: EffectKind | None) -> None:
+    press = {"clickable": True, "className": "android.widget.Button", "text": "Hop, hop"}
+    keys = ({"text": key} for key in ("*", "#", "0", "5", nine))
+    assert kind(raw(ANY_APP, press, *keys), "/tap", nodeId="w0:0") is expected
+
+
+@pytest.mark.parametrize(("lines", "expected"), [(12, EffectKind.INSTALL), (13, None)])
+def test_a_dialog_has_few_texts(lines: int, expected: EffectKind | None) -> None:
+    others = [{"text": f"Line {number}"} for number in range(lines)]
+    for text in ("OK", "Update"):
+        press = {"clickable": True, "className": "android.widget.Button", "text": text}
+        assert kind(raw(ANY_APP, press, {"text": "Install the new one?"}, *others), "/tap", nodeId="w0:0") is expected
+
+
 @pytest.mark.parametrize(
     ("key", "text", "expected"),
     [
@@ -223,7 +238,7 @@ def raw(package: str, *nodes: Mapping[str, object]) -> ScreenTree:
 
 def field_and_icon(package: str = ANY_APP, text: str = "hi", hint: str = "", view: str = "") -> ScreenTree:
     field = {"editable": True, "text": text, "hintText": hint, "className": "android.widget.EditText", "y": 5}
-    arrow = {"clickable": True, "className": "android.view.View", "viewId": view, "x": 850, "to": 950, "y": 5}
+    arrow = {"clickable": True, "className": "android.view.View", "viewId": view, "x": 800, "to": 900, "y": 5}
     return raw(package, field, arrow)
 
 
@@ -242,6 +257,23 @@ def test_an_icon_beside_a_filled_field_submits_it(tree: ScreenTree, expected: Ef
     assert kind(tree, "/tap", nodeId="w0:1") is expected
 
 
+@pytest.mark.parametrize(
+    ("left", "top", "right", "expected"),
+    [
+        (0, 500, 100, EffectKind.MESSAGE),
+        (0, 500, 101, None),
+        (799, 500, 900, None),
+        (800, 450, 900, EffectKind.MESSAGE),
+        (800, 449, 900, None),
+        (800, 550, 900, None),
+    ],
+)
+def test_submitting_icon_is_in_the_row_of_the_field(left: int, top: int, right: int, expected: EffectKind) -> None:
+    field = {"editable": True, "text": "hi", "x": 100, "to": 800, "y": 5}
+    bounds = {"left": left, "top": top, "right": right, "bottom": top + 100}
+    assert kind(raw(ANY_APP, field, {"clickable": True, "bounds": bounds}), "/tap", nodeId="w0:1") is expected
+
+
 def test_icons_of_other_lines_and_switches_submit_nothing() -> None:
     field = {"editable": True, "text": "hi", "y": 5}
     assert kind(raw(ANY_APP, field, {"clickable": True, "x": 850, "to": 950, "y": 7}), "/tap", nodeId="w0:1") is None
@@ -254,11 +286,13 @@ def test_icons_of_other_lines_and_switches_submit_nothing() -> None:
 def test_a_messaging_app_searches_and_selects() -> None:
     field = {"editable": True, "text": "hi", "y": 5}
     tab = {"clickable": True, "selected": True, "text": "Chats", "className": "android.widget.Button", "y": 9}
-    above = {"clickable": True, "text": "Filtern", "className": "android.widget.Button", "y": 1}
+    above = {"clickable": True, "text": "Filtern", "className": "android.widget.Button", "y": 4}
     for other in (tab, above):
         assert kind(raw("com.whatsapp", field, other), "/tap", nodeId="w0:1") is None
     row = {"clickable": True, "text": "Ada", "contentDescription": "Lunch?", "y": 9}
     assert kind(raw("com.whatsapp", field, row), "/tap", nodeId="w0:1") is None
+    nowhere = {**above, "bounds": {}}
+    assert kind(raw("com.whatsapp", field, nowhere), "/tap", nodeId="w0:1") is EffectKind.MESSAGE
 
 
 @pytest.mark.parametrize("hint", ["Password", "Passwort", "Mot de passe", "Contraseña", "密码", "PIN", "CVV"])
@@ -390,7 +424,8 @@ def test_commands_without_an_effect(path: str) -> None:
     ("text", "digits", "host"),
     [
         ("+1 (555) 0666", "5550666", ""),
-        ("555", "", ""),
+        ("12-34", "", ""),
+        ("123-45", "12345", ""),
         ("https://user@collector.invalid:8/x", "", "collector.invalid"),
         ("collector.invalid/?d=1", "", "collector.invalid"),
         ("http://[broken", "", "http://[broken"),

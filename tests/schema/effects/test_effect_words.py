@@ -7,12 +7,13 @@ from svc_proto.schema.effects.effect_words import is_confirming, is_harmless, ki
 @pytest.mark.parametrize(
     ("labels", "whole", "expected"),
     [
-        (["Pay the rent", "Book"], False, EffectKind.PURCHASE),
+        (["Pay the rent of my flat", "Book", "Pay " + "x" * 44], False, EffectKind.PURCHASE),
         (["Pay the rent"], True, None),
         (["Pay", "\u6ce8\u6587\u3092\u78ba\u5b9a\u3059\u308b"], True, EffectKind.PURCHASE),
         (["Open book", "Order history", "Update", "Liste aktualisieren", "\u66f4\u65b0\u5217\u8868"], False, None),
-        (["\u5220\u9664\u8fd9\u4e00\u6761\u5f88\u957f\u7684\u6d88\u606f\u5185\u5bb9\u554a\u554a"], False, None),
-        (["x" * 60, ""], False, None),
+        (["\u5220\u9664\u8fd9\u4e00\u6761\u5f88\u957f\u7684\u6d88\u606f\u5185\u5bb9\u554a"], False, None),
+        (["\u5220\u9664\u8fd9\u4e00\u6761\u5f88\u957f\u7684\u6d88\u606f\u5185\u5bb9"], False, EffectKind.DELETION),
+        (["Pay the rent of my old flat", "Pay " + "x" * 45, ""], False, None),
         (["Reader aktualisieren", "Обновить Reader", "Update now", "Reader \u66f4\u65b0"], False, EffectKind.INSTALL),
     ],
 )

@@ -50,6 +50,20 @@ def test_targets(path: str, arguments: dict[str, object], expected: list[str]) -
 def test_a_control_has_the_texts_and_the_state_of_its_parts() -> None:
     (switch,) = TREE.targets("/tap", {"nodeId": "w0:1"})
     assert (switch.label, switch.is_checkable, switch.hides_its_state, switch.is_row) == ("Wi-Fi", True, False, False)
+    (entry,) = TREE.targets("/tap", {"nodeId": "w0:3"})
+    assert (entry.labels, entry.is_row) == (("Wi-Fi calling",), False)
+
+
+@pytest.mark.parametrize(("height", "labels"), [(39, ("Wi-Fi",)), (40, ())])
+def test_a_large_container_has_no_parts(height: int, labels: tuple[str, ...]) -> None:
+    nodes = [
+        {"nodeId": "w0:0", "clickable": True, "bounds": bounds(0, 0, 100, height)},
+        {"nodeId": "w0:1", "text": "Wi-Fi", "bounds": bounds(0, 0, 80, 20)},
+        {"nodeId": "w0:2", "text": "Invisible", "bounds": bounds(5, 5, 5, 15)},
+    ]
+    tree = ScreenTree.parse({"rootBounds": bounds(0, 0, 100, 100), "nodes": nodes})
+    (control,) = tree.targets("/tap", {"nodeId": "w0:0"})
+    assert control.labels == labels
 
 
 def test_the_field_for_a_text() -> None:
