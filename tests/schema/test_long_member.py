@@ -72,7 +72,7 @@ def test_an_invalid_string_is_refused(value: str, cuts: list[int]) -> None:
     "text",
     [
         '{"data_url": ["x"], "a": "data_url"}',
-        '{"data_url":' + " " * 70 + '"x"}',
+        '{"data_url":' + " " * 64 + '"x"}',
         '{"data_url":' + " " * 63 + '["x"]}',
         '{"data_url\\n": "x", "a": {"content": "data_url"}}',
     ],
@@ -87,6 +87,10 @@ def test_the_second_member_is_part_of_the_rest() -> None:
     reader = LongMemberReader(NAMES)
     assert (reader.receive_text(text), reader.line) == ("x", 1)
     assert reader.finish() == '{"id":1}\n{"data_url":""}\n{"data_url":"y"}'
+
+
+def test_a_gap_before_the_long_member() -> None:
+    assert read('{"data_url":' + " " * 63 + '"x"}', [])[:2] == ("data_url", "x")
 
 
 def test_the_number_of_strings_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

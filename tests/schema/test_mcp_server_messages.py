@@ -21,7 +21,7 @@ NO_OBJECT = MalformedResponse(3, "its result is no object")
 @pytest.mark.parametrize(
     ("values", "messages"),
     [
-        ([{"jsonrpc": "2.0", "id": 3, "result": RESULT}, {"id": "3", "result": RESULT}], [FOUND]),
+        ([{"jsonrpc": "2.0", "id": 3, "result": RESULT}, {"id": f"{14 * '0'}3", "result": RESULT}], [FOUND]),
         ([{"id": 3.0, "result": RESULT, "error": None}, {"id": 3, "result": RESULT, "error": {}}], [FOUND]),
         ([{"id": f"3{15 * '0'}", "result": RESULT}], [RpcResponse(f"3{15 * '0'}", JsonObject(RESULT))]),
         ([{"id": 3, "error": {"message": "no"}}], [RpcResponse(3, JsonObject(), "no")]),

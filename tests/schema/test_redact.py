@@ -96,6 +96,8 @@ def test_abridge_copies_only_the_shown_part() -> None:
     assert start == summary({"rows": rows}, 100)
     assert abridge("x" * 10_000, 100)[0] == "x" * 100
     assert abridge({"k" * 10_000: 1}, 100)[0] == {"k" * 100: 1}
+    assert abridge([0] * 9, 5)[0] == [0] * 6
+    assert abridge(dict.fromkeys("abcd", 0), 8)[0] == dict.fromkeys("abc", 0)
 
 
 def test_objects_of_other_kinds_are_copied_as_well() -> None:
@@ -121,6 +123,7 @@ def test_deep_or_secret_texts_need_redaction() -> None:
     assert not needs_no_redaction('{"a":' * 33 + "0" + "}" * 33)
     assert not any(needs_no_redaction(f'{{"{name}":1}}') for name in ("Otp", "BEARER", "text", "to\u212aen"))
     assert needs_no_redaction('{"texts":1}')
+    assert [needs_no_redaction(f'"{"[" * count}"') for count in (61, 62)] == [True, False]
 
 
 def test_of_a_large_message_nothing_is_written_twice() -> None:
@@ -132,13 +135,14 @@ def test_unredacted_text_of_secret_or_escaped_values_is_empty() -> None:
         unredacted_text({"ok": True, "app": "mail", "n": 1.5, "none": None}, 60, 44)
         == '{"ok":true,"app":"mail","n":1.5,"none":null}'
     )
+    assert unredacted_text({"a": "x" * 52}, 60, 60) == f'{{"a":"{"x" * 52}"}}'
     hidden: list[dict[str, object]] = [
         {"token": "x"},
         {"Text": "x"},
         {"a": "\xe4"},
         {"a": "\x7f"},
         {"a": "x" * 60},
-        {"a": "x" * 55},
+        {"a": "x" * 53},
         {"a": [{"otp": 1}]},
     ]
     assert [unredacted_text(value, 60, 60) for value in hidden] == [""] * len(hidden)

@@ -29,6 +29,7 @@ def test_members() -> None:
     assert (node.labels, node.texts, node.content) == (("On",), ("On", " "), "")
     assert node.covers((10, 20))
     assert not node.covers((40, 20))
+    assert not node.covers((10, 60))
     assert parse(text="x", hintText="y").content == "x"
 
 
