@@ -115,8 +115,7 @@ class OutputBuffer:
         if raw.isascii():
             return raw
         text, n = codecs.utf_8_decode(raw, self._errors, final)
-        if n < len(raw):
-            self._pieces.append(raw[n:])
+        self._pieces.append(raw[n:])
         return text.encode("utf-8")
 
 
