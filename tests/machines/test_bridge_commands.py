@@ -3,10 +3,12 @@ from collections.abc import Callable
 
 import pytest
 
+from svc_proto.basics import strict_json
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.bridge_commands import (
     BRIDGE_TABLE,
+    MAX_PARAMS,
     BridgeCommands,
     BridgeTrigger,
     CommandOutcome,
@@ -288,6 +290,15 @@ def test_long_parameters_are_not_kept(*, known: bool) -> None:
     assert list(params) == ["[truncated]"]
     assert params["[truncated]"].startswith('{"secret":"[redacted]","x":"yyy')
     assert len(params["[truncated]"]) == 500
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(MAX_PARAMS - 1, True), (MAX_PARAMS, False)])
+def test_short_parameters_are_kept(size: int, is_kept: bool) -> None:
+    commands = BridgeCommands()
+    body = {"x": "y" * (size - len('{"x":""}'))}
+    text = strict_json.dumps(body)
+    commands.begin("r1", socket=PHONE, method="POST", path="/type", params={}, body=body, now=at(0), text=text)
+    assert (commands.records()[0]["params"] == body) is is_kept
 
 
 def test_records_are_newest_first_bounded_and_of_one_session_on_request() -> None:

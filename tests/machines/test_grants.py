@@ -66,6 +66,11 @@ def test_clamp_takes_the_earlier(one: float | None, other: float | None) -> None
     assert {one, other} == {result, later_expiry(one, other)}
 
 
+def test_equal_expiries_share_one_object() -> None:
+    expires_at = NOW + DAY
+    assert clamp_all({"chat": NOW + DAY}, expires_at)["chat"] is expires_at
+
+
 @pytest.mark.parametrize("expires_at", [NOW + 30 * DAY, None])
 def test_withheld_channels_are_absent(expires_at: float | None) -> None:
     grants = build_grants(NOW, expires_at, {"terminal": None, "tui": None, "bridge": 0.0})

@@ -20,7 +20,7 @@ def test_used_tokens_are_accepted_in_the_grace_in_bounded_number() -> None:
         assert tokens.accepts_refresh("r0", 9.9 + REFRESH_GRACE)
         assert not tokens.accepts_refresh("r0", 10.0 + REFRESH_GRACE)  # the second use does not extend it
     assert [again.accepts_refresh(token, 1e9) for token in ("r1", "r2")] == [True, True]
-    later = again.replaced("r1", pair(3), 100.0)
+    later = again.replaced("r1", pair(3), 10.0 + REFRESH_GRACE)
     assert [found.refresh for found in later.pairs] == ["r3", "r2", "r1"]
     tokens = FIRST.replaced("r0", pair(1), 10.0)
     assert [tokens.access_until(token) for token in ("a0", "a1", "a2")] == [10.0 + REFRESH_GRACE, 3_600.0, 0.0]

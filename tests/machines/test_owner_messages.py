@@ -87,11 +87,11 @@ def test_replies_to_one_message_are_fetched_apart() -> None:
     for number in (1, 2):
         messages.post(OwnerMessage(text="Sure?"), f"m{number}", at(number))
     for text, names in (
+        ("unnamed", {}),
         ("named", {"reply_to": "m1"}),
         ("also named", {"message_id": "m1"}),
         ("in the thread of m2", {"reply_to": "m1", "message_id": "m2"}),
         ("other", {"reply_to": "m2"}),
-        ("unnamed", {}),
         ("to a push", {"reply_to": "x"}),
     ):
         messages.add_reply({"text": text, **names}, "Pixel", at(3))
@@ -101,7 +101,7 @@ def test_replies_to_one_message_are_fetched_apart() -> None:
         return [reply["text"] for reply in messages.take_replies(message_id)]
 
     assert taken("m3") == taken("unknown") == []
-    assert taken("m1") == ["named", "also named", "in the thread of m2", "unnamed", "to a push"]
+    assert taken("m1") == ["unnamed", "named", "also named", "in the thread of m2", "to a push"]
     assert taken("m2") == ["other"]
     assert taken() == ["early"]
 
@@ -123,7 +123,7 @@ def test_reply_without_text_is_rejected(text: object) -> None:
         ({"text": "x", "chat_id": ""}, "chat_id"),
         ({"text": "x", "surfacing": "loud"}, "surfacing"),
         ({"text": "x", "metadata": []}, "metadata"),
-        ({"text": "x", "metadata": {"a": "x" * MAX_METADATA}}, "metadata"),
+        ({"text": "x", "metadata": {"a": "x" * (MAX_METADATA - 7)}}, "metadata"),
     ],
 )
 def test_bad_message_is_refused(body: Mapping[str, object], field: str) -> None:
@@ -138,6 +138,8 @@ def test_message_is_parsed() -> None:
         text="Hi", title="T", chat_id="c", session_id="s", surfacing="inbox", reply_to="m", metadata={}
     )
     assert parse_message({"text": "Hi", "title": None}) == OwnerMessage(text="Hi")
+    text, metadata = "x" * MAX_TEXT, {"a": "x" * (MAX_METADATA - len('{"a":""}'))}
+    assert parse_message({"text": text, "metadata": metadata}) == OwnerMessage(text=text, metadata=metadata)
 
 
 @pytest.mark.parametrize(("value", "seconds"), [(None, 0.0), ("0", 0.0), (" 7 ", 7.0), ("31", 30.0)])

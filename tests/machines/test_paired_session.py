@@ -43,6 +43,8 @@ def test_holding_a_grant() -> None:
     assert session.holds("chat", WALL + 99)
     assert not session.holds("chat", WALL + 100)
     assert not session.holds("unheard", WALL)
+    session.expires_at = WALL + 5
+    assert not session.holds("bridge", WALL + 5)
 
 
 def test_a_session_and_its_terms_survive_its_record() -> None:
@@ -165,6 +167,7 @@ def test_payloads_of_clients_are_parsed() -> None:
         ({"device_name": None}, None),
         ({"device_name": " Phone  of\nAda \u202e"}, "Phone of Ada"),
         ({"device_name": "\u6f22\u5b57"}, "\u6f22\u5b57"),
+        ({"device_name": "x" * MAX_DEVICE_TEXT}, "x" * MAX_DEVICE_TEXT),
     ],
 )
 def test_parsing_a_new_name(body: object, name: str | None) -> None:

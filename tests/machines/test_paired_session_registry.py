@@ -134,6 +134,10 @@ def test_sessions_are_found_by_prefix_or_device() -> None:
     assert restored is not None
     assert sessions.lookup(token, at(1)) is restored
     assert sessions.find(token, at(1)) == [restored]
+    other = token[:-1] + "e"  # has the same prefix
+    assert sessions.find(other, at(1)) == []
+    sessions.remember_revoked(restored)
+    assert (sessions.tombstones(token), sessions.tombstones(other)) == ([restored], [])
     sessions = PairedSessionRegistry()
     entropy = prefixed(b"\xab\xcd\x00\x01", b"\xab\xcd\x00\x02", b"\xab\xce\x00\x01")
     (token, one), (_, two), (_, three) = [sessions.create(at(0), entropy) for _ in range(3)]

@@ -21,6 +21,9 @@ def test_reads_are_immediate_while_the_bucket_lasts() -> None:
     assert "b" not in turns
     assert turns.next_due == SLICE_SIZE / RATE
     turns = new()
+    assert turns.allowance_for("a", AT_ONCE, 0.0) == AT_ONCE
+    assert turns.allowance_for("b", 1, 0.0) == 0
+    turns = new()
     assert turns.allowance_for("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
     assert turns.allowance_for("a", 1, 0.0) == 1
     assert turns.allowance_for("a", 10, 10 / RATE) == 10  # what was refilled meanwhile

@@ -46,6 +46,11 @@ def test_expiries_that_are_missing_or_replaced_are_not_due() -> None:
         each.expires_at = expiry
         sessions.put(each)
     assert (sessions.next_expiry(), sessions.purge(5.0, 9)) == (5.0, [other])
+    sessions = SessionMap()
+    sessions.put(new_session(0, None))
+    for _ in range(200):
+        sessions.put(other)
+    assert (sessions.purge(5.0, 9), sessions.next_expiry()) == ([other], None)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.one_of(st.none(), st.integers(0, 9)), st.booleans()), max_size=60))
