@@ -23,6 +23,7 @@ def test_kinds(each: dict[str, str]) -> None:
     flags = {"up": each["flag"] != "down", "point_to_point": each["flag"] == "point_to_point"}
     (found,) = parse_addresses([row(each["interface"], each["address"], **flags)])
     assert found.kind is AddressKind[each["kind"].upper()]
+    assert found.is_indirect is (each["kind"] not in ("lan", "internet"))
     assert found.address == each["address"].partition("%")[0]
 
 

@@ -9,7 +9,7 @@ from svc_proto.engine.message import Request, Response, empty_response, json_res
 from svc_proto.engine.router import Router
 from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.service_clients.mcp_client import McpClient, McpError
-from svc_proto.service_clients.mcp_http_transport import CLOSE_TIMEOUT, GONE, MAX_NOTES, MAX_REDIRECTS
+from svc_proto.service_clients.mcp_http_transport import CLOSE_TIMEOUT, GONE, MAX_ERROR, MAX_NOTES, MAX_REDIRECTS
 from tests.mcp.stdio_harness import ToyMcpServer
 from tests.service_clients.mcp_http_harness import SHOP, Server, answer, call, late, moved, run, said, stream
 from tests.support.servers.scripted_service import row
@@ -222,6 +222,7 @@ NO_PING = refused(400, "unknown method", -32601)
         (refused(422, "?"), refused(400, "?"), True),
         (refused(500, "session?"), None, False),
         (LOST, None, True),
+        (refused(200, "x" * (MAX_ERROR - len(refused(200, "").body))), None, True),
         (stream(said({"id": 2, "error": {"code": -32000}})), stream(b": x\n\n", said({"error": {"code": 1}})), True),
         (Flow, LOST, False),
     ],

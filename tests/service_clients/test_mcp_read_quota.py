@@ -14,9 +14,9 @@ def test_quota_is_refilled_each_second(messages: int, size: int) -> None:
     book.act(lambda: quota.count(bool(messages), bool(size))).drain_commands()
     book.act(lambda: quota.count(bool(messages), bool(size))).drain_commands()
     assert held == [True]
-    book.after(0.9).drain_commands()
+    book.after(0.75).drain_commands()
     assert held == [True]
-    book.after(0.2).drain_commands()
+    book.after(0.25).drain_commands()
     assert held == [True, False]
     book.act(lambda: quota.count(messages, size)).drain_commands()
     assert held == [True, False]

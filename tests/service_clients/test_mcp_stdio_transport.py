@@ -190,15 +190,17 @@ def test_unread_input_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fill(client: McpClient, engine: Engine) -> Flow[Any]:
         yield from client.open(10.0)
-        last = ""
-        for size in (1, 1, 200_000):
+        transport: Any = client._carrier
+        failures: list[tuple[str, bool]] = []
+        for _ in range(2):
             try:
-                params = {"name": "x" * size, "arguments": {}}
-                yield from client.request("tools/call", params, within=1.0)
+                yield from client.request("tools/call", {"name": "x", "arguments": {}}, within=1.0)
             except McpError as failed:
-                last = str(failed)
+                failures.append((str(failed), failed.unheard))
+            transport.send(b"x" * (100_000 - transport._child.credit.unsent - len(b"\n")), None)
         client.close()
-        return last
+        return failures
 
     result, ended, _ = run(Shop, fill)
-    assert (result, ended) == ("it does not read", ["it does not read"])
+    assert result == [("there was no answer in 1 s", False), ("it does not read", False)]
+    assert ended == ["it does not read"]
