@@ -47,8 +47,10 @@ def test_no_recording(body: dict[str, object]) -> None:
 
 
 def test_recordings_that_are_too_large_and_heads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_audio, "MAX_SOUND", 4)
     phone = voiced(as_json({})).sign_in()
+    monkeypatch.setattr(app_audio, "MAX_SOUND", len(b"RIFF...."))
+    assert phone.request("POST", "/api/audio/transcribe", {"data_url": SOUND}).status == 200
+    monkeypatch.setattr(app_audio, "MAX_SOUND", len(b"RIFF....") - 1)
     assert phone.request("POST", "/api/audio/transcribe", {"data_url": SOUND}).status == 413
     phone = AppHarness().sign_in()
     assert phone.request("HEAD", "/api/audio/transcribe").status == 405

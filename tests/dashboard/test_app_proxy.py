@@ -34,6 +34,8 @@ def test_chats_are_listed_page_by_page_and_archived_on_request(phone: AppClient)
     assert (row["pinned"], row["archived"]) == (False, False)
     assert len(phone.request("GET", "/api/sessions?limit=1&offset=1").json["sessions"]) == 1
     assert len(phone.request("GET", "/api/sessions?limit=x&min_messages=-1").json["sessions"]) == 3
+    for offset, count in (("9" * 9, 0), ("9" * 10, 3)):
+        assert len(phone.request("GET", f"/api/sessions?offset={offset}").json["sessions"]) == count
     everywhere = phone.request("GET", "/api/profiles/sessions?profile=all&limit=100").json["sessions"]
     assert {row["profile"] for row in everywhere} == {"default"}
     assert phone.request("GET", "/api/profiles/sessions?profile=work").json["sessions"] == []
@@ -89,7 +91,7 @@ def test_old_chats_are_pruned_after_a_look(phone: AppClient, monkeypatch: pytest
     for number in range(101):
         phone.book.step_clock(10 * 86_400.0 * (number == 90))
         phone.request("POST", "/api/agent/sessions", {"title": str(number)})
-    assert phone.request("POST", "/api/sessions/prune", {"older_than_days": 7}).json["matched"] == 90
+    assert phone.request("POST", "/api/sessions/prune", {"older_than_days": 10}).json["matched"] == 90
     monkeypatch.setattr(app_proxy, "MAX_PRUNED", 100)
     assert phone.request("POST", "/api/sessions/prune", {"older_than_days": 7}).json["matched"] == 89
 

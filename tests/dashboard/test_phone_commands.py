@@ -4,6 +4,7 @@ import pytest
 
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.dashboard.phone_commands import COMMANDS, MAX_DEVICE, SESSION_NAME
+from svc_proto.phone.backend import CommandReply
 from svc_proto.phone.safety.settings import SafetySettings
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from tests.loops.dashboard_client import DashboardServer
@@ -43,6 +44,7 @@ def test_a_phone_whose_device_control_is_off_refuses(virtual: SimulatedEnvironme
     [
         ("/phones/Pixel/call", {"number": "1"}, 404),
         ("/phones/none/tap", {"x": 1, "y": 1}, 404),
+        (f"/phones/{'x' * MAX_DEVICE}/tap", {"x": 1, "y": 1}, 404),
         (f"/phones/{'x' * (MAX_DEVICE + 1)}/tap", {}, 422),
         ("/phones/Pixel/tap", {"x": "wide"}, 400),
     ],
@@ -50,7 +52,17 @@ def test_a_phone_whose_device_control_is_off_refuses(virtual: SimulatedEnvironme
 def test_refused_commands(virtual: SimulatedEnvironment, path: str, body: dict[str, object], status: int) -> None:
     virtual.start_relay()
     virtual.phone(name="Pixel")
-    assert DashboardServer(virtual).relay("POST", path, body).status == status
+    board = DashboardServer(virtual)
+    answer = board.relay("POST", path, body)
+    assert answer.status == status
+    assert board.detail(answer)
+
+
+def test_a_phone_that_fails_is_a_bad_gateway(virtual: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EmulatedPhone, "execute", lambda phone, command, now: CommandReply(500, {"error": "broken"}))
+    virtual.start_relay()
+    virtual.phone(name="Pixel", backend=EmulatedPhone(name="Pixel"))
+    assert DashboardServer(virtual).relay("POST", "/phones/Pixel/tap", {"x": 5, "y": 9}).status == 502
 
 
 def test_without_a_phone_or_a_relay(virtual: SimulatedEnvironment) -> None:

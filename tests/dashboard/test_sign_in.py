@@ -5,7 +5,15 @@ import pytest
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import ReadConfig, WriteConfig
-from svc_proto.dashboard.sign_in import FILE, MAX_SESSIONS, SESSION_TTL, TICKET_TTL, USE_RESOLUTION, cookie_token
+from svc_proto.dashboard.sign_in import (
+    FILE,
+    MAX_SESSIONS,
+    MAX_TOKEN,
+    SESSION_TTL,
+    TICKET_TTL,
+    USE_RESOLUTION,
+    cookie_token,
+)
 from svc_proto.wire.events import Headers
 from tests.dashboard.app_client import AppClient, AppHarness
 from tests.support.core_harness import HOME
@@ -27,7 +35,10 @@ def test_a_broken_or_outdated_file_is_not_read() -> None:
     book = AppHarness()
     token = book.sign_in().token
     state = json.loads(book.files[STATE])
-    state["sessions"] += [{"token_hash": "x"}, {"token_hash": "y", "created_at": 1, "used_at": 1}]
+    state["sessions"] += [
+        {"token_hash": "x"},
+        {"token_hash": "y", "created_at": 1, "used_at": book.now.wall - SESSION_TTL},
+    ]
     again = AppHarness(files={STATE: json.dumps(state)})
     assert len(AppClient(again, token).request("GET", "/api/auth/sessions").json["sessions"]) == 1
 
@@ -135,7 +146,8 @@ def test_a_ticket_is_for_one_use_within_half_a_minute() -> None:
         (b"hermes_session=abc", "abc"),
         (b"a=b; hermes_session=abc ;c=d", "abc"),
         (b"xhermes_session=abc; hermes_session", ""),
-        (b"hermes_session=" + b"x" * 200, ""),
+        (b"hermes_session=" + b"x" * MAX_TOKEN, "x" * MAX_TOKEN),
+        (b"hermes_session=" + b"x" * (MAX_TOKEN + 1), ""),
     ],
 )
 def test_the_cookie_is_found_among_others(cookie: bytes, token: str) -> None:

@@ -1,7 +1,8 @@
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
+from svc_proto.dashboard.sign_in_page import MAX_NEXT
 from svc_proto.engine.page_language import LANGUAGES, PageTexts
 from tests.dashboard.app_client import PASSWORD, AppClient, AppHarness, token_of
 from tests.support.http_codec import Response
@@ -50,7 +51,9 @@ def test_the_form_is_for_passwords_and_short_addresses() -> None:
     assert (answer.status, answer.headers.get(b"set-cookie")) == (401, None)
     assert b'role="alert"' in answer.body
     book = AppHarness()
-    assert place(book.request("GET", f"/?{'x' * 2_000}", headers=BROWSER, peer=REMOTE)) == "/login?next="
+    path = f"/?{'x' * (MAX_NEXT - 2)}"
+    assert place(book.request("GET", path, headers=BROWSER, peer=REMOTE)) == f"/login?next={quote(path, '')}"
+    assert place(book.request("GET", f"{path}x", headers=BROWSER, peer=REMOTE)) == "/login?next="
     book = AppHarness(password="")
     assert place(book.request("GET", "/login")) == "/"
     answer = book.request("POST", "/login", b"password=")
