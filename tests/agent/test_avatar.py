@@ -13,7 +13,9 @@ PNG = b"\x89PNG\r\n\x1a\n"
         (f"data:image/gif;base64,{b64encode(PNG).decode()}", "image/png"),
         (b64encode(b"\xff\xd8\xff\xe0").decode(), "image/jpeg"),
         (b64encode(b"<svg/>").decode(), None),
-        *((content, None) for content in (b64encode(PNG + bytes(MAX_AVATAR)).decode(), "?", "")),
+        (b64encode(PNG + bytes(MAX_AVATAR - len(PNG))).decode(), "image/png"),
+        (b64encode(PNG + bytes(MAX_AVATAR - len(PNG) + 1)).decode(), None),
+        *((content, None) for content in ("?", "")),
     ],
 )
 def test_pictures(content: str, kind: str | None) -> None:

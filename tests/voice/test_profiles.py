@@ -14,7 +14,7 @@ from svc_proto.voice.profiles import profile_of, profile_path
         ("Ünique name", "/a/profiles/Ünique name/config.yaml"),
         ("..x", "/a/profiles/..x/config.yaml"),
         ("x" * 100, f"/a/profiles/{'x' * 100}/config.yaml"),
-        ("😀" * 63, f"/a/profiles/{'😀' * 63}/config.yaml"),
+        ("😀" * 63 + "abc", f"/a/profiles/{'😀' * 63}abc/config.yaml"),  # 255 bytes
         ("😀" * 64, None),  # 256 bytes: longer than any folder name
         *((name, None) for name in (".", "..", "a/b", "a\\b", "a\nb", "x" * 101)),
     ],

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 import yaml
 
-from svc_proto.voice.providers.discovery import MAX_PAGES, DiscoveryResult, ProviderVoice
+from svc_proto.voice.providers.discovery import MAX_OFFERED, MAX_PAGES, DiscoveryResult, ProviderVoice
 from tests.support.servers.realtime_server import XaiRealtimeServer
 from tests.support.servers.speech_server import ElevenLabsServer, Plain, Refusal, Reply, Sound
 from tests.voice.providers.provider_harness import KEY, ProviderHarness, problem
@@ -69,7 +69,11 @@ def test_account_without_custom_voices(status: int) -> None:
 
 @pytest.mark.parametrize(
     ("first", "tokens", "asked"),
-    [({"voices": []}, [f"p{number}" for number in range(30)], MAX_PAGES + 1), ([], ["same"] * 5, 3)],
+    [
+        ({"voices": []}, [f"p{number}" for number in range(30)], MAX_PAGES + 1),
+        ([], ["same"] * 5, 3),
+        ({"voices": [{"voice_id": f"v{number}"} for number in range(MAX_OFFERED)]}, ["a", "b"], 2),
+    ],
 )
 def test_pages_come_to_an_end(first: object, tokens: list[str], asked: int) -> None:
     peer = XaiRealtimeServer([Plain(first), *(Plain({"voices": [], "pagination_token": token}) for token in tokens)])

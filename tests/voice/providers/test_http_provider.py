@@ -18,7 +18,8 @@ def rendered(reply: Reply, **request: Any) -> ProviderHarness:
     return studio
 
 
-def test_audio_is_passed_on_as_it_arrives() -> None:
+def test_audio_is_passed_on_as_it_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_provider, "MAX_SOUND", len(RAMP))
     studio = rendered(Sound(RAMP, piece=9_999, pause=1.0))
     assert studio.sink.pcm == RAMP
     assert {chunk.sample_rate for chunk in studio.sink.chunks} == {24_000}

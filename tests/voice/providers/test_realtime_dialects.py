@@ -161,6 +161,7 @@ HEARD: list[tuple[object, dict[str, Any], list[object]]] = [
     ("conversation.item.input_audio_transcription.segment", {}, []),
     ("input_audio_transcription.failed", {"error": {"message": "no model"}}, [ProviderErrorEvent("no model")]),
     ("response.created", {"response": {"id": "r1"}}, [ResponseStarted("r1")]),
+    ("response.created", {"response": {"id": "x" * 256}}, [ResponseStarted("x" * 256)]),
     ("response.created", {"response": {"id": "x" * 257}}, []),
     ("response.created", {}, []),
     ("response.output_item.added", {"response_id": "r1", "item": {}}, [ResponseStarted("r1")]),

@@ -10,6 +10,7 @@ from svc_proto.voice.providers.wav_stream import MAX_HEAD, NotWavError, WavStrea
 
 SOUND = bytes(range(200))
 FILE = wav_head(0x7FFF0000, 22_050) + SOUND
+LONG_HEAD = FILE[:12] + b"LIST" + struct.pack("<I", 0xFFFFFFF0) + bytes(MAX_HEAD - 20)
 
 
 @given(st.lists(st.integers(0, len(FILE)), max_size=6))
@@ -26,6 +27,7 @@ def test_other_chunks_are_skipped_and_the_header_must_be_whole() -> None:
     extra = b"LIST" + struct.pack("<I", 3) + b"abc\0"
     stream = WavStream()
     assert stream.feed(FILE[:12] + extra + FILE[12:]) == SOUND
+    assert WavStream().feed(LONG_HEAD) == b""
     stream = WavStream()
     assert stream.feed(FILE[:30]) == b""
     with pytest.raises(NotWavError):
@@ -42,7 +44,7 @@ def test_other_chunks_are_skipped_and_the_header_must_be_whole() -> None:
         FILE[:20] + struct.pack("<HHI", 3, 1, 22_050) + FILE[28:],  # floats
         FILE[:20] + struct.pack("<HHI", 1, 2, 22_050) + FILE[28:36],  # stereo: refused as soon as the format is parsed
         FILE[:20] + struct.pack("<HHI", 1, 1, 0) + FILE[28:],  # no sample rate
-        FILE[:12] + b"LIST" + struct.pack("<I", 0xFFFFFFF0) + bytes(MAX_HEAD),
+        LONG_HEAD + b"\0",
     ],
 )
 def test_invalid_files_are_refused(data: bytes) -> None:
