@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from svc_proto.agent.context_window import Row
+from svc_proto.agent.context_window import Row, estimate_tokens
 from svc_proto.agent.screen_history import ALLOWANCE, LARGEST_BUDGET, SENT_PER_LOST, screen_budget, shorten_screens
 
 SCREEN = 'screen {n} com.example.mail 1080x2400\n1 "Inbox"\n(window behind, com.a)\n2 button "Ada {n}"'
@@ -43,9 +43,12 @@ def test_a_screen_stays_if_a_cache_would_lose_too_much() -> None:
     rows: list[Row] = [result(1, end=f'\n9 "{long}"'), {"role": "assistant", "content": ""}, result(2), result(3)]
     whole = [count for count, row in enumerate(shorten_screens(rows, LARGEST_BUDGET)) if "Inbox" in str(row["content"])]
     assert whole == [0, 3]  # the small second one is replaced
-    sent = shorten_screens(rows, LARGEST_BUDGET, base=SENT_PER_LOST * ALLOWANCE)
-    assert "Inbox" not in str(sent[0]["content"])
-    assert shorten_screens(rows, 100)[0]["content"] == "[screen 1: shown before]"
+    first, second = (estimate_tokens(str(row["content"])[len("screen 1") :]) for row in (rows[0], rows[2]))
+    base = SENT_PER_LOST * (first - ALLOWANCE) - estimate_tokens(rows[:1])
+    assert shorten_screens(rows, LARGEST_BUDGET, base)[0]["content"] == "[screen 1: shown before]"
+    assert shorten_screens(rows, LARGEST_BUDGET, base - 1)[0] == rows[0]
+    assert shorten_screens(rows[:3], first + second)[0] == rows[0]
+    assert shorten_screens(rows[:3], first + second - 1)[0]["content"] == "[screen 1: shown before]"
 
 
 def test_of_equal_screens_in_a_row_the_newest_is_kept() -> None:
