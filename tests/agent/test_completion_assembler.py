@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.agent.completion_assembler import MAX_CALLS, MAX_TEXT, CompletionAssembler, Delta, ModelResponseError
+from svc_proto.agent.completion_assembler import (
+    MAX_CALLS,
+    MAX_CHUNK,
+    MAX_TEXT,
+    CompletionAssembler,
+    Delta,
+    ModelResponseError,
+)
 from svc_proto.agent.interface import ReasoningDelta, TextDelta, TextRetracted
 from tests.support.tables import read_table
 
@@ -236,7 +243,7 @@ def same_as_parsed(chunks: list[str]) -> list[object]:
                 found += assembly.feed(chunk)
         except ModelResponseError as problem:
             found.append(str(problem))
-        told.append((found, assembly.text, assembly.finish, assembly.done))
+        told.append((found, assembly.text, assembly.finish, assembly.is_finished))
     assert told[0] == told[1]
     return told[0][0]
 
@@ -252,19 +259,22 @@ def test_invalid_chunk_is_refused_by_the_fast_path(drawn: list[str]) -> None:
     same_as_parsed([f"{before}a{after}", *(f"{before}{words}{after}" for words in drawn), *drawn])
 
 
-@pytest.mark.parametrize("around", [AROUND, ODD_AROUND[1], ODD_AROUND[2]])
+LONGEST = (AROUND[0], AROUND[1].ljust(MAX_CHUNK - len(AROUND[0] + "one")))
+
+
+@pytest.mark.parametrize("around", [AROUND, LONGEST, ODD_AROUND[1], ODD_AROUND[2]])
 def test_second_similar_chunk_uses_the_fast_path(around: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     assembly = CompletionAssembler()
     before, after = around
     assert list(assembly.feed(f"{before}one{after}")) == [TextDelta("one")]
     monkeypatch.setattr("svc_proto.agent.completion_assembler.strict_json.loads", pytest.fail)
-    assert list(assembly.feed(f"{before} two{after}")) == [TextDelta(" two")]
+    assert list(assembly.feed(f"{before}two{after}")) == [TextDelta("two")]
 
 
 def test_fast_path_has_the_same_limits_and_ends_at_dissimilar_chunks() -> None:
     before, after = AROUND
-    half = "x" * 8000
-    chunks = [f"{before}{half}{after}"] * 132
+    part = "x" * (MAX_TEXT // 128)
+    chunks = [f"{before}{part}{after}"] * 132
     told = same_as_parsed(chunks)
     assert sum(len(delta.text) for delta in told if isinstance(delta, TextDelta)) == MAX_TEXT
     assembly = CompletionAssembler()
@@ -317,6 +327,7 @@ def finish(reason: str | None = "stop", **members: object) -> str:
         ([delta(content="a"), finish(), '{"choices":[],"usage":{"prompt_tokens":1}}'], True),
         *((chunks, False) for chunks in ([finish()], [finish(reasoning="hm")], [finish(content="a")])),
         ([finish(content="a"), finish()], False),
+        ([finish(), delta(content="a"), finish()], False),
         ([delta(content="a"), finish(), delta(content="b")], False),
         ([delta(content="a"), finish(), delta(content="b"), finish()], False),
         ([delta(content="a"), finish("null"), finish("none")], False),
