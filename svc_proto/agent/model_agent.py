@@ -340,7 +340,7 @@ def parse_arguments(written: str) -> tuple[JsonObject, str]:
     value, deviations = lenient_json.loads(arguments)
     inner = as_text(value)
     if inner is not None:  # encoded twice
-        return parse_arguments(inner) if len(inner) < len(arguments) else (JsonObject(), "{}")
+        return parse_arguments(inner)
     members = JsonObject.of_or_none(value)
     if members is None:
         raise NotJsonObjectError("it is of another type")
