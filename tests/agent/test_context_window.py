@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.agent.context_window import IMAGE_TOKENS, SHORT_RESULT, estimate_tokens, fit_messages
+from svc_proto.agent.context_window import (
+    IMAGE_TOKENS,
+    SHORT_RESULT,
+    SHORTENED,
+    STEPS_LEFT_OUT,
+    estimate_tokens,
+    fit_messages,
+)
 
 
 def row(role: str, content: Any) -> dict[str, Any]:
@@ -42,6 +49,9 @@ def test_whole_turns_are_left_out() -> None:
     assert (fitted.rows, fitted.left_out) == ([rows[0], *rows[7:]], 6)
     fitted = fit_messages(rows, 1, 10)
     assert (fitted.rows, fitted.left_out) == ([rows[0], rows[10]], 9)
+    rows = [row("system", "S"), *turn(700), *turn(70), *turn(350), row("user", "now")]
+    rest = estimate_tokens([rows[0], *rows[7:]])
+    assert [fit_messages(rows, limit, 10).left_out for limit in (2 * rest, 2 * rest + 2)] == [6, 3]
 
 
 def test_requests_of_a_growing_chat_begin_alike() -> None:
@@ -65,7 +75,8 @@ def test_results_of_the_turn_are_shortened_oldest_first() -> None:
     assert fitted.shortened == 2
     assert SHORT_RESULT < second.count("b") < 1_800
     assert estimate_tokens(fitted.rows) <= 600
-    assert fit_messages([row("tool", "short")], 1, 0).rows == [row("tool", "short")]
+    short = [row("tool", "x" * (SHORT_RESULT + len(SHORTENED)))]
+    assert fit_messages(short, 1, 0).rows == short
     assert fit_messages([row("system", "S" * 100)], 1, 0).rows == [row("system", "S" * 100)]
 
 
@@ -88,6 +99,18 @@ def test_a_long_turn_leaves_out_its_oldest_steps_in_blocks() -> None:
     assert sorted(set(seen), key=seen.index)[:2] == ["Go", seen[-1].replace("24", "4")]
     behind = fit_messages([rows[0], row("user", "Before"), row("assistant", "Done"), *rows[1:]], 1_200, 3)
     assert (behind.rows, behind.left_out) == (fit_messages(rows, 1_200, 1).rows, 2)
+
+
+def test_a_turn_that_fits_exactly_without_some_steps() -> None:
+    rows = [row("user", "Go"), *step(10, 175), *step(11, 175), *step(12, 175)]
+    note = estimate_tokens(STEPS_LEFT_OUT)
+    rest = estimate_tokens([rows[0], *rows[5:]]) + note
+    assert [fit_messages(rows, limit, 0).steps for limit in (2 * rest, 2 * rest + 2)] == [2, 1]
+    assert fit_messages(rows, estimate_tokens(rows), 0).rows == rows
+    assert fit_messages(rows[:5], 150, 0).steps == 1
+    rows = [*rows[:5], *step(12, 20)]
+    rest = estimate_tokens([rows[0], *rows[3:]]) + note
+    assert [fit_messages(rows, limit, 0).steps for limit in (rest - 1, rest)] == [2, 1]
 
 
 def test_the_newest_screen_of_a_long_turn_stays_whole() -> None:

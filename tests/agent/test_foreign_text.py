@@ -22,7 +22,7 @@ def test_marks_of_chat_templates_are_changed(mark: str) -> None:
     assert found.endswith(" after")
 
 
-HIDDEN = "\u200b\u2063\U000e0041\u202e\u2066\u00ad\ufeff\U000e0101\u200d\u200c\ufe0f"
+HIDDEN = "\u200b\u2063\U000e0041\u202e\u2066\u00ad\ufeff\U000e0100\u200d\u200c\ufe00\ufe0f"
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)

@@ -72,7 +72,7 @@ def test_different_calls_are_no_loop(numbers: list[int]) -> None:
 def test_acts_that_bring_up_nothing_new_end_the_turn() -> None:
     guard = LoopGuard()
     notices = [act(guard, str(number % 2), str(number), x=number) for number in range(8)]
-    assert [bool(notice) for notice in notices] == [False] * 6 + [True, True] or guard.trail.idle_acts < 8
+    assert [bool(notice) for notice in notices] == [False] * 6 + [True, True]
     act(guard, "0", "9", x=9)
     assert guard.reason == "The agent was stopped: its last 8 acts brought up nothing new on the screen."
     assert fingerprint_of(screen("a")) == fingerprint_of(screen("a"))

@@ -26,8 +26,10 @@ def test_a_program_or_an_address() -> None:
     assert server.transport == StdioParameters(argv=("npx", "-y", "pkg", "8"), env=texts, cwd="/srv")
     assert (server.name, server.slug, server.timeout, server.connect_timeout) == ("shop", "shop", 5.0, 120.0)
     assert read(command="x") == McpServerConfig(name="shop", slug="shop", transport=StdioParameters(argv=("x",)))
-    server = read(url="https://a.example/?x=1", headers={"Authorization": "Bearer t"}, transport="http")
-    assert server.transport == HttpParameters(url="https://a.example/?x=1", headers=((b"authorization", b"Bearer t"),))
+    bearer = "Bearer " + "t" * 8_185
+    server = read(url="https://a.example/?x=1", headers={"Authorization": bearer}, transport="http")
+    fields = ((b"authorization", bearer.encode()),)
+    assert server.transport == HttpParameters(url="https://a.example/?x=1", headers=fields)
     assert "Bearer" not in repr(server)
 
 

@@ -11,6 +11,7 @@ def collected(*pieces: dict[str, object]) -> dict[str, object]:
     return extra.members
 
 
+LARGE = "x" * (MAX_EXTRA - len('large""'))
 HELLO, OTHER = {"type": "text", "index": 0}, {"type": "other"}
 
 
@@ -31,7 +32,8 @@ HELLO, OTHER = {"type": "text", "index": 0}, {"type": "other"}
             {"details": [{**HELLO, "text": "Hello"}, {**HELLO, "index": 1, "text": "!", "signature": "s"}, OTHER, "x"]},
         ),
         ([{"o": {"a": 1}}, {"o": {"a": None}}], {"o": {"a": 1}}),
-        ([{"large": "x" * MAX_EXTRA}, {"small": "a"}], {}),
+        ([{"large": LARGE}, {"small": "a"}], {"large": LARGE}),
+        ([{"large": LARGE + "x"}, {"small": "a"}], {}),
     ],
 )
 def test_pieces_are_joined(pieces: list[dict[str, object]], members: dict[str, object]) -> None:

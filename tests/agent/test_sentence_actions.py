@@ -171,6 +171,7 @@ def test_app_that_is_unknown_or_ambiguous_is_not_opened(world: AgentHarness) -> 
     assert not calls(world)
     assert world.command("back", max_calls=1) == TurnOutcome(finish="length")
     assert not calls(world)
+    assert world.command("back", max_calls=2) == TurnOutcome()
 
 
 @pytest.mark.parametrize(
