@@ -52,8 +52,8 @@ def test_profile_belongs_to_address_model_and_configured_context() -> None:
         assert (yield from profiles.find(evolve(ENDPOINT, api_key="other"))).tools is False
         for other in (evolve(ENDPOINT, model="n"), evolve(ENDPOINT, context=8192)):
             assert (yield from profiles.find(other)) == DEFAULT_PROFILE
-        for number in range(2 * MAX_PROFILES):
-            if number < MAX_PROFILES:
+        for number in range(2 * MAX_PROFILES - 1):
+            if number in (0, MAX_PROFILES - 1):
                 assert (yield from profiles.find(ENDPOINT)).tools is False  # the least recently used is dropped
             yield from profiles.find(ModelEndpoint(base_url=f"http://{number}/v1", model="m"))
         assert (yield from profiles.find(ENDPOINT)) == DEFAULT_PROFILE
@@ -70,6 +70,15 @@ def test_lessons_outlive_the_process_for_a_day(world: AgentHarness) -> None:
     assert find(world) == evolve(LEARNED, density=1.0, probed=False)
     assert json.loads(world.disk.get(PATH))["profiles"][0]["learned_at"] == learned_at
     assert find(world, after=PROFILE_TTL) == DEFAULT_PROFILE
+
+
+def test_lessons_end_after_a_day() -> None:
+    def plan(profiles: ModelProfiles, engine: Engine) -> Flow[None]:
+        yield from learn(profiles)
+        yield from sleep(engine, PROFILE_TTL)
+        assert (yield from profiles.find(ENDPOINT)) == DEFAULT_PROFILE
+
+    use(AgentHarness(), plan)
 
 
 def test_the_file_is_written_for_new_lessons_only() -> None:

@@ -120,14 +120,14 @@ def test_the_screen_is_read_once_for_each_act() -> None:
     assert sent == ["/screen", "/tap_text"] * 2
     play(link := Link(DIALER), ("/tap_text", {"text": "x", "device": "b"}))
     assert link.seen == ["b"]  # that of the phone which the command goes to
-    consent, sent = play(Link({"error": "locked"}, screen_status=423), CALL)
+    consent, sent = play(Link(DIALER, screen_status=400), CALL)
     assert (consent.asked, sent) == ([], ["/screen", "/tap_text"])
     consent, sent = play(Link(DIALER), CALL, CALL)
     assert (len(consent.asked), sent) == (1, ["/screen"])
 
 
 def test_reads_need_no_consent() -> None:
-    link = Link(DIALER, answer=PhoneResponse(500, {}))
+    link = Link(DIALER, answer=PhoneResponse(400, {}))
     consent, sent = play(link, ("/search_contacts", {"query": "a"}), ("/screenshot", {}))
     assert (consent.asked, sent, consent.turn.private.was_read) == ([], ["/search_contacts", "/screenshot"], False)
     link.answer = PhoneResponse(200, {"contacts": []})

@@ -38,11 +38,13 @@ def test_what_is_private(path: str, body: dict[str, object], was_read: bool) -> 
         ("ada(at)example.com", False),
         ("ADA@example.com", True),
         ("boats", False),
+        ("d=4711", True),
+        ("d=912345", False),
     ],
 )
 def test_values_in_a_text(text: str, expected: bool) -> None:
     data = PrivateData("")
-    contact = {"mail": "ada@example.com", "id": None, "numbers": ["+15550100"]}
+    contact = {"mail": "ada@example.com", "id": None, "numbers": ["+15550100", "12345", "4711"]}
     data.read_answer("/search_contacts", {"c": [contact], "count": 1})
     assert data.is_in(text) is expected
 

@@ -13,9 +13,9 @@ from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, 
     "text",
     [
         "I am sorry. " * 200,
-        "a" * 700,
+        "a" * 601,
         "\u6211\u5f88\u62b1\u6b49\u3002" * 200,
-        "x".join(map(str, range(300))) * 4,
+        "".join(f"{number:05}" for number in range(400)) * 4,
         f"row{24 * ' '}" * 90,
     ],
 )
@@ -87,3 +87,4 @@ def test_a_retracted_text_is_not_compared() -> None:
     assert write(*["I am sorry. "] * 20) is None
     assert write() is None
     assert write(*["I am sorry. "] * 40) == RepeatedText(repeated=59 * 12, length=100 * 12)
+    assert write(("I am sorry. " * 17)[:200]) == RepeatedText(repeated=59 * 12 + 200, length=100 * 12 + 200)
