@@ -2,16 +2,18 @@ from typing import Any
 
 import pytest
 
+from svc_proto.agent.context_window import estimate_tokens
 from svc_proto.agent.interface import ModelEndpoint, TurnNotice, TurnOutcome
 from svc_proto.agent.message_shapes import IMAGE_NOT_TAKEN
 from svc_proto.agent.model_client import MAX_LESSONS
 from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
-from svc_proto.agent.request_shaper import NO_TOOLS, RequestShaper
+from svc_proto.agent.request_shaper import NO_TOOLS, SMALLEST_PROMPT, RequestShaper
 from svc_proto.schema.model_profile import ModelProfile
 from tests.agent.harness import ROUTE, AgentHarness
 from tests.support.servers.model_server import calls, plain, refusal
 
 TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+TOOLS = [{**TOOL, "description": "x" * 7_000}]
 IMAGE = {"type": "image_url", "image_url": {"url": "data:,x"}}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": "{}"}, "extra_content": {"s": 1}}
 CHAT = [
@@ -75,7 +77,7 @@ def test_messages() -> None:
 
 @pytest.mark.parametrize(
     ("context", "asked", "bound"),
-    [(4096, 900, 900), (4096, 4000, 2984), (4096, None, 1024), (1200, None, 300), (600, 900, 511), (10**5, None, None)],
+    [(4096, 900, 900), (4096, 4000, 2984), (4096, None, 1024), (1200, None, 300), (600, 900, 511), (2**16, None, None)],
 )
 def test_bound_of_an_answer_fits_the_context(context: int, asked: int | None, bound: int | None) -> None:
     request = shaped(ModelProfile(context=context), max_tokens=asked)
@@ -177,6 +179,26 @@ def test_refusal_of_what_was_not_sent_teaches_nothing(problem: Problem, known: d
     assert shaper.learn(ModelRefusal(status=400, problems=(problem,)), sent) is None
 
 
+@pytest.mark.parametrize(
+    ("problem", "known", "numbers", "learned"),
+    [
+        (Problem.CONTEXT, {}, {"limit": 3_000, "size": 3_000}, {"context": None}),
+        (Problem.CONTEXT, {"context": 3_000}, {"limit": 3_000}, {"prompt_limit": 817}),
+        (Problem.CONTEXT, {"prompt_limit": 286}, {}, {"prompt_limit": 200}),
+        (Problem.OUTPUT_LIMIT, {}, {"limit": 900}, {"output_limit": 450}),
+        (Problem.TOOL_COUNT, {}, {"limit": 2}, {"tool_limit": 1}),
+    ],
+)
+def test_numbers_that_do_not_help(
+    problem: Problem, known: dict[str, Any], numbers: dict[str, Any], learned: dict[str, object]
+) -> None:
+    profile = ModelProfile(**known)
+    shaper = RequestShaper(profile)
+    sent, _ = shaper.shape(REQUEST)
+    assert shaper.learn(ModelRefusal(status=400, problems=(problem,), **numbers), sent) is problem
+    assert {name: getattr(profile, name) for name in learned} == learned
+
+
 def test_smallest_limits_teach_nothing_more() -> None:
     assert learn(ModelProfile(output_limit=1), 400, "max_tokens is too large") is Problem.MAX_TOKENS
     assert learn(ModelProfile(tool_limit=1), 400, "too many tools") is Problem.TOOLS
@@ -219,8 +241,7 @@ def test_overflow_makes_tools_few_and_then_drops_them() -> None:
         reduced.append(limit)
         return len(reduced) == 1
 
-    tools = [{**TOOL, "description": "x" * 7_000}]
-    request = {"messages": [{"role": "user", "content": "now"}], "tools": tools}
+    request = {"messages": [{"role": "user", "content": "now"}], "tools": TOOLS}
     shaper = RequestShaper(ModelProfile(), reduce_tools=reduce)
     refused = ModelRefusal(status=400, problems=(Problem.CONTEXT,), limit=2_000, size=2_100)
     sent, _ = shaper.shape(request)
@@ -233,9 +254,28 @@ def test_overflow_makes_tools_few_and_then_drops_them() -> None:
     assert reduced == [None, None]
 
 
+@pytest.mark.parametrize(("share", "reductions"), [(2, []), (1, [None])])
+def test_tools_that_fill_half_or_all_of_the_room_are_sent(share: int, reductions: list[None]) -> None:
+    reduced: list[int | None] = []
+
+    def reduce(limit: int | None) -> bool:
+        reduced.append(limit)
+        return False
+
+    shaper = RequestShaper(ModelProfile(prompt_limit=share * estimate_tokens(TOOLS)), reduce_tools=reduce)
+    sent, _ = shaper.shape({"messages": [{"role": "user", "content": "now"}], "tools": TOOLS})
+    shaper.learn(ModelRefusal(status=400, problems=(Problem.CONTEXT,), limit=9_000), sent)
+    assert reduced == reductions
+    assert "tools" in shaper.shape(sent)[0]
+
+
 def test_counts_of_the_server_adjust_the_estimate() -> None:
     known = ModelProfile(context=8_192)
     shaper = RequestShaper(known)
+    shaper.shape({"messages": [{"role": "user", "content": "x" * 666}]})
+    assert shaper.estimate == SMALLEST_PROMPT
+    shaper.confirm(600)
+    assert known.density == 1.0
     shaper.shape({"messages": [{"role": "user", "content": "x" * 3_500}]})
     shaper.confirm(2_010)
     assert known.density == pytest.approx(2.0, abs=0.02)
