@@ -424,7 +424,7 @@ def test_node_state_replaces_earlier_knowledge(harness: CoordinatorHarness) -> N
     assert {device["device_id"] for device in harness.devices()["devices"]} == {"Y", "Z"}
     harness.deliver("active", {"device_id": "Z", "since": 7.0})  # sent earlier
     assert harness.devices()["active_device_id"] == "Y"
-    for device, since in (("Z", 8.25), ("Y", 8.5)):  # and later
+    for device, since in (("Z", 8.0), ("Y", 8.5)):  # at the same time, and later
         harness.deliver("active", {"device_id": device, "since": since})
         assert harness.devices()["active_device_id"] == device
     harness.deliver("left", {"socket": 9})

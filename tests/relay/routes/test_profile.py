@@ -73,4 +73,4 @@ def test_changes_are_recorded_and_need_the_right_manage(book: RelayHarness) -> N
 )
 def test_an_api_server_that_refuses(reply: Reply, status: int, error: str) -> None:
     _, answer = ask(reply)
-    assert (answer.status, answer.json["error"]) == (status, error)
+    assert (answer.status, answer.json["error"], answer.json["ok"]) == (status, error, False)

@@ -66,6 +66,10 @@ def test_sessions_are_listed_in_pages_and_for_their_caller(book: RelayHarness, m
     assert [each["token_prefix"] for each in last["sessions"]] == prefixes[2:]
     assert last.keys() == {"sessions"}
     assert [each["token_prefix"] for each in book.request("GET", "/sessions?cursor=").json["sessions"]] == prefixes
+    monkeypatch.setattr(routes, "MAX_LISTED", 3)
+    book.after(1)
+    latest, *_ = book.request("GET", "/sessions", token=paired[2].token).json["sessions"]
+    assert latest["token_prefix"] == paired[2].prefix
     monkeypatch.setattr(routes, "MAX_LISTED", 2)
     assert [each["token_prefix"] for each in book.request("GET", "/sessions").json["sessions"]] == prefixes
     book = RelayHarness()
@@ -96,6 +100,7 @@ def test_prefixes_beyond_the_stored_characters_are_refused(book: RelayHarness, m
     for name in (paired.token[:length], paired.token[:8] + "x" * (length - 8)):
         answer = book.request(method, f"/sessions/{name}", {"ttl_seconds": 60}, token=paired.token)
         assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_prefix", "token_prefix")
+    assert book.request(method, f"/sessions/{paired.token[:36]}", {"ttl_seconds": 60}).status == 404
     assert book.sessions() == before
 
 
