@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -13,6 +14,7 @@ from svc_proto.agent.phone_consent import StatusSource
 from svc_proto.agent.sentence_actions import SentenceActions
 from svc_proto.agent.sentences import Sentence, SentenceIntent
 from svc_proto.agent.tools.phone_touches import NOTHING
+from svc_proto.schema.json_object import JsonObject
 from tests.agent.harness import AgentHarness
 from tests.support.playbook import make_flow, run_flow
 
@@ -147,6 +149,8 @@ def test_results_and_failures_are_answered(world: AgentHarness) -> None:
     assert say(world, "open_app | app=Zed now | short=Zed").strip() == "no_app Zed"
     assert say(world, "battery") == "battery 64"
     assert say(AgentHarness(relay=True, sentences=ScriptedParser()), "battery") == "no_battery"
+    empty = SimpleNamespace(phone_status=lambda _: make_flow(JsonObject(device={"battery_percent": 0})))
+    assert run_sentence(empty, lambda name, arguments: "", SentenceIntent.BATTERY) == "battery 0"
     assert re.fullmatch(r"time \d\d:\d\d", say(world, "time"))
     assert re.fullmatch(r"date day_[0-6] \d{4}-\d\d-\d\d", say(world, "date"))
 
@@ -165,6 +169,7 @@ def test_app_that_is_unknown_or_ambiguous_is_not_opened(world: AgentHarness) -> 
     assert say(world, "open_app | app=Nothing").startswith("no_app Nothing")
     assert say(world, "open_app | app=Mailx") == "near_app Mailx Mail"
     assert say(world, "open_app | app=ma").startswith("which_app ma ")
+    assert say(world, "open_app | app=m").startswith("no_app m")
     assert say(world, "open_app | app=ai").startswith("no_app ai")  # a part of "Mail", but not of its start
     assert not calls(world)
     assert say(world, "tap | text=b").startswith("which_text b ")
@@ -212,6 +217,7 @@ def test_contact_that_is_ambiguous_is_asked_for() -> None:
     backend.device.contacts = (Contact(1, "\u5f20\u4e09", phones),)
     assert say(world, "send_text | rest=\u5f20\u4e09\u6211\u8fdf\u5230\u4e86", "once") == "done"
     assert calls(world)[-1][1]["body"] == "\u6211\u8fdf\u5230\u4e86"
+    assert say(world, "call | name=\u4e09", "once") == "done"
     backend.device.contacts = (Contact(1, "\u00c9mile Zola", phones),)
     assert say(world, "call | name=\u00e9mile", "once") == "done"
     world = _with_contacts("Grace Hopper")

@@ -66,7 +66,7 @@ class CannedPhone:
             return PhoneResponse(200, {"checked": self.states.pop(0)})
         rows = (("l1", "TextView", "NFC", 0), ("s1", "Switch", "", 0), ("l2", "TextView", "Use Wi-Fi", 90))
         nodes: list[dict[str, object]] = []
-        for node, kind, text, y in (*rows, ("s2", "Switch", "", 100)):
+        for node, kind, text, y in (*rows, ("s2", "Switch", "", 130)):
             place = {"nodeId": node, "bounds": {"top": y, "bottom": y + 80}}
             nodes.append({**place, "className": f"android.widget.{kind}", "text": text})
         return PhoneResponse(200, {"nodes": nodes})
@@ -93,7 +93,7 @@ def phone_with_bar(*values: str) -> object:
     """Return a phone with a label and a bar, which has the next of `values`; after the last its screen is empty."""
     bounds = {"top": 90, "bottom": 170}
     named = {"nodeId": "l1", "className": "android.widget.TextView", "text": "Brightness", "bounds": bounds}
-    bar = {"nodeId": "b1", "className": "android.widget.SeekBar", "bounds": bounds}
+    bar = {"nodeId": "b1", "className": "android.widget.SeekBar", "bounds": {"top": 50, "bottom": 130}}
     screens: list[dict[str, Any]] = [{"nodes": [named, {**bar, "value": value}]} for value in values]
     screens += [{"nodes": []}] * 9
     return SimpleNamespace(call=lambda *_: make_flow(PhoneResponse(200, screens.pop(0))))
@@ -102,7 +102,7 @@ def phone_with_bar(*values: str) -> object:
 @pytest.mark.parametrize(
     ("values", "change", "answer"),
     [
-        (("40", "66"), {"change": "up"}, "level_set brightness 65"),
+        (("40", "68"), {"change": "up"}, "level_set brightness 65"),
         (("", ""), {"percent": "30"}, "level_unsure brightness 30"),
         (("", "", ""), {"change": "up"}, "page_open brightness"),
         ((), {"percent": "30"}, "page_open brightness"),

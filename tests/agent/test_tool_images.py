@@ -62,6 +62,7 @@ def test_older_images_are_dropped() -> None:
     quarter = ToolImage("image/png", "A" * (MAX_PICTURES // 4))
     first, other = pictures.rows([("one", ToolResult("", (quarter, quarter))), ("two", ToolResult("", (half,)))])
     assert (first["content"], isinstance(other["content"], list)) == (TOO_OLD.format(name="one"), True)
-    (third,) = pictures.rows([("three", ToolResult("", (ToolImage("image/png", "A"),))), ("none", ToolResult(""))])
+    rest = ToolImage("image/png", "A" * (MAX_PICTURES // 2 - 2 * len("data:image/png;base64,")))
+    (third,) = pictures.rows([("three", ToolResult("", (rest,))), ("none", ToolResult(""))])
     assert isinstance(other["content"], list)
     assert isinstance(third["content"], list)

@@ -25,7 +25,9 @@ def test_text_is_cut_between_lines() -> None:
 
 def test_json_is_cut_between_items() -> None:
     body: dict[str, Any] = {"short": [1], "entries": [{"n": number} for number in range(100)], "count": 100}
-    found = json.loads(fit_output(strict_json.dumps(body), 200))
+    text = fit_output(strict_json.dumps(body), 200)
+    assert fit_output(strict_json.dumps(body), len(text)) == text
+    found = json.loads(text)
     assert (found["count"], found["short"], found["left_out"] + len(found["entries"])) == (100, [1], 100)
     assert found["entries"] == body["entries"][: len(found["entries"])]
 

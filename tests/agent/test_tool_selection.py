@@ -202,4 +202,4 @@ def test_selections_are_kept_until_a_toolset_changes() -> None:
     assert names(ToolSelection(tools | server("a", 3), few=False, known=known).rows)[-1] == "mcp_a_2"
     for limit in range(2 * MAX_KNOWN):
         ToolSelection(tools, few=False, limit=limit, known=known)
-    assert len(known) <= MAX_KNOWN
+        assert len(known) <= MAX_KNOWN

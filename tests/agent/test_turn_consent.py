@@ -43,7 +43,8 @@ def test_an_approval_covers_what_completes_it(consent: TurnConsent, effect: Effe
         (("Delete it?", "Cancel", "Install"), True),
         (("Delete it?", "Install"), False),
         (("Close", "Install"), False),  # it was there before
-        (("Cancel", "Install", *"abcdefg"), False),
+        (("Cancel", "Install", *"abcd"), True),
+        (("Cancel", "Install", *"abcde"), False),
     ],
 )
 def test_a_dialog_with_a_way_out_may_repeat_the_label(

@@ -71,12 +71,13 @@ def test_approval_is_valid_for_one_definition() -> None:
 
 
 def test_names() -> None:
-    raw = ["read", "a.b", "a_b", "a/b", "x" * 100, "x" * 101, "ö"]
+    raw = ["read", "a.b", "a_b", "a/b", "x" * 52, "x" * 53, "ö"]
     tools, left_out = made(*[{"name": name} for name in raw])
     names = [tool.name for tool in tools]
     assert (names[0], names[2], left_out) == ("mcp_my-shop_read", "mcp_my-shop_a_b", 0)
     assert names[1].startswith("mcp_my-shop_a_b_")
     assert len(set(names)) == len(raw)
+    assert names[4] == f"mcp_my-shop_{raw[4]}"
     assert max(map(len, names)) == mcp_tools.MAX_NAME
     assert all(name.isascii() for name in names)
 
@@ -94,6 +95,8 @@ def test_omitted_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     for most, too_long in ((size, 0), (size - 1, 1)):
         monkeypatch.setattr(mcp_tools, "MAX_BYTES", most)
         assert made({"name": "a"}, {"name": "b"})[1] == too_long
+    monkeypatch.setattr(mcp_tools, "MAX_SCHEMA", len(strict_json.dumps(a.parameters)))
+    assert made({"name": "a"})[1] == 0
 
 
 def test_a_schema_is_cleaned() -> None:

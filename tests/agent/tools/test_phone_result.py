@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.tools.phone_result import ERROR_HINTS, STOP, result_of
+from svc_proto.agent.tools.phone_result import ERROR_HINTS, STOP, result_of, text_of
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import ToolError
 from svc_proto.service_clients.phone_control import PhoneResponse
@@ -17,6 +17,9 @@ def failed(status: int, **body: Any) -> str:
 def test_a_result_is_json() -> None:
     assert result_of("ping", PhoneResponse(399, {}), SVC) == "{}"
     assert failed(400).startswith("400: ")
+    assert text_of(PhoneResponse(399, {}, "{ }")) == "{ }"
+    with pytest.raises(ToolError, match="400: "):
+        text_of(PhoneResponse(400, {}, "{}"))
     assert result_of("ping", PhoneResponse(200, {"pong": True}), SVC) == '{"pong":true}'
     assert result_of("screenshot", PhoneResponse(200, {"media": "/tmp/a.png"}), SVC).endswith("\nMEDIA:/tmp/a.png")
     assert result_of("screenshot", PhoneResponse(200, {"image": "x"}), SVC) == '{"image":"x"}'

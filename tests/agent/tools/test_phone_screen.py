@@ -36,7 +36,9 @@ def test_invalid_nodes_are_dropped() -> None:
     assert phone_screen.parse_screen(JsonObject()).bounds == (0, 0, 0, 0)
     assert phone_screen.parse_screen(JsonObject({"nodes": [*body["nodes"]]})).bounds == (0, 0, 1000, 100)
     assert screen(button("Back"), text("Inbox"), text("Ada")).title == "Inbox"
-    assert screen({**text("low"), "at": (0, 900, 10, 1000)}).title == ""
+    assert screen({**text("low"), "at": (0, 900, 10, 1000)}, {**text("high"), "at": (0, 0, 10, 333)}).title == "high"
+    points = ((0, 0), (999, 1999), (1000, 0), (0, 2000))
+    assert [screen().contains(*point) for point in points] == [True, True, False, False]
 
 
 def test_texts_belong_to_the_smallest_row_around_them() -> None:
@@ -51,6 +53,7 @@ def test_texts_belong_to_the_smallest_row_around_them() -> None:
     assert [(row.node.number, row.texts) for row in found.rows] == [
         ("0", ()), ("1", ("Ada", "Lunch?")), ("3", ("Call",)), ("5", ("alone",)),
     ]  # fmt: skip
+    assert len(screen({**ROW, "at": (0, 0, 1000, 666)}, text("Ada")).rows) == 1
     row = found.row_of("w0:4")
     assert row is found.rows[1]
     assert row is found.row_of("1")
@@ -82,6 +85,10 @@ def test_windows_above_cover_the_middle_of_a_row() -> None:
     above = {**FIELD, "nodeId": "w1:1", "at": (0, 0, 1000, 100), "viewId": "com.chat:id/text"}
     found = screen(keys, above, under, packageName="com.android.inputmethod.latin")
     assert [row.covered for row in found.rows] == [False, False, True]
+    middles = {(0, 1850): True, (1000, 1850): False, (500, 1200): True, (500, 2000): False}
+    for (x, y), covered in middles.items():
+        moved = {**under, "at": (x - 50, y - 50, x + 50, y + 50)}
+        assert screen(keys, above, moved, packageName="com.android.inputmethod.latin").rows[2].covered is covered
     assert found.app == "com.chat"
     assert (found.is_keyboard("w0"), found.is_keyboard("w1")) == (True, False)
     assert found.row_at(500, 1850) is found.rows[0]
