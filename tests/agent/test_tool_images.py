@@ -3,11 +3,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from svc_proto.agent.message_shapes import IMAGE_NOT_TAKEN
 from svc_proto.agent.request_shaper import NO_IMAGES
 from svc_proto.agent.tool_images import ABOUT, MAX_PICTURES, NOT_TAKEN, TOO_OLD, ToolImages
+from svc_proto.agent.tool_selection import SMALL_CONTEXT
 from svc_proto.agent.tools.tool import ToolImage, ToolResult
+from tests.agent.harness import ROUTE
 from tests.agent.test_mcp_server import READING, Kept
 from tests.support.servers.mcp_program import McpProgram
 from tests.support.servers.model_server import calls, plain, refusal
@@ -29,7 +32,7 @@ def behind_results(request: Any) -> list[Any]:
 
 def test_image_results_are_sent_to_the_model() -> None:
     world = Kept(Camera, model=[calls(("mcp_shop_read", {}), ("mcp_shop_read", {"a": 1})), plain("A cat.")], **READING)
-    assert world.once() == "A cat."
+    assert world.once(evolve(ROUTE, context=SMALL_CONTEXT)) == "A cat."
     row = [{"type": "text", "text": f"{ABOUT}\nmcp_shop_read:"}, {"type": "image_url", "image_url": {"url": URL}}]
     assert behind_results(world.model.seen[1]) == [row, row]
     assert [one["role"] for one in world.model.seen[1]["messages"][-4:]] == ["tool", "tool", "user", "user"]

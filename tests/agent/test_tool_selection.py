@@ -130,7 +130,9 @@ def test_an_unknown_name_lists_the_known_ones(wanted: str) -> None:
 
 def test_descriptions_are_cut_and_name_the_selector_of_several_phones() -> None:
     tool = all_tools()["memory"][0]
-    assert "and 10 more" in described("mcp", [evolve(tool, name=f"t{number}", group="mcp") for number in range(30)])
+    many = [evolve(tool, name=f"t{number}", group="mcp") for number in range(30)]
+    assert "and 10 more" in described("mcp", many)
+    assert len(described("mcp", many[:20])) == 21  # with the use
     tools = [tool for tool in all_tools()["phone"] if tool.name == "phone_call"]
     assert '"device"' in described("phone_call", tools)[0]
     assert '"device"' not in described("phone_call", tools, "device")[0]

@@ -89,7 +89,7 @@ def test_a_screenshot_is_shown_to_the_model(world: AgentHarness, monkeypatch: py
     picture = world.model.seen[1]["messages"][-1]["content"][1]
     assert picture["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
 
-    pictures = [b"", b"<svg", b"\x89PNG\r\n\x1a\n" + b"x" * MAX_PICTURE]
+    pictures = [b"", b"<svg", b"\x89PNG\r\n\x1a\n".ljust(MAX_PICTURE + 1)]
 
     def media(self: RelayPhoneControl, token: str) -> Flow[bytes]:
         yield from ()
@@ -102,6 +102,9 @@ def test_a_screenshot_is_shown_to_the_model(world: AgentHarness, monkeypatch: py
         assert "MEDIA:svc-relay://" in call(world, "phone_screenshot")  # for the user
         assert world.model.seen[-1]["messages"][-1]["role"] == "tool"
     assert world.host.pictures == (stored,)
+    pictures.append(b"\x89PNG\r\n\x1a\n".ljust(MAX_PICTURE))
+    call(world, "phone_screenshot")
+    assert len(world.host.pictures) == 2
 
 
 @pytest.mark.parametrize("direction", ["up", "down", "left", "right"])
