@@ -63,7 +63,8 @@ def url(data: bytes) -> str:
     return f"data:text/plain;base64,{packed(data)}"
 
 
-def test_an_image_is_one_file(chat: Chat) -> None:
+def test_an_image_is_one_file(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attachments, "MAX_IMAGE", len(IMAGE))
     for count in (1, 1):  # the second time it is sent again, as after a lost answer
         answer = chat.call("image.attach_bytes", content_base64=packed(IMAGE), filename="a.png")["result"]
         assert (answer["path"], answer["size"], answer["count"]) == ("a.png", len(IMAGE), count)

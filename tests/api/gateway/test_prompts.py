@@ -151,7 +151,7 @@ def test_a_chat_begins_again_from_a_message(place: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     "place",
     [
-        {"truncate_before_user_ordinal": 7},
+        {"truncate_before_user_ordinal": 2},
         {"truncate_before_row_id": 2},
         {"truncate_before_row_id": "x"},
         {"truncate_before_user_ordinal": 0, "truncate_before_row_id": 3},
