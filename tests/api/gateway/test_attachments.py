@@ -155,7 +155,7 @@ def test_a_failure_is_reported_and_gives_its_room_back(
     method: str, params: dict[str, object], code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, phone, session = open_chat()
-    monkeypatch.setattr(attachments, "MAX_UPLOADS", 15)
+    monkeypatch.setattr(attachments, "MAX_UPLOADS", 12)
     own = {"session_id": session}
     for _ in range(2):
         assert phone.refusal(method, **own | params)[0] == code

@@ -32,7 +32,12 @@ def chatted(*texts: str) -> tuple[TurnHarness, GatewayClient, str]:
 
 @pytest.mark.parametrize(
     ("text", "title"),
-    [("  Hello\n world ", "Hello world"), ("word " * 20, "word " * 8 + "word…"), ("x" * 100, "x" * 47 + "…")],
+    [
+        ("  Hello\n world ", "Hello world"),
+        ("word " * 20, "word " * 8 + "word…"),
+        ("x" * 48, "x" * 48),
+        ("x" * 49, "x" * 47 + "…"),
+    ],
 )
 def test_the_first_message_gives_the_title(text: str, title: str) -> None:
     book, phone, session = chatted(text)

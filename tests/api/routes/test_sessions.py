@@ -8,6 +8,7 @@ from svc_proto.api.chat import store_requests
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.commands import Level, StoreRequest
 from tests.api.harness import START, ApiHarness
+from tests.api.scripted_agent import TurnHarness
 
 UNKNOWN = "5f0d6c1e-2b57-4b53-9a0e-0f6f0c3f9a11"
 
@@ -375,3 +376,11 @@ def test_messages_are_removed_from_a_row_on(book: ApiHarness) -> None:
     assert [row["content"] for row in book.request("GET", path).json["messages"]] == ["/echo one", "one"]
     assert book.request("DELETE", f"{path}?from_row=1").status == 204
     assert book.request("DELETE", f"{path}?from_row=1").status == 400  # the chat is empty
+
+
+def test_row_zero_is_not_the_last_message() -> None:
+    book = TurnHarness()
+    session = book.session()
+    book.chat(session)
+    assert error(book.request("DELETE", f"/api/sessions/{session}/messages?from_row=0"))[0] == 400
+    assert [row["role"] for row in book.messages(session)] == ["user"]
