@@ -4,7 +4,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.model_config_file import ModelConfigFile, parse_change
+from svc_proto.api.model_config_file import ModelConfigFile, parse_change, parse_prompt
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, WriteConfig
 from tests.api.harness import CONFIG, HOME, KEY, ApiHarness
@@ -47,6 +47,10 @@ def test_bad_changes(body: dict[str, object]) -> None:
         parse_change(body)
     assert caught.value.status == 400
     assert "pw" not in caught.value.message
+
+
+def test_longest_prompt() -> None:
+    assert parse_prompt("x" * 20_000, "content") == {"system_prompt": "x" * 20_000}
 
 
 def patch(book: ApiHarness, **body: str) -> tuple[int, object]:
