@@ -58,7 +58,7 @@ _BRACES = re.compile(r"{(\w+)}")
 _APART = re.compile(r"\W+")
 
 
-def document_json(routes: Iterable[Route], manual: ApiDoc, prefix: str = "", version: str = VERSION) -> bytes:
+def document_json(routes: Iterable[Route], manual: ApiDoc, prefix: str, version: str) -> bytes:
     """Return the document as JSON. `prefix` is the path under which a proxy serves all routes.
 
     Raises `KeyError` for a route without documentation.

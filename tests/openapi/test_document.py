@@ -47,6 +47,7 @@ SAYS = {
             details="At once.",
         ),
         "GET /stream": OperationDoc("Told", {"text/event-stream": str}, events={"thing": Thing}),
+        "GET /any-stream": OperationDoc("Told", {"text/event-stream": str}),
     },
     "Sockets": {
         "GET /ws": OperationDoc("A socket", client_messages={"say": Thing}, server_messages={"told": Thing}),
@@ -76,6 +77,7 @@ ROUTES = [
     route("GET", "/things/{id}"),
     route("POST", "/things/{id}", Access.KEY),
     route("GET", "/stream"),
+    route("GET", "/any-stream"),
     route("GET", "/ws", kind=RouteKind.WEBSOCKET),
     route("GET", "/raw", kind=RouteKind.WEBSOCKET),
 ]
@@ -92,7 +94,7 @@ def test_document_is_valid(document: Any) -> None:
     assert document["openapi"] == "3.1.0"
     assert document["info"] == {"title": "A server", "version": VERSION, "description": "Of things."}
     assert document["tags"] == [{"name": "Things"}, {"name": "Sockets"}]
-    assert list(document["paths"]) == ["/things/{id}", "/stream", "/ws", "/raw"]
+    assert list(document["paths"]) == ["/things/{id}", "/stream", "/any-stream", "/ws", "/raw"]
     assert list(document["components"]["schemas"]) == ["Thing", "Refusal"]
     assert document["components"]["securitySchemes"] == {"key": {"type": "http", "scheme": "bearer"}}
     assert "servers" not in document
@@ -110,7 +112,7 @@ def test_body_with_required_members_is_required(body: Any, expected: bool | None
 
 def test_behind_a_proxy() -> None:
     document = {**build_document(ROUTES, MANUAL), "servers": [{"url": "/relay"}]}
-    assert strict_json.loads(document_json(ROUTES, MANUAL, "/relay")) == document
+    assert strict_json.loads(document_json(ROUTES, MANUAL, "/relay", VERSION)) == document
 
 
 def test_a_plain_route(document: Any) -> None:
@@ -175,6 +177,9 @@ def test_a_stream_and_a_socket(document: Any) -> None:
             "x-events": {"thing": THING},
         }
     }
+    any_stream = document["paths"]["/any-stream"]["get"]["responses"]["200"]["content"]["text/event-stream"]
+    assert any_stream.keys() == {"schema"}
+    assert any_stream["schema"]["properties"]["event"] == {"type": "string"}
     socket = document["paths"]["/ws"]["get"]["responses"]
     messages = {"from-client": {"say": THING}, "from-server": {"told": THING}}
     assert socket["101"] == {"description": "WebSocket", "x-messages": messages}
