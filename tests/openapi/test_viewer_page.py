@@ -1,8 +1,10 @@
 """The viewer page permits only its own script and style; tests/browser/test_documents.py runs it."""
 
+import json
 import re
 from base64 import b64decode
 from hashlib import sha256
+from html import unescape
 
 import pytest
 
@@ -22,6 +24,12 @@ def test_policy_has_the_hashes_of_the_page(name: str) -> None:
     (inline,) = re.findall(f"<{name}>(.*?)</{name}>", TEXT, re.DOTALL)
     assert b64decode(digest) == sha256(inline.encode()).digest()
     assert "unsafe" not in policy
+
+
+def test_words_of_the_script() -> None:
+    (words,) = re.findall('data-words="([^"]*)"', TEXT)
+    patterns = {"found": "{count} found", "problem": "Not there: {reason}"}
+    assert json.loads(unescape(words)) == {"request": "Request", "answers": "Answers", "shapes": "Shapes", **patterns}
 
 
 def test_page_makes_no_other_request_and_no_markup() -> None:
