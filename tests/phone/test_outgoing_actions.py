@@ -101,6 +101,20 @@ def test_invalid_arguments(path: str, body: dict[str, object], reason: str | Non
     assert refusal(path, body)[1] == reason
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "error"),
+    [
+        ("/send_sms", {"to": "1"}, "missing or empty argument: body"),
+        ("/share_media", {"title": "t"}, "give at least one of attachments and text"),
+        ("/share_media", {"attachments": ["tok"]}, "attachments[0] must be an object"),
+        ("/share_media", {"attachments": [{}]}, "attachments[0] lacks media, media_token, token or path"),
+        ("/share_media", {"path": "/"}, "media: not a token or a path"),
+    ],
+)
+def test_error_texts(path: str, body: dict[str, object], error: str) -> None:
+    assert refusal(path, body)[0] == error
+
+
 def test_the_type_of_an_attachment() -> None:
     attachments = [{"media": "one", "content_type": "image/gif", "file_name": "a.png"}]
     handover = read(
