@@ -85,7 +85,7 @@ class Talk:
             self.commands += commands
             heard = self.end.receive(commands)
             said += [json.loads(event.text) for event in heard if isinstance(event, wire.TextMessage)]
-            self.closed = any(isinstance(event, wire.WebSocketClosed) for event in heard)
+            self.closed = any(isinstance(event, wire.WebSocketClosed) and event.code == 1000 for event in heard)
         return said
 
     def spoken(self) -> Notify:

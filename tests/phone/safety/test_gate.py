@@ -231,13 +231,14 @@ def test_allowed_command_passes_every_gate_again(change: str, status: int, code:
 def test_master_off_withdraws_pending_confirmations() -> None:
     backend, gate = gated()
     key = check_gate(gate, command("/call"))
+    check_gate(gate, command("/call", "r2"))
     gate.set_master(False, NOW)
     gate.set_master(True, NOW)
     assert not gate.view(NOW).screen_capture_granted
     assert gate.decide(key, allow=True, now=NOW) is None
-    ((request_id, reply),) = gate.advance(NOW)
+    (first, reply), (second, _) = gate.advance(NOW)
     assert isinstance(reply, CommandReply)
-    assert (request_id, reply.result["error_code"]) == ("r1", "bridge_disabled")
+    assert (first, second, reply.result["error_code"]) == ("r1", "r2", "bridge_disabled")
     assert backend.asked == []
 
 
