@@ -40,7 +40,8 @@ def test_command_without_keyboard_has_no_input() -> None:
 
 def test_too_long_line() -> None:
     room = MAX_TYPED - len(typed_line("", NONCE, tmux=False).removesuffix("; exit\r"))
-    assert "x" * room in typed_line("x" * room, NONCE, tmux=False)
+    longest = "\udcff" + "x" * (room - 1)
+    assert longest in typed_line(longest, NONCE, tmux=False)
     with pytest.raises(CliError, match="no more than a terminal's line holds"):
         typed_line("x" * (room + 1), NONCE, tmux=False)
 

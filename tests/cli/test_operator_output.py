@@ -29,7 +29,9 @@ INVITE = NewInvite(
 
 
 def test_addresses_that_are_left_out_have_their_reasons() -> None:
-    lines = invite_lines(evolve(INVITE, left_out=(LeftOut("10.5.0.2 (tun0)", "belongs to a VPN"),)))
+    invite = evolve(INVITE, left_out=(LeftOut("10.5.0.2 (tun0)", "belongs to a VPN"),))
+    assert invite_json(invite)["left_out"] == [{"what": "10.5.0.2 (tun0)", "why": "belongs to a VPN"}]
+    lines = invite_lines(invite)
     assert lines[lines.index("Not in the invite") + 1] == "  10.5.0.2 (tun0): belongs to a VPN"
 
 

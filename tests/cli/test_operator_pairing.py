@@ -74,7 +74,9 @@ def test_other_server_instead_of_the_relay() -> None:
 
 
 def test_api_with_an_unknown_key() -> None:
-    order = evolve(ORDER, config=evolve(CONFIG, api_key=""), keyed=True)
+    unkeyed = evolve(ORDER, config=evolve(CONFIG, api_key=""))
+    assert world(unkeyed).run().key == ""
+    order = evolve(unkeyed, keyed=True)
     assert world(order).fails().reason == (
         "the API server on this host asks for a key that stands in no file of its home: "
         "set API_SERVER_KEY for this command, as it was set for the server"

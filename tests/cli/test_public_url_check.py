@@ -144,17 +144,18 @@ def test_untried_websocket_and_unrevoked_session(
 
 
 @pytest.mark.parametrize(
-    ("url", "hint", "verdict", "text"),
+    ("url", "hint", "verdict", "text", "remedy"),
     [
-        (URL, "ws", "failure", "not believed: the relay takes phones for not encrypted, and a block counts for all"),
-        ("http://192.0.2.1", "wss", "failure", "wrong: the relay takes phones for encrypted, and they are not"),
-        ("http://192.0.2.1", "ws", "ok", "the relay knows that there is none"),
+        (URL, "ws", "failure", "not believed: the relay takes phones for not encrypted", "set RELAY_TRUST_PROXY"),
+        ("http://192.0.2.1", "wss", "failure", "wrong: the relay takes phones for encrypted", "have the proxy send"),
+        ("http://192.0.2.1", "ws", "ok", "the relay knows that there is none", ""),
     ],
 )
-def test_forwarded_headers(url: str, hint: str, verdict: str, text: str) -> None:
-    said = of(found(Host(hint), url), "forwarded headers")
-    assert said[0] == verdict
-    assert said[1].startswith(text)
+def test_forwarded_headers(url: str, hint: str, verdict: str, text: str, remedy: str) -> None:
+    (one,) = [finding for finding in found(Host(hint), url) if finding.subject == "forwarded headers"]
+    assert one.verdict == verdict
+    assert one.text.startswith(text)
+    assert one.remedy.startswith(remedy)
 
 
 @pytest.mark.parametrize(
