@@ -80,12 +80,13 @@ def test_devices() -> None:
     device = {"device_name": "My\x1b[2J desk", "device_model": "unknown", "device_platform": "Linux"}
     device |= {"token_prefix": "1c2d3e4f", "client_surface": "desktop", "device_form_factor": "desktop"}
     session = {"last_seen": NOW - 5, "expires_at": None, "transport_hint": "ws", "grants": {"chat": None}}
-    bare, away = JsonObject({"grants": 7, "last_seen": True}), JsonObject({"online": True, "last_seen": NOW - 900})
+    bare = JsonObject({"grants": 7, "last_seen": True})
+    away = JsonObject({"online": True, "last_seen": NOW - 900, "device_form_factor": "tablet"})
     found = desktop_output.device_rows([JsonObject({**device, **session, "is_current": True}), bare, away], NOW)
     assert found == [
         ("1c2d3e4f", "My [2J desk (this one)", "Linux, desktop", "5s ago", "never", "ws", "chat=never"),
         ("", "unknown", "-", "-", "never", "", "unknown"),
-        ("", "unknown", "-", "online", "never", "", "unknown"),
+        ("", "unknown", "tablet", "online", "never", "", "unknown"),
     ]
     lines = desktop_output.table(desktop_output.DEVICE_COLUMNS, found)
     assert lines[0].split("  ")[0] == "PREFIX"

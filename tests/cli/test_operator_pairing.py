@@ -99,7 +99,7 @@ def test_every_route() -> None:
     doing = [tell.fields["text"] for tell in there.told if tell.event == "doing"]
     assert doing == ["looking for ways to this host", "asking the relay at http://127.0.0.1:8767"]
     assert [(each["role"], each["priority"]) for each in found["endpoints"]] == [("public", 0), ("lan", 1), ("mesh", 2)]
-    assert found["dashboard_url"] == "http://d"
+    assert (found["host"], found["dashboard_url"]) == ("192.0.2.10", "http://d")
 
 
 @pytest.mark.parametrize(
