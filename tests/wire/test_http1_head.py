@@ -30,6 +30,11 @@ def test_whether_a_body_follows(fields: bytes, framing: Framing) -> None:
     assert check_request_head(b"POST / HTTP/1.1\r\nHost: a\r\n" + fields + b"\r\n", LIMITS) is framing
 
 
+def test_a_head_never_begins_with_a_blank() -> None:
+    with pytest.raises(RemoteProtocolError, match="the request line is missing"):
+        check_partial_head(bytearray(b" "), 0, LIMITS)
+
+
 @given(st.integers(0, 40))
 def test_a_bad_partial_head_is_found_after_an_earlier_check(searched: int) -> None:
     good = bytearray(b"GET / HTTP/1.1\r\nHost: a\r\nX: y\r")

@@ -4,8 +4,8 @@ import pytest
 from hpack import NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.wire.events import Headers
-from svc_proto.wire.http2_head import parse_trailers, trailer_fields
+from svc_proto.wire.events import Headers, ResponseHead, StreamId
+from svc_proto.wire.http2_head import MAX_LENGTH, parse_length, parse_trailers, response_fields, trailer_fields
 from svc_proto.wire.limits import Limits
 
 LIMITS = Limits(max_fields=9)
@@ -24,9 +24,14 @@ def test_trailers_have_no_pseudo_headers_and_long_white_space_is_judged_quickly(
             parse_trailers([field], LIMITS)
 
 
+def test_the_longest_length_and_the_greatest_status() -> None:
+    assert parse_length(Headers(((b"content-length", b"9" * MAX_LENGTH),))) == int("9" * MAX_LENGTH)
+    assert response_fields(ResponseHead(StreamId(1), 999)) == [(b":status", b"999")]
+
+
 def test_the_limit_of_a_header_list() -> None:
     size = 2 * (32 + 3)
-    assert len(parse_trailers([(b"a", b"bc")] * 2, Limits(max_head=size))) == 2
+    assert len(parse_trailers([(b"a", b"bc")] * 2, Limits(max_head=size, max_fields=2))) == 2
     with pytest.raises(RemoteProtocolError, match="more than 69 bytes") as caught:
         parse_trailers([(b"a", b"bc")] * 2, Limits(max_head=size - 1))
     assert caught.value.status == 431

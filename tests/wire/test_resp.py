@@ -101,7 +101,9 @@ def test_the_depth_of_collections_is_limited() -> None:
 
 
 def test_the_size_of_a_value_is_limited() -> None:
-    assert RespReader(max_value=100).feed(b"$80\r\n" + b"x" * 80 + b"\r\n") == [b"x" * 80]
+    largest = RespReader(max_value=100)
+    assert largest.feed(b"+" + b"x" * 99) == []
+    assert largest.feed(b"\r\n$100\r\n") == [b"x" * 99]
     for data in (
         *(b"$101\r\n", b"$90\r\n" + b"x" * 90 + b"\r\n", b"*9\r\n" + b":1\r\n" * 8, b"+" + b"x" * 100),
         b"+" + b"x" * 101 + b"\r\n",
@@ -115,15 +117,17 @@ def test_the_size_of_a_value_is_limited() -> None:
 
 def test_announced_sizes_allocate_nothing() -> None:
     reader = RespReader()
-    assert reader.feed(b"*4294967295\r\n:1\r\n") == []
+    assert reader.feed(b"*%020d\r\n:1\r\n" % 4_294_967_295) == []
     assert not reader.is_idle
 
 
 def test_the_length_of_a_line_is_limited() -> None:
     assert RespReader().feed(b"+" + b"x" * (MAX_LINE - 1) + b"\r\n") == [b"x" * (MAX_LINE - 1)]
     for data in (b"+" + b"x" * MAX_LINE + b"\r\n", b"+" + b"x" * MAX_LINE):
-        with pytest.raises(RemoteProtocolError, match="line"):
+        with pytest.raises(RemoteProtocolError, match="a line is too long"):
             RespReader().feed(data)
+    with pytest.raises(RemoteProtocolError, match="an empty line"):
+        RespReader().feed(b"\r\n" + b"x" * MAX_LINE)
 
 
 def test_a_command_is_an_array_of_strings() -> None:

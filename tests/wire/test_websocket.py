@@ -110,6 +110,13 @@ def test_a_long_text_is_read_in_parts(sizes: Cuts) -> None:
     assert ws.buffered_bytes == 0
 
 
+def test_a_text_is_read_in_parts_above_the_size_only(ws: WebSocket) -> None:
+    assert feed(ws, frame(0x01, b"a" * 400)) == []
+    ws.enable_fragments(ws.buffered_bytes)
+    assert feed(ws, frame(0x00)) == []
+    assert feed(ws, frame(0x00, b"b")) == [TextFragment(ONE, "a" * 400 + "b", False)]
+
+
 def test_a_long_text_is_sent_in_parts() -> None:
     ws = socket(Role.CLIENT)
     texts = ["a" * 1200, "", "\N{EURO SIGN}"]
@@ -395,9 +402,10 @@ def test_short_messages_and_those_of_an_unsupported_window_are_not_compressed(ro
     assert ws.data_to_send()[0] == 0x81
     ws.send(TextMessage(ONE, "x" * 1024))
     assert ws.data_to_send()[0] == 0xC1
-    ws = socket(deflate=DeflateParameters(server_max_window_bits=8))
-    ws.send(TextMessage(ONE, "x" * 5000))
-    assert ws.data_to_send()[0] == 0x81
+    for bits, first in ((8, 0x81), (9, 0xC1)):
+        ws = socket(deflate=DeflateParameters(server_max_window_bits=bits))
+        ws.send(TextMessage(ONE, "x" * 5000))
+        assert ws.data_to_send()[0] == first
 
 
 # --- both roles --------------------- --------------------------------------------------------------------------------
