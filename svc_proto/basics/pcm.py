@@ -87,4 +87,4 @@ def _samples(pcm: bytes) -> array[int]:
 
 
 def _share(value: float) -> float:
-    return round(min(value / FULL_SCALE, 1.0), 4)
+    return round(value / FULL_SCALE, 4)
