@@ -51,7 +51,7 @@ def test_no_name_has_no_type() -> None:
 
 
 FTYP = b"\0\0\0\x18ftyp"
-TAG = b"ID3\3\0\0\0\0\0\x04" + bytes(4)
+TAG = b"ID3\3\0\0\0\0\x01\x04" + bytes(132)
 
 
 @pytest.mark.parametrize(

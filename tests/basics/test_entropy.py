@@ -8,6 +8,7 @@ from svc_proto.basics.entropy import (
     new_api_key,
     new_code,
     new_media_token,
+    new_secret,
     new_uuid,
     secrets_equal,
     sha256_hex,
@@ -50,6 +51,7 @@ def test_a_code_skips_biased_bytes_and_takes_no_more_than_it_needs() -> None:
 
 def test_tokens_and_keys_are_url_safe() -> None:
     assert new_media_token(lambda n: b"\xfb\xff" * (n // 2)) == "-__7__v_-__7__v_-__7_w"
+    assert new_secret(lambda n: b"\xfb\xff" * (n // 2)) == "-__7__v_" * 5 + "-_8"
     assert new_api_key(lambda n: bytes(range(n))) == "sk-AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
     assert new_api_key(lambda n: bytes(range(n)), 16) == "sk-AAECAwQFBgcICQoLDA0ODw"
 

@@ -43,6 +43,7 @@ def test_marks_without_width() -> None:
     [
         ("com.ex\u0430mple.mail", "com.ex\\u0430mple.mail"),
         ("\u043f\u0440\u0438\u0432\u0435\u0442 caf\u00e9", None),
+        ("a\uff42", "a\\uff42"),
         ("plain", None),
     ],
 )

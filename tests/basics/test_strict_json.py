@@ -48,7 +48,7 @@ def test_round_trip(value: object) -> None:
         ("[-Infinity]", "-Infinity"),
         ("1e999", "too large"),
         ("9" * 5000, "too many digits"),
-        ('{"a":1,"b":{"c":1,"c":1}}', "'c' twice"),
+        ('{"a":1,"b":{"c":1,"d":1,"c":1}}', "'c' twice"),
         ('"\\ud800"', "surrogate"),
         ('["\\udc00\\ud800"]', "surrogate"),
         ('"\ud800"', "surrogate"),

@@ -16,7 +16,9 @@ class NoHandler:
 
 
 def shown(node: Node) -> dict[str, dict[str, object]]:
-    return {each.name: {".".join(of): value for of, value in each.values} for each in cluster_metrics(node, "phones")}
+    families = cluster_metrics(node, "phones")
+    assert all(each.labels in ((), ("node",)) for each in families)
+    return {each.name: {".".join(of): value for of, value in each.values} for each in families}
 
 
 def test_metrics_of_each_node() -> None:

@@ -431,8 +431,8 @@ def test_cluster_time_is_the_clock_of_redis() -> None:
     assert scene.node.cluster_time == pytest.approx(1_800_000_100.75)
     late = Scene(up=False)
     late.book.open("OK")
-    late.book.answers(RespError("ERR", "no"), 1)
-    assert late.node.cluster_time == late.book.engine.now.wall
+    late.book.answers(RespError("ERR", "no"), RespError("ERR", "no"))
+    assert (late.node.cluster_time, late.node.greeted) == (late.book.engine.now.wall, 0)
 
 
 def test_keys_and_values_are_of_this_service(scene: Scene) -> None:

@@ -108,7 +108,9 @@ def pauses(book: RedisHarness[RedisClient], attempts: int, *, lasts: float = 0.0
             book.turn_away()
         began = book.now.mono
         while not any(isinstance(order, Connect) for order in book.commands):
-            book.after(1 / 128)
+            due = book.next_deadline()
+            assert due is not None
+            book.after(due - book.now.mono)
         found.append(book.now.mono - began)
     return found
 
@@ -159,9 +161,13 @@ def test_flows_wait_for_their_answers_until_one_is_late(book: RedisHarness[Redis
 def test_stop_sends_pending_commands_if_there_are_any(book: RedisHarness[RedisClient]) -> None:
     book.open()
     book.within(book.made.stop)
+    waiting = asking(book, "GET", "a")
     book.within(lambda: book.made.send("PUBLISH", "all", "bye"))
     book.feed(Stopping(5.0))
-    assert book.new_commands() == [[b"PUBLISH", b"all", b"bye"]]
+    assert book.new_commands() == [[b"GET", b"a"], [b"PUBLISH", b"all", b"bye"]]
+    assert CloseWrite(book.ch) not in book.commands
+    book.answers(b"b")
+    assert waiting == [b"b"]
     assert CloseWrite(book.ch) in book.commands
     assert not book.made.send("GET", "a")
     book.answers(1)
@@ -177,7 +183,11 @@ def test_stop_sends_pending_commands_if_there_are_any(book: RedisHarness[RedisCl
 
 @pytest.mark.parametrize(
     ("who", "told"),
-    [({b"role": b"replica"}, "master or Sentinels"), ({b"mode": b"cluster", b"role": b"master"}, "Redis Cluster")],
+    [
+        ({b"role": b"replica"}, "master or Sentinels"),
+        ({b"role": b"slave"}, "master or Sentinels"),
+        ({b"mode": b"cluster", b"role": b"master"}, "Redis Cluster"),
+    ],
 )
 def test_replica_is_disconnected_and_logged(who: dict[bytes, bytes], told: str) -> None:
     book = started_client()

@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.commands import WriteConfig
 from svc_proto.engine.core import Engine
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.monitoring.health_monitor import HEALTH_FILE, RESULTS_TTL, HealthMonitor
 from tests.api.harness import ApiHarness
 from tests.relay.harness import HOME, START, RelayHarness
@@ -42,10 +42,10 @@ def test_stored_results_that_are_of_no_use_are_ignored() -> None:
 
 
 def new_monitor(book: ApiHarness) -> HealthMonitor:
-    """Return a monitor whose only check passes."""
+    """Return a monitor whose only check passes after a second."""
 
     def check(engine: Engine) -> Flow[list[dict[str, object]]]:
-        yield from ()
+        yield from sleep(engine, 1.0)
         return [FINE]
 
     monitor = HealthMonitor(check)
@@ -54,22 +54,27 @@ def new_monitor(book: ApiHarness) -> HealthMonitor:
 
 
 def test_results_of_this_server_that_are_not_stored_stay_until_there_are_newer_ones() -> None:
-    book = ApiHarness(files={FILE: stored(START.wall + 30.0)})
+    book = ApiHarness(files={FILE: stored(START.wall + 31.0)})
     monitor = new_monitor(book)
     book.after(30.0)
     book.refuse = (WriteConfig,)
     book.spawn(monitor.refresh())
+    book.after(1.0)
     book.spawn(monitor.load())
-    assert (monitor.results, monitor.checked_at) == ([FINE], START.wall + 30.0)
+    assert (monitor.results, monitor.checked_at) == ([FINE], START.wall + 31.0)
 
 
-@pytest.mark.parametrize(("pause", "checked_at"), [(RESULTS_TTL - 0.125, 0.0), (RESULTS_TTL, RESULTS_TTL)])
+@pytest.mark.parametrize(("pause", "checked_at"), [(RESULTS_TTL - 0.125, 1.0), (RESULTS_TTL, RESULTS_TTL + 1.0)])
 def test_a_request_runs_the_checks_unless_the_results_are_new(pause: float, checked_at: float) -> None:
     book = ApiHarness()
     monitor = new_monitor(book)
+    waiting = book.spawn(monitor.refresh())
+    assert waiting == []
+    book.after(1.0)
+    assert (waiting, health(book)) == ([None], [PASSES])
+    book.after(pause - 1.0)
     book.spawn(monitor.refresh())
-    book.after(pause)
-    book.spawn(monitor.refresh())
+    book.after(1.0)
     assert monitor.checked_at == START.wall + checked_at
 
 

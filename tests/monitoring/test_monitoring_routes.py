@@ -11,6 +11,7 @@ from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
 from svc_proto.monitoring.monitoring_routes import OPENMETRICS
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import CheckStore
+from svc_proto.version import VERSION
 from tests.relay.harness import REMOTE, RelayHarness
 from tests.support.http_codec import Response
 
@@ -77,6 +78,7 @@ def test_requests_by_route_and_status() -> None:
     for path in ("/health", "/health", "/media/abc", "/nowhere"):
         book.request("GET", path)
     answer = book.request("GET", "/metrics")
+    assert value(answer, "svc_build", version=VERSION) == 1
     name = "svc_http_requests_total"
     assert value(answer, name, method="GET", route="/health", status="200") == 2
     assert value(answer, name, method="GET", route="/media/{token}", status="401") == 1
@@ -134,7 +136,7 @@ def test_missing_metrics_encoder_gives_503() -> None:
 def test_health_and_readiness_are_public() -> None:
     book = RelayHarness()
     for path, body in (("/healthz", {"status": "ok"}), ("/readyz", {"status": "ready", "reasons": []})):
-        answer = book.request("GET", path, peer=REMOTE)
+        answer = book.request("GET", path, b"ignored", peer=REMOTE)
         assert (answer.status, answer.json, answer.headers.get(b"cache-control")) == (200, body, b"no-store")
 
 
