@@ -93,6 +93,15 @@ def test_new_connections_queue_but_authenticated_ones_do_not() -> None:
     book.after(1.0) << []
 
 
+def test_a_queued_connection_that_authenticates_is_read_at_once() -> None:
+    book = busy()
+    book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
+    book >> Received(FOUR, get(b"/hello") + get(b"/hello", b"X: " + b"x" * 3000)) << []
+    book.after(1.0)
+    assert wire_bytes(book.drain_commands(), 4).count(b"HTTP/1.1 200") == 2
+    book >> Received(FOUR, get(b"/hello")) << [SendMatcher(FOUR, startswith=b"HTTP/1.1 200")]
+
+
 def test_an_answered_queued_request_holds_no_memory() -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []

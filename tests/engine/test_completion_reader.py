@@ -41,7 +41,7 @@ def test_stream_with_any_label(body: bytes, kind: bytes, size: int) -> None:
     assert world.host.text == TEXT
 
 
-@pytest.mark.parametrize("kind", [b"text/plain", b"application/json", b""])
+@pytest.mark.parametrize("kind", [b"text/event-stream", b"text/plain", b"application/json", b""])
 @pytest.mark.parametrize("body", [WHOLE, b"\xef\xbb\xbf " + WHOLE, b"[" + WHOLE + b"]", b"  " + WHOLE + b"\n"])
 def test_answer_in_one_piece(body: bytes, kind: bytes) -> None:
     assert answered(body, kind, size=7).host.text == TEXT

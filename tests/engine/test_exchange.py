@@ -92,6 +92,7 @@ def test_an_undrained_body_gets_a_fin() -> None:
     book = open_book(Limits(max_drain=100))
     book >> Received(CH, post(b"/nowhere", b"", length=101))
     book << [book.says(404, b"not_found: there is nothing at this path", CLOSE), CloseWrite(CH)]
+    assert [statuses[404] for statuses in book.engine.counts.answers.values()] == [1]
     book.sent() << []
     book >> Received(CH, b"x" * 101) << []
     book.after(2.0) << [Abort(CH)]  # a peer that waits for our FIN before its own gets it before the deadline

@@ -139,6 +139,7 @@ def test_empty_events_count_too() -> None:
     book >> chunk(few) << []
     book >> chunk(b"data:\n\n") << [PauseReading(ONE)]
     book.act(slow.read) << [ResumeReading(ONE)]
+    book >> chunk(few) << []
 
 
 def test_silence_is_counted_from_the_last_byte_or_the_question() -> None:

@@ -22,6 +22,7 @@ NOON = 1_792_584_000.0  # Wed, 21 Oct 2026 12:00:00 GMT
         ({"retry-after": "soon"}, "", None),
         ({"retry-after": "-3"}, "", None),
         ({"retry-after": "."}, "", None),
+        ({"retry-after": "1.2.3"}, "", None),
         ({}, '[{"error": {"details": [{"@type": "RetryInfo", "retryDelay": "38.5s"}]}}]', 38.5),
         ({}, '{"error": {"retryDelay": "soon"}, "retry_after": 4}', 4.0),
         ({}, '{"retry_after": 0, "retry_after_seconds": 5, "error": "try again in 2 minutes"}', 0.0),

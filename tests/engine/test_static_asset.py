@@ -56,7 +56,7 @@ def test_text_is_compressed_for_clients_that_accept_it() -> None:
     gzipped = (b"accept-encoding", b"gzip")
     plain, packed = file.answer(asked()), file.answer(asked(gzipped))
     for answer in (plain, packed):
-        assert gzip.decompress(answer.body) == file.body if answer is packed else answer.body == file.body
+        assert answer.body == gzip.compress(file.body, mtime=0) if answer is packed else answer.body == file.body
         assert answer.headers.get(b"vary") == b"accept-encoding"
     assert plain.headers.get(b"content-encoding") is None
     assert packed.headers.get(b"content-encoding") == b"gzip"
