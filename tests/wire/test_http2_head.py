@@ -4,8 +4,15 @@ import pytest
 from hpack import NeverIndexedHeaderTuple
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.wire.events import Headers, ResponseHead, StreamId
-from svc_proto.wire.http2_head import MAX_LENGTH, parse_length, parse_trailers, response_fields, trailer_fields
+from svc_proto.wire.events import Headers, RequestHead, ResponseHead, StreamId
+from svc_proto.wire.http2_head import (
+    MAX_LENGTH,
+    parse_length,
+    parse_trailers,
+    request_fields,
+    response_fields,
+    trailer_fields,
+)
 from svc_proto.wire.limits import Limits
 
 LIMITS = Limits(max_fields=9)
@@ -22,6 +29,12 @@ def test_trailers_have_no_pseudo_headers_and_long_white_space_is_judged_quickly(
     for field in ((b":status", b"200"), (b"a", b"x" + b" " * 30_000)):
         with pytest.raises(RemoteProtocolError):
             parse_trailers([field], LIMITS)
+
+
+def test_the_host_of_a_request_is_sent_as_its_authority_only() -> None:
+    head = RequestHead(StreamId(1), "GET", "/", Headers(((b"host", b"a"),)))
+    names = [name for name, _ in request_fields(head, secure=True, deflate=False)]
+    assert names == [b":method", b":scheme", b":path", b":authority"]
 
 
 def test_the_longest_length_and_the_greatest_status() -> None:

@@ -13,7 +13,7 @@ from svc_proto.wire.keepalive import (
 def test_a_peer_that_talks_is_never_pinged() -> None:
     keepalive = Keepalive(30.0, 20.0, 100.0)
     for now in (110.0, 130.0, 155.0):
-        keepalive.mark_received(now)
+        assert not keepalive.mark_received(now)
         assert keepalive.advance(now + 1) is KeepaliveAction.NOTHING
         assert keepalive.due == now + 30.0
 
@@ -31,7 +31,7 @@ def test_silence_is_pinged_then_dropped() -> None:
 def test_any_byte_after_the_ping_is_a_sign_of_life() -> None:
     keepalive = Keepalive(30.0, 20.0, 0.0)
     assert keepalive.advance(30.0) is KeepaliveAction.PING
-    keepalive.mark_received(31.0)
+    assert keepalive.mark_received(31.0)
     assert keepalive.state is KeepaliveState.LIVE
     assert keepalive.due == 61.0
     assert keepalive.advance(61.0) is KeepaliveAction.PING
