@@ -9,6 +9,7 @@ from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
 def test_tools(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
     peer.open()
     listed = {tool["name"]: tool for tool in peer.request("tools/list")["tools"]}
+    assert (listed["echo"]["title"], listed["echo"]["description"]) == ("Echo", "echo")
     assert listed["echo"]["inputSchema"]["properties"] == {"word": {"type": "string"}}
     hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
     assert listed["echo"]["annotations"] == {"title": "Echo", **hints}
@@ -112,6 +113,7 @@ def test_resources(peer: McpStdioHarness) -> None:
 def test_prompts(peer: McpStdioHarness) -> None:
     peer.open()
     (listed,) = peer.request("prompts/list")["prompts"]
+    assert (listed["name"], listed["description"]) == ("buy", "b")
     assert [argument["name"] for argument in listed["arguments"]] == ["what", "who"]
     filled = peer.request("prompts/get", name="buy", arguments={"what": "{who}", "who": "Ann"})
     assert filled["messages"][0]["content"]["text"] == "Buy {who} for Ann."
