@@ -125,9 +125,10 @@ V1 = [
         ("m", {**NO_SIZE, "/api/ps": {"models": [{"name": "n"}]}, "/api/ps*": RUNNING, "/api/generate": {}}, 4096),
         ("m", {**NO_SIZE, "/api/ps": {"models": []}}, None),
         ("m", {**NO_SIZE, "/api/ps": {"status": "ok"}, "/api/v0/models": {"data": V0[:1]}}, None),
-        ("m", {**NO_SIZE, "/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 8192}]}}, 8192),
+        ("m", {**NO_SIZE, "/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 1}]}}, 1),
         ("m", {**NO_SIZE, "/api/v0/models": {"data": V0}}, None),
         ("m", {**NO_SIZE, "/api/v0/models": {"data": V0}, "/api/v1/models": {"models": V1}}, 6144),
+        ("m:2", {**NO_SIZE, "/api/v1/models": {"models": V1}}, 6144),
     ],
 )
 def test_context_of_a_model(model: str, routes: dict[str, Any], context: int | None) -> None:
