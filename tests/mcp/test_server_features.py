@@ -114,9 +114,9 @@ def test_prompts(peer: McpStdioHarness) -> None:
     peer.open()
     (listed,) = peer.request("prompts/list")["prompts"]
     assert (listed["name"], listed["description"]) == ("buy", "b")
-    assert [argument["name"] for argument in listed["arguments"]] == ["what", "who"]
+    assert listed["arguments"] == [{"name": name, "description": "", "required": True} for name in ("what", "who")]
     filled = peer.request("prompts/get", name="buy", arguments={"what": "{who}", "who": "Ann"})
-    assert filled["messages"][0]["content"]["text"] == "Buy {who} for Ann."
+    assert filled["messages"] == [{"role": "user", "content": {"type": "text", "text": "Buy {who} for Ann."}}]
     assert peer.request("prompts/get", name="buy", arguments={"what": "tea"})["code"] == -32602
     assert peer.request("prompts/get", name="buy", arguments=[])["code"] == -32602
     assert peer.request("prompts/get", name=[])["code"] == -32602
