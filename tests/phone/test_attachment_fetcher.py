@@ -173,7 +173,7 @@ def test_remembered_attachments_are_limited() -> None:
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 60))
     rig.type("show " + " ".join(["MEDIA:svc-relay://y"] * 39))
     assert Cancel(orders[0].op) not in rig.book.drain_commands()
-    rig.type("show MEDIA:svc-relay://z")
+    rig.type("show " + " ".join(["MEDIA:svc-relay://z"] * 9))
     assert Cancel(orders[0].op) in rig.book.drain_commands()
     rig.type("tap 1")
     assert rig.new_notifications()[-1].fields["text"] == "there is nothing to fetch under 1"
