@@ -48,8 +48,6 @@ unexport PYTHONDONTWRITEBYTECODE
 OTHER_TESTS = $(addprefix tests/,bench browser clients conformance fuzz loops servers)
 WORLDS = tests/fuzz/test_simulation.py::test_the_worlds_of_many_seeds_hold
 WITHOUT_WORLDS = --deselect $(WORLDS)
-CORE_TESTS = $(filter-out $(OTHER_TESTS) $(addprefix tests/,runtimes __pycache__), \
-	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 
 MEASURE = --cov=svc_proto --cov=runtimes --cov-branch --cov-report= $(addprefix --unmeasured=,$(OTHER_TESTS))
 
@@ -83,9 +81,9 @@ test-full: $(STAMP)-dev ## everything: all loops, browsers, real programs, 300 w
 	$(BIN)/python -m pytest -q $(PARALLEL) --full $(WITHOUT_WORLDS)
 	$(MAKE) --no-print-directory hunts
 
-# CI runs `make COVERAGE=1 test test-rest gates hunts`: everything that `make test-full` runs, and the coverage gates.
+# CI runs `make COVERAGE=1 test gates test-rest hunts`: everything that `make test-full` runs, and the coverage gates.
 test-rest: $(STAMP)-dev ## the tests that `make test` leaves out, but for the worlds
-	$(BIN)/python -m pytest -q $(PARALLEL) --rest $(WITHOUT_WORLDS) $(if $(COVERAGE),--cov-append $(MEASURE))
+	$(BIN)/python -m pytest -q $(PARALLEL) --rest $(WITHOUT_WORLDS)
 
 # The worlds take every core, so no other test runs beside them. Each kind of storm takes one core.
 hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled mutants
@@ -95,9 +93,8 @@ hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled 
 	$(BIN)/python -m fuzz.mutants --count 10 --seed $(SEED) --allow 2
 
 # The folder of a test is the context of what it executes; imports, and programs that tests start, have none.
-coverage: $(STAMP)-dev ## run the tests that the coverage gates count, and check the gates
-	$(BIN)/python -m pytest -q $(PARALLEL) --full $(MEASURE) $(CORE_TESTS) tests/runtimes
-	$(MAKE) --no-print-directory gates
+coverage: ## run the tests of `make test`, which the coverage gates count, and check the gates
+	$(MAKE) --no-print-directory COVERAGE=1 test gates
 
 gates: $(STAMP)-dev ## what was measured, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
 	$(BIN)/python -m coverage report --include='svc_proto/*' --contexts='^(?!tests/runtimes$$)' --fail-under=100

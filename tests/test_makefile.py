@@ -37,14 +37,11 @@ def test_only_a_missing_wheel_of_the_voice_engines_is_tolerated(tmp_path: Path) 
         assert made.stderr.count(told) == 1
 
 
-def test_each_folder_of_tests_is_measured_or_named_as_unmeasured() -> None:
-    made = subprocess.run(["make", "-n", "coverage"], cwd=ROOT, capture_output=True, text=True, check=True)
-    (words,) = [line.split() for line in made.stdout.splitlines() if " -m pytest " in line]
-    folders = [word.removeprefix("--unmeasured=") for word in words]
-    folders = [word.removeprefix("tests/") for word in folders if word.startswith("tests/")]
-    tests = {path.relative_to(ROOT).parts[1] for path in ROOT.glob("tests/**/test_*.py")}
-    assert len(folders) == len(set(folders))
-    assert tests <= set(folders)
+def test_folders_that_are_not_measured_exist() -> None:
+    made = subprocess.run(["make", "-n", "COVERAGE=1", "test"], cwd=ROOT, capture_output=True, text=True, check=True)
+    folders = re.findall(r"--unmeasured=(\S+)", made.stdout)
+    assert folders
+    assert all((ROOT / folder).is_dir() for folder in folders)
 
 
 def test_the_locks_keep_required_extras() -> None:
