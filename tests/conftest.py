@@ -156,11 +156,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def name_coverage_context(item: pytest.Item) -> None:
     """Record coverage under the folder of the test, such as `tests/relay`.
 
-    Property tests and folders named by `--unmeasured` are not measured.
+    Property tests, tests with the marker `unmeasured` and folders named by `--unmeasured` are not measured.
     """
     folder = "/".join(item.nodeid.split("/")[:2]).partition("::")[0]
     stash, options = item.config.stash, item.config.option
-    context = "" if folder in options.unmeasured or item.get_closest_marker("hypothesis") else folder
+    is_left_out = folder in options.unmeasured or any(map(item.get_closest_marker, ("hypothesis", "unmeasured")))
+    context = "" if is_left_out else folder
     if not getattr(options, "cov_source", None) or stash.get(CONTEXT, None) == context:
         return
     stash[CONTEXT] = context

@@ -69,6 +69,7 @@ def relay_credentials(book: RelayHarness) -> dict[str, dict[str, Any]]:
     return found
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("policy", authority_table.RELAY_ROUTES)
 def test_credentials_at_the_relay(policy: str) -> None:
     sockets = {
@@ -88,6 +89,7 @@ def test_credentials_at_the_relay(policy: str) -> None:
             assert (status in REFUSALS) is (expected[kind] == authority_table.NO), (route, kind, status)
 
 
+@pytest.mark.unmeasured
 def test_credentials_at_the_api() -> None:
     holders = {"key of a pairing": KeyHolder(CHAT), "key of a pairing with manage": KeyHolder({**CHAT, "manage": 0.0})}
     for policy, text in authority_table.API_ROUTES.items():

@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from tests.snapshots.constants import SNAPSHOT, collect, render
 
 
+@pytest.mark.unmeasured
 def test_constants_are_those_of_the_snapshot() -> None:
     found, expected = collect(), json.loads(SNAPSHOT.read_text())
     changed = {

@@ -103,6 +103,7 @@ def circles(arrows: Mapping[str, Collection[str]]) -> list[str]:
     return [name for name in arrows if name in reached(name)]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("types", [False, True], ids=["as it runs", "for type checkers, too"])
 def test_there_are_no_import_cycles(*, types: bool) -> None:
     names = {module_name(path): parse_module(path) for path in SOURCES}
@@ -120,6 +121,7 @@ def test_only_the_composition_imports_a_service(service: str) -> None:
     assert [path for path in inside if service in imported(parse_module(path), types=True)] == []
 
 
+@pytest.mark.unmeasured
 def test_imports_between_packages_do_not_increase() -> None:
     rooms = {module_name(path): "/".join(path.relative_to(ROOT).parts[:-1][:2]) for path in SOURCES}
     rooms = {name: room if room.startswith("svc_proto") else room.partition("/")[0] for name, room in rooms.items()}

@@ -47,6 +47,7 @@ def test_one_module_imports_by_name_and_does_nothing_else_of_the_kind() -> None:
     assert (found.rule, found.detail) == ("import", "one that the layers cannot see")
 
 
+@pytest.mark.unmeasured
 def test_the_core_is_pure() -> None:
     found = [
         violation

@@ -75,6 +75,7 @@ def test_no_effect_without_the_owners_word(row: Mapping[str, str], form: Form) -
     assert all(after - before <= 1 for before, after in zip([0, *counts], counts, strict=False))
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("row", some(row for row in ROWS if not row["effect"]), ids=lambda row: row["en"])
 def test_no_question_without_an_effect(row: Mapping[str, str]) -> None:
     world, _ = press_all(FORMS["button"], row)

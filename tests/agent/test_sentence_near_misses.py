@@ -12,6 +12,7 @@ from tests.support.tables import read_table
 PARSER = HassilParser()
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "row", read_table("tests/agent/sentence_near_misses.tsv"), ids=lambda row: f"{row['language']} {row['sentence']}"
 )

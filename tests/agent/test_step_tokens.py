@@ -24,6 +24,7 @@ def test_first_prompt_of_a_small_model() -> None:
     assert prompt_tokens(world.model.seen) <= 1_500
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("few", "looks", "limit", "shared"),
     [(False, False, 30_000, 0.9), (False, True, 60_000, 0.9), (True, False, 20_000, 0.9), (True, True, 40_000, 0.85)],

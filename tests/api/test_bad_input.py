@@ -107,6 +107,7 @@ def test_bodies_too_slow_to_parse_are_refused(route: Route) -> None:
     assert unchanged(book)
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "value", some([None, True, 7, -1.5, "", "x\x00y", "x" * 70_000, [], [None], {}, {"a": []}]), ids=range(11)
 )

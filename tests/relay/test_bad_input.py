@@ -138,6 +138,7 @@ def test_any_request_at_any_route(
 ECHOED = ("/pairing/register", "/pairing/approve", "/pairing/mint", "/oauth/register")  # answers repeat the request
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("where", ["path", "query", "body", "nonsense", "field", "bearer"])
 def test_misplaced_token_is_not_leaked(book: RelayHarness, where: str) -> None:
     caller, token = book.pair(device_id="d"), book.pair(device_id="other").token

@@ -42,7 +42,6 @@ class Server(ScriptedService):
         return self.post(message, request)
 
     def _get(self, request: Request) -> Any:
-        assert not request.body
         self.seen.append(("GET", {}, request.headers))
         return self.get(request)
 

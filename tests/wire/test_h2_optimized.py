@@ -113,6 +113,7 @@ def test_cached_header_blocks_decode_like_hpack(blocks: list[tuple[Fields, int |
             assert ours.header_table.dynamic_entries == theirs.header_table.dynamic_entries
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("first", some(range(len(SAID) + 1)))
 def test_output_equals_bare_h2_for_every_order_of_events(first: int) -> None:
     asked = (1, 4, 1, HEADS[0])

@@ -101,6 +101,7 @@ def check_runs(orders: list[ConversationAction], most: int) -> None:
     assert surely == 0, "not told to be over"
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("share", some(range(3)))
 @pytest.mark.parametrize("step", STEPS)
 def test_each_state_with_each_event(step: str, share: int) -> None:
