@@ -19,12 +19,14 @@ from svc_proto.wire.events import (
     ResponseData,
     ResponseEnd,
     ResponseHead,
+    StreamId,
     StreamReset,
     TextMessage,
     WebSocketAccepted,
     WebSocketClosed,
 )
 from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.http2_settings import MAX_STREAMS
 from tests.wire.chunking import Cuts, cuts
 from tests.wire.connection_pair import HOST, ONE, THREE, Pair, open_pair, send_events, signs
 
@@ -95,6 +97,14 @@ def test_a_large_answer_waits_for_its_reader(pair: Pair[Http2Connection]) -> Non
     assert pair.server.unsent(ONE) == 0
     pair.client.acknowledge_data(ONE, 1)  # of an ended stream
     assert "idle" in signs(pair.client)
+
+
+def test_requests_before_the_settings_are_refused_beyond_the_limit(pair: Pair[Http2Connection]) -> None:
+    for number in range(MAX_STREAMS + 1):
+        pair.client.send(RequestHead(StreamId(2 * number + 1), "GET", "/", HOST))
+    refused, requests = pair.exchange()
+    assert len(requests) == MAX_STREAMS
+    assert refused == [StreamReset(StreamId(2 * MAX_STREAMS + 1), "the peer reset the stream")]
 
 
 def test_streams_take_turns_within_the_given_size(pair: Pair[Http2Connection]) -> None:
