@@ -424,15 +424,20 @@ def test_departed_nodes_get_answers_but_do_not_come_back(scene: Scene, monkeypat
 
 def test_cluster_time_is_the_clock_of_redis() -> None:
     scene = Scene(up=False)
-    assert scene.node.cluster_time == scene.book.engine.now.wall
+    assert (scene.node.cluster_time, scene.node.greeted) == (scene.book.engine.now.wall, 0)
     scene.up()
-    assert scene.node.cluster_time == pytest.approx(1_800_000_100.5)
+    assert scene.node.cluster_time == 1_800_000_100.5
     scene.book.after(0.25)
-    assert scene.node.cluster_time == pytest.approx(1_800_000_100.75)
+    assert scene.node.cluster_time == 1_800_000_100.75
     late = Scene(up=False)
     late.book.open("OK")
     late.book.answers(RespError("ERR", "no"), RespError("ERR", "no"))
     assert (late.node.cluster_time, late.node.greeted) == (late.book.engine.now.wall, 0)
+
+
+def test_the_error_without_the_other_nodes() -> None:
+    error = module.cluster_unavailable_error("a lock", module.RETRY)
+    assert (error.status, error.code, error.headers) == (503, "cluster_unavailable", ((b"retry-after", b"1"),))
 
 
 def test_keys_and_values_are_of_this_service(scene: Scene) -> None:

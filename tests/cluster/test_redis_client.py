@@ -40,8 +40,8 @@ def test_greetings_have_the_credentials_database_and_subscriptions() -> None:
     book = started_client(evolve(WHERE, password="secret", user="svc", db=3), ("a", "b"), ear)
     hello = [b"HELLO", b"3", b"AUTH", b"svc", b"secret"]
     assert book.open("OK") == [hello, [b"SELECT", b"3"], [b"SUBSCRIBE", b"a", b"b"]]
-    book.answers(Push([b"subscribe", b"a", 1]), Push([b"message", b"a", b"text"]), Push([b"later", 1]))
-    assert ear.heard == ["up", ("a", b"text")]
+    book.answers(Push([b"subscribe", b"a", 1]), Push([b"message", b"a\xff", b"text"]), Push([b"later", 1]))
+    assert ear.heard == ["up", ("a\ufffd", b"text")]
     assert "secret" not in str(book.logs)
     book = started_client(evolve(WHERE, db=3))
     for _ in range(2):

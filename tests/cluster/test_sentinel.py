@@ -85,6 +85,12 @@ def test_unknowing_sentinel_is_skipped(answer: object) -> None:
     town.up()
 
 
+def test_a_name_that_is_no_utf8_and_the_smallest_port() -> None:
+    town = Town()
+    town.asked([b"a\xff", b"1"])
+    town.dialled("a\ufffd", 1)
+
+
 def test_sentinels_are_asked_in_turn() -> None:
     town = Town()
     town.book.turn_away()

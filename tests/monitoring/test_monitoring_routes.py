@@ -42,7 +42,7 @@ def shown(token: str) -> tuple[tuple[bytes, bytes], ...]:
 
 def test_without_a_token_metrics_are_for_programs_of_this_host() -> None:
     book = RelayHarness()
-    assert book.request("GET", "/metrics").status == 200
+    assert book.request("GET", "/metrics", b"ignored").status == 200
     for answer in (
         book.request("GET", "/metrics", peer=REMOTE),
         book.request("GET", "/metrics", headers=((b"origin", b"https://evil.example"),)),
