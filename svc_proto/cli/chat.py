@@ -194,7 +194,7 @@ class _TurnPrinter:
         self.completed = False
         self.problem: str | None = None
         self.tokens: int | None = None
-        self._shown_text = ""
+        self._has_text = False  # of the answer
 
     def add_event(self, event: ServerSentEvent) -> None:  # noqa: C901 - one row for each event
         data = JsonObject.parse(event.data)
@@ -209,7 +209,7 @@ class _TurnPrinter:
         match chat_events.parse_event(event.event, data):
             case chat_events.AssistantDelta(delta=delta):
                 self._text(delta)
-            case chat_events.AssistantCompleted(content=content) if not self._shown_text:
+            case chat_events.AssistantCompleted(content=content) if not self._has_text:
                 self._text(content)
             case chat_events.ToolStarted(tool_name=name) | chat_events.ToolPending(tool_name=name) as call:
                 self._tool("→", name, call.preview or call.args)
@@ -243,7 +243,7 @@ class _TurnPrinter:
             self._engine.resume(self.started, None)
 
     def _text(self, text: str) -> None:
-        self._shown_text += text[:1]  # only whether there was any text matters
+        self._has_text = self._has_text or bool(text)
         if text and not self._raw:
             self._engine.emit(Notify("text", {"text": text}))
 
