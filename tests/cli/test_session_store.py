@@ -123,6 +123,7 @@ def test_removal_requires_the_token_and_leaves_other_records() -> None:
         assert list(parse_sessions(apply_change(text, kept))) == [URL, "ws://other"]
     assert list(parse_sessions(apply_change(text, RemoveSession(URL, "1c2d")))) == ["ws://other"]
     assert json.loads(apply_change('{"sessions": {"a": 7}}', RemoveSession("a", "x")))["sessions"] == {"a": 7}
+    assert "Büro" in apply_change("", UpdateSession(URL, {"device_name": "Büro"}))
 
 
 def test_status() -> None:

@@ -157,11 +157,11 @@ def test_empty_standard_input(again: bool, kind: str) -> None:
 
 
 def test_changed_window_size() -> None:
-    sizes: list[object] = [Failure(FailureKind.INTERNAL), (120, 0), SILENT]
+    sizes: list[object] = [Failure(FailureKind.INTERNAL), (0, 0), SILENT]
     compute = {"terminal.size": lambda: "nonsense", "terminal.resized": lambda: sizes.pop(0)}
     there = shell(ORDER, over(5), compute=compute).finished()
     assert said(there, "attach")[0] == {"session_name": "default", "cols": 80, "rows": 24}
-    assert said(there, "resize") == [{"session_name": "default", "cols": 120, "rows": 1}]
+    assert said(there, "resize") == [{"session_name": "default", "cols": 1, "rows": 1}]
 
 
 def test_size_change_while_disconnected_is_sent_with_the_next_attach() -> None:

@@ -64,7 +64,7 @@ def test_numbers(title: str, name: str, value: float, text: str) -> None:
         ([], ""),
         ([None], " "),
         ([0.0, 0.0], "▁▁"),
-        ([0.0, 1.0, None, 4.0, 8.0], "▁▂ ▅█"),
+        ([0.0, 0.125, None, 0.5, 1.0], "▁▂ ▅█"),
         ([9.0, 7.0, 6.0, 5.0, 4.0, 3.0], "█▇▆▅▄"),  # the last five
     ],
 )

@@ -137,7 +137,7 @@ def test_cache_evicts_the_oldest_and_a_larger_file() -> None:
     cache = MediaCache(Preferences(cache_cap_mb=50))
     assert cache.put("b", 20 * MIB, 2.0) == []
     assert cache.put("a", 20 * MIB, 1.0) == []
-    assert cache.put("c", 20 * MIB, 3.0) == ["a"]
+    assert cache.put("c", 10 * MIB + 1, 3.0) == ["a"]
     assert cache.put("d", 45 * MIB, 4.0) == ["b", "c"]
     assert cache.put("e", 5 * MIB, 5.0) == []
     assert cache.size == 50 * MIB

@@ -45,7 +45,8 @@ def test_a_token_is_fetched() -> None:
     rig.online()
     rig.open_keyboard()
     (order,) = show(rig)
-    assert cards(rig) == [(1, "LOADING", "", False)]
+    (card,) = [tell.fields for tell in rig.new_notifications() if tell.event == "attachment"]
+    assert card == {"number": 1, "state": "LOADING", "message": "", "tap": False, "size": 0, "content_type": ""}
     end, head = connected(rig, order)
     assert (head.method, head.target) == ("GET", "/media/abc")
     assert head.headers.get(b"authorization") == b"Bearer " + TOKEN.encode()

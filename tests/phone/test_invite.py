@@ -43,7 +43,7 @@ def test_plain_routes_need_consent() -> None:
     for text in (payload(endpoints=[candidate(LAN)]), payload(relay={"url": LAN, "code": "Q7M2ZK"})):
         with pytest.raises(Refused) as caught:
             parse_phone_invite(text, CAREFUL)
-        assert caught.value.code == "plain_route"
+        assert (caught.value.status, caught.value.code) == (400, "plain_route")
         assert parse_phone_invite(text, PLAIN).remote == LAN
 
 

@@ -113,8 +113,8 @@ def test_whole_turn() -> None:
         {"type": "voice.response.delta", "delta": "Mail."},
         {"type": "voice.response.delta", "delta": 7},
         {"type": "voice.response.turn_completed", "content": "It is Mail."},
-        sound(),
-        {**sound(), "audio_base64": "A"},
+        sound(rate=1),
+        {**sound(rate=1), "audio_base64": "A"},
         sound(PCM, "fast"),
         {"type": "voice.playback_drain.requested", "call_id": "k1"},
         {"type": "svc.confirmation.requested", "confirmation_id": "c1"},
@@ -130,7 +130,7 @@ def test_whole_turn() -> None:
         {"type": "svc.confirm", "confirmation_id": "c1", "answer": "deny"},
     ]
     assert talk.closed
-    assert talk.spoken().fields == {"text": "It is Mail.", "sound": wav_head(2 * len(PCM), 16_000) + PCM + PCM}
+    assert talk.spoken().fields == {"text": "It is Mail.", "sound": wav_head(2 * len(PCM), 1) + PCM + PCM}
     assert notes(talk.commands) == []
     talk.rig.book >> Closed(talk.end.ch)
     assert notes(talk.rig.book.drain_commands()) == []
