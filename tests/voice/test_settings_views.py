@@ -25,3 +25,15 @@ def test_only_the_agent_view_has_the_native_member() -> None:
     info = PROVIDERS["stub"]
     assert AGENT_VIEW.object(info)["supports_realtime_agent_native"] is False
     assert "supports_realtime_agent_native" not in LAB_VIEW.object(info)
+
+
+@pytest.mark.parametrize(
+    ("provider", "abilities"),
+    [
+        ("stub", "tts stt speech_to_speech expression"),
+        ("xai_realtime", "tts tool_use realtime interruption expression"),
+    ],
+)
+def test_abilities(provider: str, abilities: str) -> None:
+    described = LAB_VIEW.object(PROVIDERS[provider])
+    assert " ".join(name.removeprefix("supports_") for name, value in described.items() if value is True) == abilities

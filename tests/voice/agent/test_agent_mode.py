@@ -61,5 +61,6 @@ def test_members_of_the_ready_event_and_the_interface() -> None:
     assert all(isinstance(value, str) and value for value in interface.values())
     assert interface["stable_engine"] == "hermes_voice_output"
     assert interface["profile"] == "default"
+    assert interface["path_summary"] == f"voice client > relay > {interface['provider']} and the agent on the host"
     assert interface["current_datetime"] == "2026-09-21T14:13:20+00:00"
     assert (interface["current_date"], interface["current_time"]) == ("2026-09-21", "14:13")
