@@ -30,9 +30,9 @@ class FittedMessages:
     """
 
     rows: list[Row]
-    left_out: int = 0
-    steps: int = 0
-    shortened: int = 0
+    left_out: int
+    steps: int
+    shortened: int
 
 
 def estimate_tokens(value: object) -> int:

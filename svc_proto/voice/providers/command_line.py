@@ -14,7 +14,7 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import frozen
 
 from svc_proto.commands import DeleteBlob
 from svc_proto.engine.child_process import run_command
@@ -46,8 +46,8 @@ class CommandTemplate:
 
     name: str
     words: tuple[str, ...] | None
-    values: Mapping[str, str] = field(factory=dict)  # of placeholders
-    format: str = "mp3"
+    values: Mapping[str, str]  # of placeholders
+    format: str
 
     @classmethod
     def of(cls, name: str, said: JsonObject) -> CommandTemplate | None:
