@@ -235,6 +235,11 @@ def test_unowned_resource_is_not_found(harness: CoordinatorHarness, monkeypatch:
     assert (found[3].status, found[3].code) == (503, "busy")
 
 
+@pytest.mark.parametrize(("length", "is_looked_up"), [(0, False), (1, True), (64, True), (65, False)])
+def test_names_that_are_looked_up(harness: CoordinatorHarness, length: int, is_looked_up: bool) -> None:
+    assert (harness.coordinator.forward_request("voice", "x" * length, asking()) is not None) is is_looked_up
+
+
 def test_a_lost_node_does_not_end_the_lookup(harness: CoordinatorHarness) -> None:
     harness.deliver("hello", node="c")
     harness.new_messages()
