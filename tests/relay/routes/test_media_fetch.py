@@ -78,7 +78,8 @@ def test_files_that_are_protected_or_cannot_be_read(book: RelayHarness, paired: 
     assert not [path for path in opened if "dev" in path or "proc" in path]
     book, paired = paired_book(media_max_size_mb=1)
     book.disk.put("/private/tmp/big", bytes(MIB + 1))
-    assert by_path(book, paired.token, "/tmp/big").json["code"] == "too_large"
+    refused = by_path(book, paired.token, "/tmp/big")
+    assert (refused.status, refused.json["code"]) == (403, "too_large")
     book.disk.denied |= {"/private/tmp/a.txt", "/etc/passwd", f"{HOME}/notes.txt"}
     for path, code in (
         ("/tmp/a.txt", "unreadable"),
