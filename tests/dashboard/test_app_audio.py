@@ -62,6 +62,8 @@ def test_recordings_that_are_too_large_and_heads(monkeypatch: pytest.MonkeyPatch
     [
         (as_json({"success": False, "error": "no voice engine"}, 503), 503, "no voice engine"),
         ((401, b"no"), 502, "the relay answered 401"),
+        ((403, b"no"), 502, "the relay answered 403"),
+        ((404, b"no"), 502, "the relay answered 404"),
         (Failure(FailureKind.UNREACHABLE, "refused"), 502, "the relay cannot be reached"),
     ],
 )

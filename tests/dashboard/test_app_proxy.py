@@ -143,9 +143,9 @@ def test_the_one_profile_and_its_model(phone: AppClient) -> None:
     assert phone.request("POST", "/api/profiles/active", {"name": "work"}).status == 404
     assert phone.request("GET", "/api/dashboard/plugins").json == []
     set_path = "/api/model/set"
-    assert phone.request("POST", set_path, {"scope": "vision", "model": "x"}).status == 400
-    assert phone.request("POST", set_path, {"scope": "main", "provider": "custom", "model": "x"}).status == 400
     options = phone.request("GET", "/api/model/options").json
+    assert phone.request("POST", set_path, {"scope": "vision", "model": options["model"]}).status == 400
+    assert phone.request("POST", set_path, {"scope": "main", "provider": "custom", "model": "x"}).status == 400
     assert phone.request("POST", set_path, {"scope": "main", "model": options["model"]}).json["ok"] is True
 
 

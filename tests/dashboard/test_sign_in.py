@@ -5,15 +5,8 @@ import pytest
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import ReadConfig, WriteConfig
-from svc_proto.dashboard.sign_in import (
-    FILE,
-    MAX_SESSIONS,
-    MAX_TOKEN,
-    SESSION_TTL,
-    TICKET_TTL,
-    USE_RESOLUTION,
-    cookie_token,
-)
+from svc_proto.dashboard import sign_in
+from svc_proto.dashboard.sign_in import FILE, MAX_SESSIONS, SESSION_TTL, TICKET_TTL, USE_RESOLUTION, cookie_token
 from svc_proto.wire.events import Headers
 from tests.dashboard.app_client import AppClient, AppHarness
 from tests.support.core_harness import HOME
@@ -146,8 +139,8 @@ def test_a_ticket_is_for_one_use_within_half_a_minute() -> None:
         (b"hermes_session=abc", "abc"),
         (b"a=b; hermes_session=abc ;c=d", "abc"),
         (b"xhermes_session=abc; hermes_session", ""),
-        (b"hermes_session=" + b"x" * MAX_TOKEN, "x" * MAX_TOKEN),
-        (b"hermes_session=" + b"x" * (MAX_TOKEN + 1), ""),
+        (b"hermes_session=" + b"x" * sign_in.MAX_TOKEN, "x" * sign_in.MAX_TOKEN),
+        (b"hermes_session=" + b"x" * (sign_in.MAX_TOKEN + 1), ""),
     ],
 )
 def test_the_cookie_is_found_among_others(cookie: bytes, token: str) -> None:

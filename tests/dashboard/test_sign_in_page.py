@@ -50,6 +50,7 @@ def test_the_form_is_for_passwords_and_short_addresses() -> None:
     answer = send(AppHarness(), "wrong-guess")
     assert (answer.status, answer.headers.get(b"set-cookie")) == (401, None)
     assert b'role="alert"' in answer.body
+    assert AppHarness().request("POST", "/login", b"password=\xff", peer=REMOTE).status == 401
     book = AppHarness()
     path = f"/?{'x' * (MAX_NEXT - 2)}"
     assert place(book.request("GET", path, headers=BROWSER, peer=REMOTE)) == f"/login?next={quote(path, '')}"

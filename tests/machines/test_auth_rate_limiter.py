@@ -55,7 +55,7 @@ def test_the_fifth_failure_blocks_for_five_minutes() -> None:
     for seconds, retry_after in ((59.5, b"300"), (60, b"300"), (359.4, b"1")):
         refused = limiter.refusal(HOME, at(seconds), "rate_limited", "try again later")
         assert refused is not None
-        assert refused.headers == ((b"retry-after", retry_after),)
+        assert (refused.status, refused.headers) == (429, ((b"retry-after", retry_after),))
     assert limiter.refusal(HOME, at(359.5), "rate_limited", "try again later") is None
 
 

@@ -57,7 +57,9 @@ def test_the_least_recently_used_entry_is_evicted_at_the_cap() -> None:
 
 def test_the_inspector_sees_a_base_name_and_no_path() -> None:
     registry, _ = filled(1)
-    (record,) = registry.records(NOW)
+    registry.register(NOW.at(101.0), bytes, path="/b", content_type="a/b", file_name=None, size=1)
+    newest, record = registry.records(NOW)
+    assert newest["file_name"] == "b"
     assert record["file_name"] == "0.png"
     assert "/tmp" not in repr(record)
     assert record["expires_at"] == NOW.wall + TTL

@@ -50,8 +50,9 @@ def test_holding_a_grant() -> None:
 def test_a_session_and_its_terms_survive_its_record() -> None:
     sessions = PairedSessionRegistry()
     token, session = sessions.create(
-        at(0), source(), ttl=0.0, preset={"bridge": 60.0, "chat": 0.0, "tui": None}, key_hash="ab12"
+        at(0), source(), ttl=0.0, preset={"bridge": 60.0, "chat": 0.0, "tui": None, "files": None}, key_hash="ab12"
     )
+    session.first_seen -= 1.0
     record = session.to_record()
     assert (record["knows_key"], record["key_hash"], record["expires_at"]) == (False, "ab12", "never")
     assert cast("dict[str, object]", record["grants"])["chat"] == "never"

@@ -134,6 +134,7 @@ def test_sessions_are_found_by_prefix_or_device() -> None:
     assert restored is not None
     assert sessions.lookup(token, at(1)) is restored
     assert sessions.find(token, at(1)) == [restored]
+    assert sessions.find_by_refresh_token(token, at(1)) == (None, False)
     other = token[:-1] + "e"  # has the same prefix
     assert sessions.find(other, at(1)) == []
     sessions.remember_revoked(restored)

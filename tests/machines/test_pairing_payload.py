@@ -108,7 +108,7 @@ BARE = URL_SAFE.rstrip("=")
         *(f"svc-relay://pair?v=1&P={BARE}#top", f"svc-relay://pair/{BARE}", f"hermes-relay://pair/{BARE}?x=1"),
         *(f"Scan this: <svc-relay://pair?payload={BARE}>, then wait.", f"(svc-relay://pair/{BARE})."),
         *(f"svc-relay://pair?payload={JSON_TEXT}", f"svc-relay://pair/{JSON_TEXT} \n"),
-        f"svc-relay://pair?payload={quote(JSON_TEXT, safe='')}",
+        f"svc-relay://pair?payload={quote(JSON_TEXT, safe='')}?x=1",
         quote(JSON_TEXT, safe=""),
         JSON_TEXT.ljust(pairing_payload.MAX_INVITE),
     ],

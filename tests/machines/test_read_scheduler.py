@@ -62,6 +62,7 @@ def test_fast_credit_is_spent_refilled_and_returned() -> None:
         turns.enqueue(peer)
     assert turns.fast_credit == 0
     assert [turns.next(0.0) for _ in range(5)] == [*"abcd", None]  # `AT_ONCE` in slices
+    assert turns.next(1 / RATE) == "e"  # one byte is enough
 
 
 @pytest.mark.parametrize("how", ["take", "charge", "wait"])

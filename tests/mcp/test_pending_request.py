@@ -35,6 +35,7 @@ def test_stateless_progress(web: McpHttpHarness) -> None:
     web.book.after(5.0)
     web.book.within(lambda: web.shop.ringing[0]("in"))
     first, second, answer = stream_messages(call)
+    assert first["method"] == second["method"] == "notifications/progress"
     assert (first["params"]["progress"], second["params"]["progress"]) == (5, 10)
     assert (answer["id"], answer["result"]["content"][0]["text"]) == (1, "Ann: in")
     assert call.answer is not None

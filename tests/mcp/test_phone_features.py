@@ -52,6 +52,7 @@ def test_every_route_is_a_tool_with_annotations() -> None:
     assert {"phone_tap", "phone_setup", "phone_events_stream", "phone_open_app"} <= changing
     assert not {"phone_screen", "phone_find_nodes", "phone_search_contacts", "phone_location"} & changing
     assert by_name["phone_tap_text"].title == "Tap text"
+    assert [each.uri for each in offer.resources] == [f"phone://{each.name}" for each in offer.resources]
 
 
 def test_phone_is_controlled_and_read() -> None:

@@ -9,6 +9,7 @@ from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
 def test_tools(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
     peer.open()
     listed = {tool["name"]: tool for tool in peer.request("tools/list")["tools"]}
+    assert (listed["echo"]["title"], listed["echo"]["description"]) == ("Echo", "echo")
     assert listed["echo"]["inputSchema"]["properties"] == {"word": {"type": "string"}}
     hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
     assert listed["echo"]["annotations"] == {"title": "Echo", **hints}
@@ -112,9 +113,10 @@ def test_resources(peer: McpStdioHarness) -> None:
 def test_prompts(peer: McpStdioHarness) -> None:
     peer.open()
     (listed,) = peer.request("prompts/list")["prompts"]
-    assert [argument["name"] for argument in listed["arguments"]] == ["what", "who"]
+    assert (listed["name"], listed["description"]) == ("buy", "b")
+    assert listed["arguments"] == [{"name": name, "description": "", "required": True} for name in ("what", "who")]
     filled = peer.request("prompts/get", name="buy", arguments={"what": "{who}", "who": "Ann"})
-    assert filled["messages"][0]["content"]["text"] == "Buy {who} for Ann."
+    assert filled["messages"] == [{"role": "user", "content": {"type": "text", "text": "Buy {who} for Ann."}}]
     assert peer.request("prompts/get", name="buy", arguments={"what": "tea"})["code"] == -32602
     assert peer.request("prompts/get", name="buy", arguments=[])["code"] == -32602
     assert peer.request("prompts/get", name=[])["code"] == -32602

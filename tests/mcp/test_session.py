@@ -190,7 +190,7 @@ def test_unanswered_elicitation(peer: McpStdioHarness, shop: ToyMcpServer) -> No
     peer.open("2099-01-01", ELICITS)  # the server answers with a version that has elicitation
     (asked,) = peer.send(id=1, method="tools/call", params=PAY)
     withdrawn, told = peer.after(ELICITATION_TIMEOUT)
-    assert withdrawn["params"]["requestId"] == asked["id"]
+    assert withdrawn["params"] == {"requestId": asked["id"], "reason": "no caller waits for it any more"}
     assert told["result"]["isError"] is True
     (asked,) = peer.send(id=2, method="tools/call", params=PAY)
     (withdrawn,) = peer.send(method="notifications/cancelled", params={"requestId": 2})
@@ -216,6 +216,7 @@ def test_stateless_elicitation(peer: McpStdioHarness, shop: ToyMcpServer) -> Non
     assert asked["resultType"] == "input_required"
     question = asked["inputRequests"]["confirm"]
     assert (question["method"], question["params"]["message"]) == ("elicitation/create", QUESTION)
+    assert question["params"]["requestedSchema"] == {"type": "object", "properties": {}}
 
     def again(action: str, call: Mapping[str, object] = PAY) -> Any:
         answers = {"confirm": {"action": action}}

@@ -32,7 +32,7 @@ NO_OBJECT = MalformedResponse(3, "its result is no object")
         ([{"id": 3, "result": None}, {"id": 3, "result": "text"}, {"id": 3, "result": [1]}], [NO_OBJECT]),
         ([{"id": 3}, {"id": 3, "error": None}], [MalformedResponse(3, "it has neither a result nor an error")]),
         ([{"id": 3.5, "result": RESULT}, {"id": True, "result": RESULT}, [], "text", None], []),
-        ([{"id": "p", "method": "ping", "params": None}], [RpcRequest("p", "ping", JsonObject())]),
+        ([{"id": "p", "method": "ping", "params": {"a": 1}}], [RpcRequest("p", "ping", JsonObject(a=1))]),
         ([{"id": None, "method": "x", "params": [1]}], [RpcNotification("x", JsonObject())]),
         ([[{"method": "x"}, 7, {"id": 3, "result": RESULT}]], [RpcNotification("x", JsonObject()), FOUND]),
     ],

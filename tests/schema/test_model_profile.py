@@ -33,11 +33,14 @@ def test_invalid_members_are_left_out() -> None:
 
 def test_description_for_people() -> None:
     assert ModelProfile().describe() == []
-    profile = ModelProfile(context=4096, tools=False, images=False, tool_limit=64, short_ids=True)
+    profile = ModelProfile(
+        context=4096, tools=False, images=False, tool_limit=64, short_ids=True, reasoning_everywhere=True
+    )
     assert profile.describe() == [
         "context of 4096 tokens",
         "takes no tools",
         "takes 64 tools at most",
         "takes no pictures",
+        "wants its reasoning back with each message",
         "wants ids of nine letters or digits",
     ]

@@ -111,6 +111,9 @@ def test_effective_scopes() -> None:
             {**asked, "scope": scope, "redirect_uri": "https://a.example"}, client, "r"
         )
         assert (question.scope, question.redirect_host, question.is_loopback_redirect) == (found, "a.example", False)
+    with pytest.raises(Refused) as refused:
+        oauth.parse_authorization_request({**asked, "resource": "https://other.example/mcp"}, client, "r")
+    assert (refused.value.status, refused.value.code) == (400, "invalid_target")
 
 
 def test_the_length_of_a_state_is_limited() -> None:

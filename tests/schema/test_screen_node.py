@@ -22,9 +22,11 @@ def test_members() -> None:
         clickable=True,
         enabled=False,
         textLength=900,
+        value="3",
     )
     assert (node.window, node.number, node.package, node.view_name) == ("w1", "7", "org.x", "power")
     assert (node.class_name, node.clickable, node.enabled, node.text_length) == ("Switch", True, False, 900)
+    assert (node.value, parse(bounds={**BOUNDS, "bottom": 20}).area) == ("3", 0)
     assert (node.bounds, node.center, node.area) == ((10, 20, 40, 60), (25, 40), 1200)
     assert (node.labels, node.texts, node.content) == (("On",), ("On", " "), "")
     assert node.covers((10, 20))

@@ -42,6 +42,7 @@ class Server(ScriptedService):
         return self.post(message, request)
 
     def _get(self, request: Request) -> Any:
+        assert not request.body
         self.seen.append(("GET", {}, request.headers))
         return self.get(request)
 

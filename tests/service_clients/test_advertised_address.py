@@ -4,7 +4,7 @@ from svc_proto.commands import EnsureSecret
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.advertised_address import advertised_host, relay_address, sign_invite
+from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address, sign_invite
 from tests.cli.harness import OneShotHarness
 from tests.support.core_harness import SECRET
 
@@ -14,6 +14,10 @@ LAN = "192.0.2.9"
 @pytest.mark.parametrize("host", ["", " ", "localhost", "LocalHost", "127.0.0.1", "::1", "::", " 0.0.0.0 "])
 def test_unusable_hosts_are_replaced(host: str) -> None:
     assert advertised_host(host, LAN) == LAN
+
+
+def test_host_without_an_address() -> None:
+    assert OneShotHarness(lan_address, compute={"network_addresses": list}).run() == "127.0.0.1"
 
 
 def test_other_hosts_are_kept() -> None:

@@ -30,6 +30,7 @@ def test_the_routes_to_this_host_name_it() -> None:
     assert named["dashboard_url"] == "http://192.0.2.10:9119"
     boards = [route.get("dashboard", {}).get("url") for route in named["endpoints"]]  # type: ignore[attr-defined]  # of a test
     assert boards == ["http://192.0.2.10:9119", "http://[fd00::9]:9119", None, None]
+    assert name_dashboard({"endpoints": [{**LAN, "dashboard": {"url": "x"}}]}, EVERYWHERE)["dashboard_url"] == "x"
     assert name_dashboard({"host": "192.0.2.10"}, ("192.0.2.10", 1)) == {
         "host": "192.0.2.10",
         "dashboard_url": "http://192.0.2.10:1",

@@ -142,6 +142,10 @@ def test_the_handshake() -> None:
     assert noted == {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}}
     assert (talk.bag.version, talk.client.title, dict(talk.client.offers)) == ("2025-06-18", "A shop", {"tools": {}})
     assert talk.client.state is McpClientState.OPEN
+    talk = Talk()
+    talk.do(talk.client.open(10.0))
+    talk.hear(id=1, result={**ABOUT, "serverInfo": {"name": "shop"}})
+    assert talk.client.title == "shop"
 
 
 @pytest.mark.parametrize(

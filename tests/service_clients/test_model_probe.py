@@ -37,6 +37,8 @@ def test_the_list() -> None:
 
 def able(routes: dict[str, Any], listing: ModelListing | None = None) -> ModelAbilities:
     def answer(asked: UpstreamRequest) -> Reply:
+        is_show = asked.path == "/api/show"
+        assert (asked.method, asked.body) == (("POST", b'{"model":"m"}') if is_show else ("GET", b""))
         return as_json(routes[asked.path]) if asked.path in routes else (404, b"")
 
     known = ModelListing() if listing is None else listing
@@ -125,9 +127,10 @@ V1 = [
         ("m", {**NO_SIZE, "/api/ps": {"models": [{"name": "n"}]}, "/api/ps*": RUNNING, "/api/generate": {}}, 4096),
         ("m", {**NO_SIZE, "/api/ps": {"models": []}}, None),
         ("m", {**NO_SIZE, "/api/ps": {"status": "ok"}, "/api/v0/models": {"data": V0[:1]}}, None),
-        ("m", {**NO_SIZE, "/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 8192}]}}, 8192),
+        ("m", {**NO_SIZE, "/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 1}]}}, 1),
         ("m", {**NO_SIZE, "/api/v0/models": {"data": V0}}, None),
         ("m", {**NO_SIZE, "/api/v0/models": {"data": V0}, "/api/v1/models": {"models": V1}}, 6144),
+        ("m:2", {**NO_SIZE, "/api/v1/models": {"models": V1}}, 6144),
     ],
 )
 def test_context_of_a_model(model: str, routes: dict[str, Any], context: int | None) -> None:
@@ -159,6 +162,7 @@ def test_a_trial() -> None:
     ("status", "body", "problem", "refuses"),
     [
         (400, b'{"error": {"message": "m does not support tools"}}', "status 400: m does not support tools", True),
+        (422, b'{"error": "no tools"}', "status 422: no tools", True),
         (404, b'{"error": "model not found"}', "status 404: model not found", False),
         (500, b"", "status 500", False),
         (401, b'{"error": "no tool key"}', "status 401: no tool key", False),

@@ -200,6 +200,15 @@ def test_phone_connected_status_of_the_relay(body: bytes, able: bool, monkeypatc
     assert [url for _, url, _ in asked] == [f"{URL}/bridge/status"]
 
 
+@pytest.mark.parametrize(("safety", "asks"), [(b'{"mode": "ask"}', True), (b"{}", False)])
+def test_calls_are_marked_for_a_phone_with_gates(safety: bytes, asks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = b'{"phone_connected": true, "safety": %s}' % safety
+    asked = patch_fetch(monkeypatch, lambda url: HttpResult(200, Headers([]), status))
+    (found,) = ask(AgentHarness(), lambda link: link.gate_bound_arguments({"device": "a b"}))
+    assert found == ({"device": "a b", "asks_its_user": True} if asks else None)
+    assert [url for _, url, _ in asked] == [f"{URL}/bridge/status?device=a+b"]
+
+
 @pytest.mark.parametrize(("url", "token", "yes"), [(URL, "", True), ("http://x", "", False), ("http://x", "t", True)])
 def test_configured_with_a_local_url_or_a_token(url: str, token: str, yes: bool) -> None:
     assert RelayPhoneControl(Engine(IdleService(), entropy=bytes), url, token).configured is yes

@@ -49,7 +49,7 @@ def test_revoking(answer: Reply, result: object) -> None:
 
 def test_a_voice_session() -> None:
     def http(asked: UpstreamRequest) -> Reply:
-        assert (asked.path, asked.json) == ("/voice/realtime-agent/session", {"profile": "p"})
+        assert (asked.method, asked.path, asked.json) == ("POST", "/voice/realtime-agent/session", {"profile": "p"})
         return as_json({"websocket_path": "/voice/x"})
 
     assert OneShotHarness(lambda engine: RELAY.voice_session(engine, {"profile": "p"}), http=http).run() == "/voice/x"
@@ -72,7 +72,7 @@ def test_all_pages_of_the_sessions_are_read() -> None:
     answers = iter([{"sessions": [{"a": 1}], "next_cursor": "b.c"}, {"sessions": [{"a": 2}]}])
     world = OneShotHarness(RELAY.sessions, http=lambda asked: as_json(next(answers)))
     assert world.run() == [{"a": 1}, {"a": 2}]
-    assert [each.path for each in world.asked] == ["/sessions", "/sessions?cursor=b.c"]
+    assert [f"{each.method} {each.path}" for each in world.asked] == ["GET /sessions", "GET /sessions?cursor=b.c"]
 
 
 PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hello")
@@ -81,6 +81,7 @@ PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hel
 @pytest.mark.parametrize(
     ("call", "asked", "answer", "result"),
     [
+        (health, "GET /health", {"status": "ok"}, {"status": "ok"}),
         (lambda engine: RELAY.new_code(engine, within=1.0), "POST /pairing", {"code": "x-1"}, "x-1"),
         (lambda engine: RELAY.upload_file(engine, PART, within=1.0), "POST /media/upload", {"token": "x-1"}, "x-1"),
         (RELAY.sessions, "GET /sessions", {"sessions": [{"a": 1}, 2], "items": []}, [{"a": 1}]),

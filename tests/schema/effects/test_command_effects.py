@@ -316,7 +316,7 @@ def test_typing_into_a_plain_field_has_no_effect(text: str) -> None:
         ("com.whatsapp", "/press_key", {"key": "enter"}, EffectKind.MESSAGE),
         ("com.whatsapp", "/type", {"text": "hi", "then": "enter"}, EffectKind.MESSAGE),
         ("com.whatsapp", "/type", {"text": "hi\n"}, EffectKind.MESSAGE),
-        ("com.whatsapp", "/type", {"text": "hi", "enter": False}, None),
+        ("com.whatsapp", "/type", {"text": "hi", "enter": False, "then": ""}, None),
         (ANY_APP, "/press_key", {"key": "lock_screen"}, EffectKind.POWER),
         (ANY_APP, "/press_key", {"key": "home"}, None),
     ],
@@ -348,6 +348,9 @@ def test_only_touches_and_keys_that_submit_need_the_screen() -> None:
 
 def test_enter_without_a_text() -> None:
     assert effect_of_command("/press_key", {"key": "enter"}, shown(ANY_APP)) is None
+    plain = effect_of_command("/press_key", {"key": "enter"}, raw(ANY_APP, {"editable": True, "text": "a note"}))
+    assert plain is not None
+    assert (plain.label, plain.recipient) == ("Enter", "")
     searching = raw("com.whatsapp", {"editable": True, "text": "Ada", "hintText": "Search"})
     assert kind(searching, "/press_key", key="enter") is None
     empty = raw("com.whatsapp", {"editable": True, "text": "Message", "hintText": "Message"})
@@ -392,8 +395,9 @@ def test_bars_of_the_settings() -> None:
     [
         ("/call", {"number": "+15550666"}, (EffectKind.CALL, "", "+15550666")),
         ("/send_sms", {"to": "+15550666", "body": "x"}, (EffectKind.MESSAGE, "", "+15550666")),
+        ("/send_mms", {"to": "+15550666", "text": "x"}, (EffectKind.MESSAGE, "", "+15550666")),
         ("/share_media", {"text": "x", "package": "a.b"}, (EffectKind.DISCLOSURE, "a.b", "")),
-        ("/send_intent", {"action": "VIEW", "data": "tel:5550666"}, (EffectKind.CALL, "", "5550666")),
+        ("/send_intent", {"action": "VIEW", "data": "tel:5550666?x=1"}, (EffectKind.CALL, "", "5550666")),
         ("/send_intent", {"action": "android.intent.action.CALL"}, (EffectKind.CALL, "", "android.intent.action.CALL")),
         (
             "/send_intent",
@@ -409,6 +413,7 @@ def test_commands_without_a_screen(
 ) -> None:
     effect = effect_of_command(path, body, ScreenTree())
     assert effect is not None
+    assert effect.details == body.get("body", body.get("text", ""))
     if expected is None:
         assert effect.kind is EffectKind.INSTALL
     else:
@@ -418,6 +423,13 @@ def test_commands_without_a_screen(
 @pytest.mark.parametrize("path", ["/open_app", "/wait", "/clipboard", "/scroll"])
 def test_commands_without_an_effect(path: str) -> None:
     assert effect_of_command(path, {"package": CLIENT}, ScreenTree()) is None
+
+
+def test_page_of_the_settings_is_opened_without_an_effect() -> None:
+    page = {"action": "android.settings.WIFI_SETTINGS"}
+    assert effect_of_command("/send_intent", page, ScreenTree()) is None
+    for name in ("data", "package", "component", "category", "extras"):
+        assert effect_of_command("/send_intent", {**page, name: "x"}, ScreenTree()) is not None
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def test_labels(labels: list[str], whole: bool, expected: EffectKind | None) -> 
         ("Do you want to factory reset this phone?", EffectKind.DELETION),
         ("Your order", None),
         ("Order now?", EffectKind.PURCHASE),
+        ("Bitte rufen Sie an →", EffectKind.CALL),
         ("\u8981\u5220\u9664\u5417", EffectKind.DELETION),
         ("Congratulations!", EffectKind.CONFIRMATION),
         ("A story about boats", None),
