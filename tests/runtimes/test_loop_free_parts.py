@@ -23,6 +23,7 @@ from runtimes.net.listener import BindError, bind, plain_address
 from svc_proto.commands import Level, Log
 from svc_proto.facts import Address, Failure, FailureKind
 from tests.runtimes.scripted_core import TIMEOUT
+from tests.support.restored_logger import restored_logger
 
 # --- listening ---------------------------------------------------------------------------------------------------
 
@@ -101,8 +102,8 @@ def test_failures_name_no_path() -> None:
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    yield io.StringIO()
-    logging.getLogger("test.svc").handlers.clear()
+    with restored_logger("test.svc"):
+        yield io.StringIO()
 
 
 def test_text_logs(stream: io.StringIO) -> None:
@@ -135,15 +136,14 @@ def test_json_logs(stream: io.StringIO) -> None:
     assert "ZeroDivisionError: x" in third["traceback"]
 
 
-def test_log_fields_are_formatted_on_demand() -> None:
+def test_log_fields_are_formatted_on_demand(stream: io.StringIO) -> None:
     class Loud:
         def __str__(self) -> str:
             raise AssertionError
 
-    logger = setup_logging(logging.ERROR, stream=io.StringIO(), name="test.svc")
+    logger = setup_logging(logging.ERROR, stream=stream, name="test.svc")
     LogWriter(logger).write(Log(Level.INFO, "quiet", {"loud": Loud()}))
     assert str(LogMessage("event", {})) == "event"
-    logger.handlers.clear()
 
 
 # --- host work ---------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Fixtures: a certificate, and a run of a program that cannot start; and a report of proxies that are not installed."""
 
-import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from servers.options import ProgramCommand
 from tests.runtimes.conftest import certificate
 from tests.servers.program_process import FOREIGN, SYSTEM_PATH
+from tests.support.restored_logger import restored_logger
 
 __all__ = ["certificate", "failing"]
 
@@ -34,8 +34,6 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         if name.startswith(FOREIGN):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SVC_HOME", str(tmp_path / "svc"))
-    logger = logging.getLogger("svc")
-    before = logger.handlers[:], logger.level, logger.propagate
 
     def run(command: ProgramCommand, *arguments: str) -> tuple[int, str]:
         with pytest.raises(SystemExit) as caught:
@@ -47,5 +45,5 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         assert isinstance(caught.value.code, int)
         return caught.value.code, err.removeprefix("error: ").rstrip("\n")
 
-    yield run
-    logger.handlers[:], logger.level, logger.propagate = before
+    with restored_logger("svc"):
+        yield run

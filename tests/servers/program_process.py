@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import logging
 import os
 import queue
 import re
@@ -26,6 +25,7 @@ from tests.loops.environment import bearer
 from tests.loops.live_environment import LiveConnection
 from tests.support.background_program import BackgroundProgram
 from tests.support.forkserver import Popen, python, run
+from tests.support.restored_logger import restored_logger
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 60.0  # s for anything that a test waits for; only a busy machine takes long
@@ -161,21 +161,19 @@ def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
     """Run a relay in a thread of this process; yield its port once it accepts connections."""
     known = environment(home, env)
     bound: queue.SimpleQueue[int] = queue.SimpleQueue()
-    logger = logging.getLogger("svc")
-    before = logger.handlers[:], logger.level, logger.propagate
     config = read_relay_config(known, {"host": "127.0.0.1", "port": 0})
     program = relay_program(config, on_ready=lambda config: bound.put(config.port))
-    beside = BackgroundProgram(program, "asyncio")
-    try:
-        yield bound.get(timeout=TIMEOUT)
-    finally:
-        beside.handle.stop(1.0)
-        beside.exit_code()
-        if program.services.store is not None:
-            program.services.store.close()
-        if program.claim is not None:
-            program.claim.release()
-        logger.handlers[:], logger.level, logger.propagate = before
+    with restored_logger("svc"):
+        beside = BackgroundProgram(program, "asyncio")
+        try:
+            yield bound.get(timeout=TIMEOUT)
+        finally:
+            beside.handle.stop(1.0)
+            beside.exit_code()
+            if program.services.store is not None:
+                program.services.store.close()
+            if program.claim is not None:
+                program.claim.release()
 
 
 @frozen
