@@ -6,7 +6,7 @@ from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.cluster.session_ownership import ACQUIRE_TIMEOUT, POLL_INTERVAL, START_TIMEOUT
 from svc_proto.api.gateway.compression import SHOWN
-from svc_proto.cluster.leases import LEASE, TAKEOVER_DELAY
+from svc_proto.cluster.leases import LEASE, TAKE, TAKEOVER_DELAY
 from svc_proto.cluster.node import LEASE as NODE_LEASE
 from svc_proto.commands import Ready
 from svc_proto.facts import Started
@@ -57,6 +57,14 @@ def test_session_with_a_stale_lease_is_unavailable() -> None:
     assert call.answer is None
     book.after(POLL_INTERVAL)
     assert code(call) == UNAVAILABLE
+
+
+def test_an_error_of_redis_refuses_a_turn() -> None:
+    book = ApiClusterHarness()
+    session = book.session()
+    del book.town.scripts[TAKE]  # as for a user of Redis without the permission
+    assert code(book.chat(session)) == UNAVAILABLE
+    assert book.turns == 0
 
 
 def test_forwarded_turn_is_not_forwarded_again() -> None:
