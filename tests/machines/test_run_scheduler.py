@@ -136,7 +136,10 @@ def test_the_queue_has_a_limit_and_its_ids_are_unique() -> None:
     with pytest.raises(Refused) as refused:
         turn(runs, "d")
     assert (refused.value.status, refused.value.code) == (429, "rate_limit_exceeded")
-    assert len(runs) == 3
+    runs.cap = 2
+    with pytest.raises(Refused):
+        runs.add("d", "t", may_wait=False, now=at(0))
+    assert (len(runs), runs.slots) == (3, 1)
     runs = RunScheduler(1)
     turn(runs, "a")
     with pytest.raises(LocalProtocolError):
