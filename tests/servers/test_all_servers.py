@@ -1,3 +1,4 @@
+import base64
 import json
 import os
 import re
@@ -44,6 +45,7 @@ def test_no_code_is_created_without_a_terminal(runtime: str, tmp_path: Path) -> 
 
 
 def test_the_first_start_in_a_terminal_opens_the_dashboard_to_phones(tmp_path: Path) -> None:
+    stored: dict[str, str] = {}
     controller, terminal = os.openpty()
     command = [*python("servers"), "--port", "0", *API]
     with open(controller, "rb", buffering=0) as screen:
@@ -52,12 +54,16 @@ def test_the_first_start_in_a_terminal_opens_the_dashboard_to_phones(tmp_path: P
             shown = b""
             while b"Ctrl-C stops" not in shown:
                 shown += screen.read(65_536)
+            stored = dict(line.split("=", 1) for line in (tmp_path / "svc" / ".env").read_text().splitlines())
+            address = re.search(rb"\nDashboard  http://127\.0\.0\.1:(\d+)", shown)
+            assert address is not None
+            known = base64.b64encode(f"me:{stored['SVC_DASHBOARD_PASSWORD']}".encode()).decode()
+            phone = {"host": "192.0.2.2", "authorization": f"Basic {known}"}
+            assert call(int(address[1]), "GET", "/", headers=phone).status == 200
             servers.terminate()
             assert servers.wait(TIMEOUT) == 0
             assert (b"Password " in shown) is expected
-            assert b"\nDashboard  http://127.0.0.1:" in shown
     os.close(terminal)
-    stored = dict(line.split("=", 1) for line in (tmp_path / "svc" / ".env").read_text().splitlines())
     assert stored["SVC_DASHBOARD_LOCAL_ACCESS"] == "1"
     assert re.fullmatch("[a-z2-9]{4}(-[a-z2-9]{4}){3}", stored["SVC_DASHBOARD_PASSWORD"])
 
