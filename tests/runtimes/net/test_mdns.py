@@ -35,8 +35,7 @@ class Listener(ServiceListener):
 def test_a_browser_finds_the_server_until_it_stops(tls: bool, kind: str) -> None:
     listener = Listener()
     announcement = ServiceAnnouncement("svc dashboard of test.example", 9119, [HERE], tls=tls, properties={"path": "/"})
-    with Zeroconf(interfaces=[HERE], ip_version=IPVersion.V4Only) as browser:
-        ServiceBrowser(browser, kind, listener)
+    with Zeroconf(interfaces=[HERE], ip_version=IPVersion.V4Only) as browser, ServiceBrowser(browser, kind, listener):
         announcement.start()
         assert listener.found.wait(PATIENCE)
         info = browser.get_service_info(kind, listener.name, timeout=5_000)

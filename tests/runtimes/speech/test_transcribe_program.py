@@ -1,6 +1,7 @@
 """Tests of the transcription of files: usual formats, damaged and invalid files, and both recognizers."""
 
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -283,7 +284,9 @@ class Whisper:
 
 def test_whisper_transcribes(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faster_whisper", SimpleNamespace(WhisperModel=Whisper))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     assert answer(WAV, "--whisper", "tiny") == {"text": "In en, of course."}
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
     monkeypatch.setattr(Whisper, "multilingual", True)
     assert answer(WAV, "--whisper", "tiny") == {"text": "In None, of course."}
     assert answer(WAV, "--whisper", "none") == {"error": "Whisper does not start: RuntimeError"}
