@@ -26,6 +26,8 @@ FIGURES = logging.getLogger(__name__)  # shown with `--log-cli-level INFO`
 UNAUTHENTICATED, FEWER = 1000, 100
 GROWTH, LEFT, AGAIN = 96, 28, 8  # MiB: with the connections, after them, and of that by a second crowd
 GONE = 10.0  # s after the disconnection, at which LEFT applies
+ARRIVALS = 2  # connections of the crowd for each command of the household
+PAUSE = 0.1  # s between commands after the disconnection
 ROUND_TRIP = 0.25  # s of processor time of the relay, from a request to its answer
 MIB = 1024 * 1024
 UPGRADE = (
@@ -141,9 +143,10 @@ def visited(relay: Scarce, household: Household, said: bytes, size: int) -> int:
     """Connect a crowd while the household goes on, and disconnect it; return the greatest memory in use, in bytes."""
     peak = 0
     with ExitStack() as stack:
-        for unknown_host in crowd(relay, said, size):
+        for number, unknown_host in enumerate(crowd(relay, said, size)):
             stack.callback(unknown_host.close)
-            household.act()
+            if not number % ARRIVALS:
+                household.act()
             peak = max(peak, memory(relay))
         household.act()
         return max(peak, memory(relay))
@@ -157,11 +160,10 @@ def left(relay: Scarce, household: Household, before: int, *, full: bool) -> flo
     """
     gone = time.monotonic()
     within = GONE if full else PATIENCE
-    while (passed := time.monotonic() - gone) < within and (full or memory(relay) - before >= LEFT * MIB):
+    while time.monotonic() - gone < within and (full or memory(relay) - before >= LEFT * MIB):
         household.act()
-        if passed > 1:  # after a second without requests, as is usual
-            with suppress(subprocess.TimeoutExpired):
-                relay.process.wait(0.02)
+        with suppress(subprocess.TimeoutExpired):
+            relay.process.wait(PAUSE)
     return (memory(relay) - before) / MIB
 
 
