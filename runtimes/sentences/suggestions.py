@@ -5,9 +5,9 @@ The fewer intents have a word in their templates, the more it counts: "brighter"
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher, get_close_matches
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from math import log
 
@@ -22,6 +22,7 @@ NAMED_WEIGHT = 4.0  # weight of a setting that a text names
 SIMILARITY = 0.8  # of a mistyped word and a known one, from 0 to 1
 SHORT = 4  # letters; a shorter word has no similar words
 SHOWN = 3  # examples that are shown
+KEPT = 1024  # corrected words
 LEAST = 3  # letters; a shorter word is taken as it is written
 STATES: Mapping[str, str] = {"on": "turn_on", "off": "turn_off"}  # templates of each state
 OPPOSITES = (  # names of templates; of two, those that a text resembles less are not suggested
@@ -139,7 +140,12 @@ class Suggestions:
             return ("off",) if setting == ROTATION else tuple(STATES)
         return tuple(state for state in STATES if self.states[state].search(plain))
 
-    def _corrected(self, word: str) -> str:
+    @cached_property
+    def _corrected(self) -> Callable[[str], str]:
+        """Cached `_correct`: a word is looked up several times, and again in the next texts."""
+        return lru_cache(KEPT)(self._correct)
+
+    def _correct(self, word: str) -> str:
         """Return the known word that a misspelled word resembles; without such a word, return the word itself."""
         is_known = word in self._weights or word in self._setting_words
         if (
@@ -155,9 +161,13 @@ class Suggestions:
             return max(slips, key=lambda known: (known[0] == word[0], _letters_in_common(word, known), known))
         return next(iter(get_close_matches(word, self._weights, 1, SIMILARITY)), word) if len(word) >= SHORT else word
 
+    @cached_property
+    def _own_words(self) -> Callable[[str], set[str]]:
+        return cache(lambda example: words_of(fold(example, self.code).text))
+
     def _common_weight(self, example: str, common: set[str]) -> float:
         """Return the weight of the words that a text and an intent share; those of the example count twice."""
-        own = words_of(fold(example, self.code).text)
+        own = self._own_words(example)
         return sum(self._weights[word] * (1 + (word in own)) for word in common)
 
 
