@@ -177,7 +177,7 @@ class PageOpener:
         assert self.faults == []
 
     def _on_error(self, error: Error) -> None:
-        if not str(error).startswith(LEFT):
+        if not str(error).startswith((*self.tolerated, LEFT)):
             self.faults.append(f"thrown: {error}")
 
     def _on_message(self, message: ConsoleMessage) -> None:
