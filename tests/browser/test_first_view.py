@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from playwright.sync_api import CDPSession, Page
@@ -22,7 +22,7 @@ REQUESTS = 14
 BYTES = 48_000
 
 
-def load(page: Page, session: CDPSession, url: str, network: Mapping[str, object]) -> tuple[float, list[float]]:
+def load(page: Page, session: CDPSession, url: str, network: dict[str, Any]) -> tuple[float, list[float]]:
     """Load the page from `about:blank`; return the seconds until a device is shown, and the bytes of each response."""
     received: list[float] = []
     session.send("Network.emulateNetworkConditions", network)
