@@ -78,5 +78,26 @@ def test_a_request_runs_the_checks_unless_the_results_are_new(pause: float, chec
     assert monitor.checked_at == START.wall + checked_at
 
 
+def test_a_run_that_fails_ends_and_the_next_one_gives_results() -> None:
+    book = ApiHarness()
+    failures = [OSError("the check fails")]
+
+    def check(engine: Engine) -> Flow[list[dict[str, object]]]:
+        yield from sleep(engine, 1.0)
+        if failures:
+            raise failures.pop()
+        return [FINE]
+
+    monitor = HealthMonitor(check)
+    monitor.bind(book.engine)
+    waiting = book.spawn(monitor.refresh())
+    book.after(1.0)
+    assert (waiting, monitor.results) == ([None], ())
+    book.after(RESULTS_TTL)
+    book.spawn(monitor.refresh())
+    book.after(1.0)
+    assert monitor.results == [FINE]
+
+
 def test_a_relay_serves_them_too() -> None:
     assert health(RelayHarness(files={FILE: stored(START.wall)})) == [FAILS, PASSES]
