@@ -22,7 +22,7 @@ NAMED_WEIGHT = 4.0  # weight of a setting that a text names
 SIMILARITY = 0.8  # of a mistyped word and a known one, from 0 to 1
 SHORT = 4  # letters; a shorter word has no similar words
 SHOWN = 3  # examples that are shown
-KEPT = 1024  # corrected words
+CACHED_WORDS = 1024  # words whose correction is cached
 LEAST = 3  # letters; a shorter word is taken as it is written
 STATES: Mapping[str, str] = {"on": "turn_on", "off": "turn_off"}  # templates of each state
 OPPOSITES = (  # names of templates; of two, those that a text resembles less are not suggested
@@ -142,8 +142,8 @@ class Suggestions:
 
     @cached_property
     def _corrected(self) -> Callable[[str], str]:
-        """Cached `_correct`: a word is looked up several times, and again in the next texts."""
-        return lru_cache(KEPT)(self._correct)
+        """Cached `_correct`: each text is corrected several times, and texts share words."""
+        return lru_cache(CACHED_WORDS)(self._correct)
 
     def _correct(self, word: str) -> str:
         """Return the known word that a misspelled word resembles; without such a word, return the word itself."""
@@ -163,6 +163,7 @@ class Suggestions:
 
     @cached_property
     def _own_words(self) -> Callable[[str], set[str]]:
+        """Cached function that returns the words of an example."""
         return cache(lambda example: words_of(fold(example, self.code).text))
 
     def _common_weight(self, example: str, common: set[str]) -> float:
