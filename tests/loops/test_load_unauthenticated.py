@@ -29,7 +29,7 @@ GONE = 10.0  # s after the disconnection, at which LEFT applies
 ARRIVALS = 2  # connections of the crowd for each command of the household
 PAUSE = 0.1  # s between commands after the disconnection
 ROUND_TRIP = 0.25  # s of processor time of the relay, from a request to its answer
-UNUSUAL = 100  # of as many round trips, one may take longer: Python collects the garbage of all connections in it
+UNUSUAL = 100  # of this many round trips, one may take longer, for example during a garbage collection
 MIB = 1024 * 1024
 UPGRADE = (
     b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
