@@ -28,7 +28,7 @@ from svc_proto.commands import Exit
 from svc_proto.engine.core import Engine
 from svc_proto.relay_config import RelayConfig
 
-__all__ = ["WORKER_VARIABLE", "supervisor_program", "worker_programs"]
+__all__ = ["WORKER_VARIABLE", "supervisor_program", "worker_command", "worker_programs"]
 
 # variable of a worker: "first" for the worker that initializes the home, otherwise "next"
 WORKER_VARIABLE = "RELAY_WORKER"
@@ -80,7 +80,7 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
     if redis is not None:
         needed = _redis_job(redis, folder)
         env.append(("SVC_CLUSTER_URL", f"unix://{quote(str(folder / 'redis.sock'))}"))
-    argv = _argv({**options, "port": listener.address.port, "runtime": runtime})
+    argv = worker_command({**options, "port": listener.address.port, "runtime": runtime})
     jobs = [
         WorkerSpec(
             name=f"worker {n + 1}",
@@ -140,6 +140,15 @@ def worker_programs(config: RelayConfig) -> list[Program]:
     return [relay, Program(core=Engine(ParentWatch(), entropy=os.urandom), stdio=True)]
 
 
+def worker_command(options: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the command line of a relay with options that are equal to these parsed ones."""
+    words = [sys.executable, "-P", "-m", "servers.relay"]
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        words += [] if value is None else [flag] if value is True else [flag, str(value)]
+    return tuple(words)
+
+
 def _redis_job(program: str, folder: Path) -> WorkerSpec:
     """Return the process specification of a Redis without persistence, whose socket only this user may open."""
     settings = {
@@ -150,12 +159,3 @@ def _redis_job(program: str, folder: Path) -> WorkerSpec:
     return WorkerSpec(
         name="redis", argv=("/bin/sh", "-c", REDIS_WRAPPER_SCRIPT, str(folder), program, *words), ready="eady to accept"
     )
-
-
-def _argv(options: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the command line of a relay with options that are equal to these parsed ones."""
-    words = [sys.executable, "-P", "-m", "servers.relay"]
-    for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        words += [] if value is None else [flag] if value is True else [flag, str(value)]
-    return tuple(words)

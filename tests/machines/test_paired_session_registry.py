@@ -308,6 +308,10 @@ def test_as_paired_renews_up_to_the_terms_of_the_pairing_or_the_operator() -> No
     held = dict(session.grants)
     sessions.patch(session, at(50), ttl=None, grants={"voice:stt": 1.0}, policy=AS_PAIRED)
     assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days do not start again
+    sessions, session = registered(ttl=0.0, preset={"terminal": 0.0})
+    sessions.patch(session, at(0), ttl=DAY, grants={"chat": DAY}, policy=None)
+    sessions.patch(session, at(0), ttl=0.0, grants={"terminal": 0.0}, policy=AS_PAIRED)
+    assert session.grants["terminal"] is None  # given without end, also after a change by the operator
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,28 @@
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from runtimes.host.host import Program
 from runtimes.net.listener import BindError, Listener, adopt_listener, bind
 from servers import supervision
 from servers.api_program import read_api_config
 from servers.dashboard_program import read_dashboard_config
-from servers.launch import CannotStartError
+from servers.launch import CannotStartError, inner_url
 from servers.relay_program import read_relay_config
 from servers.supervision import inherited_address, inherited_socket, readiness_programs
+from svc_proto.cli import readiness_watch
+from svc_proto.cli.readiness_watch import ReadinessWatch
+from svc_proto.engine.core import Engine
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
 from tests.servers.program_process import ROOT, TIMEOUT, call, environment
 
 Given = Callable[[str, str], dict[str, str]]
@@ -140,5 +147,22 @@ def test_readiness_programs(tmp_path: Path, supervisor: socket.socket) -> None:
         assert readiness_programs([], url_of, {"NOTIFY_SOCKET": "vsock:2:1"}) == []
         (program,) = readiness_programs([], url_of, {"NOTIFY_SOCKET": str(tmp_path / "gone")})
         assert isinstance(program, Program)
-        listener = bind("127.0.0.1", 0)
+
+
+def test_each_server_must_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched: list[tuple[Sequence[str], float | None]] = []
+
+    class RecordedWatch(ReadinessWatch):
+        def __init__(self, urls: Sequence[str], watchdog: float | None) -> None:
+            watched.append((urls, watchdog))
+            super().__init__(urls, watchdog)
+
+    monkeypatch.setattr(readiness_watch, "ReadinessWatch", RecordedWatch)
+    opened = [bind("127.0.0.1", 0) for _ in range(4)]
+    behind = evolve(opened[0], tls=ssl.create_default_context())
+    core = Engine(Relay(RelayConfig()), entropy=os.urandom)
+    programs = [Program(core=core, listeners=[behind, *opened[1:3]]), Program(core=core, reserved=opened[3:])]
+    assert readiness_programs(programs, inner_url, {"NOTIFY_SOCKET": "@here", "WATCHDOG_USEC": "5000000"})
+    assert watched == [([f"http://127.0.0.1:{opened[n].address.port}" for n in (2, 3)], 5.0)]
+    for listener in opened:
         listener.sock.close()

@@ -22,7 +22,8 @@ from attrs import evolve, frozen
 from runtimes.net.listener import bind
 from runtimes.service_home.server_registry import find_running_server, is_held
 from runtimes.tls.contexts import client_context
-from servers.relay_workers import warn_of_costs
+from servers.relay import main
+from servers.relay_workers import warn_of_costs, worker_command
 from svc_proto.cli.worker_supervisor import PAUSE
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.runtimes.certificates import make_certificate
@@ -242,6 +243,13 @@ def test_a_worker_that_cannot_start_ends_all(tmp_path: Path) -> None:
         assert relay.wait() == 2
         assert relay.seen[-1] == "error: worker 1 has ended with 2"
         assert any("nowhere" in line for line in relay.seen)
+
+
+def test_the_command_of_a_worker_has_equal_options() -> None:
+    words = ["--host", "::1", "--port", "0", "--no-ssl", "--root-path", "", "--shell", "/bin/a b", *TWO]
+    options = main.make_context("relay", words).params
+    command = worker_command(options)
+    assert main.make_context("relay", list(command[command.index("servers.relay") + 1 :])).params == options
 
 
 def test_more_workers_than_processors_cause_a_warning(caplog: pytest.LogCaptureFixture) -> None:
