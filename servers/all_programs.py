@@ -46,7 +46,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
 from svc_proto.service_clients.local_secret import secret_headers
 
-__all__ = ["ServerSelection", "all_programs"]
+__all__ = ["ServerSelection", "all_programs", "with_api"]
 
 
 @frozen(kw_only=True)
@@ -87,6 +87,19 @@ def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list
     if board is not None:
         board = without_unsafe_local_access(board, relay)
     return _open(relay, api, board, qr=wanted.qr, pointed=pointed, password=password)
+
+
+def with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
+    """Return the relay's settings with the API beside it: its address for phones, and for programs of this host."""
+    scheme = "http" if outside.tls is None else "https"
+    url, host = launch.inner_url(inside), WILDCARD_ADDRESSES.get(outside.address.host, outside.address.host)
+    return evolve(
+        relay,
+        webapi_url=f"{scheme}://{launch.format_authority(host, outside.address.port)}",
+        webapi_inside=url,
+        api_key=key,
+        voice=evolve(relay.voice, webapi_url=url, api_key=key),
+    )
 
 
 def _may_serve_phones(board: DashboardConfig, relay: RelayConfig) -> bool:
@@ -157,7 +170,7 @@ def _open(
                 api = evolve(api, relay_url=launch.inner_url(inner or listener))
             api_inner = keep_inside(api_listener)
             if not pointed:
-                relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
+                relay = with_api(relay, api.key, api_listener, api_inner or api_listener)
         if board is not None and board_listener is not None and api is not None:
             relay = evolve(relay, dashboard=_dashboard_of_phones(board, board_listener))
         servers = 1 + (api is not None) + (board is not None)
@@ -195,19 +208,6 @@ def _open(
         levels = [int(config.log_level) for config in (relay, api, board) if config is not None]
         logging.getLogger("svc").setLevel(min(levels))
         return programs
-
-
-def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
-    """Return the relay's settings with the API beside it: its address for phones, and for programs of this host."""
-    scheme = "http" if outside.tls is None else "https"
-    url, host = launch.inner_url(inside), WILDCARD_ADDRESSES.get(outside.address.host, outside.address.host)
-    return evolve(
-        relay,
-        webapi_url=f"{scheme}://{launch.format_authority(host, outside.address.port)}",
-        webapi_inside=url,
-        api_key=key,
-        voice=evolve(relay.voice, webapi_url=url, api_key=key),
-    )
 
 
 def _dashboard_of_phones(board: DashboardConfig, listener: Listener) -> tuple[str, int] | None:

@@ -125,6 +125,10 @@ def test_a_peer_that_waits_is_not_dropped_as_silent() -> None:
         book >> Received(FOUR, frame(0x00, b"z")) << []
         assert Abort(SIX) not in book.after(29.0).drain_commands()
     book >> Received(FOUR, END) << [ResumeReading(SIX)]
+    book >> Received(SIX, END)
+    for _ in range(9):  # nor later, for it has returned its permit
+        book >> Received(SIX, frame(0x81, b"z"))
+        assert Abort(SIX) not in book.after(ONE.large_input_timeout / 6).drain_commands()
 
 
 def test_a_large_body_needs_a_permit() -> None:

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from runtimes.net.listener import adopt_listener, bind
 from runtimes.service_home.server_registry import find_running_servers, is_held, lock_home
 from runtimes.tls.contexts import client_context
 from servers import __main__ as everything
+from servers.all_programs import with_api
 from servers.env_file import create_api_key
 from servers.launch import CannotStartError
+from svc_proto.relay_config import RelayConfig
 from tests.servers.conftest import Failing
 from tests.servers.program_process import (
     LOCAL,
@@ -124,6 +127,13 @@ def test_the_api_creates_and_stores_a_key_for_other_hosts(tmp_path: Path) -> Non
             assert not [line for line in servers.seen if keys[-1] in line]
     assert keys[0] == keys[1]
     assert (home / ".env").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_voice_of_the_relay_uses_the_api_beside_it() -> None:
+    with bind("127.0.0.1", 0).sock as outside, bind("127.0.0.1", 0).sock as inside:
+        relay = with_api(RelayConfig(webapi_url="http://before"), "sk-beside", *map(adopt_listener, (outside, inside)))
+        voice, url = relay.voice, f"http://127.0.0.1:{inside.getsockname()[1]}"
+    assert (relay.webapi_inside, voice.webapi_url, voice.api_key) == (url, url, "sk-beside")
 
 
 def test_a_key_that_cannot_be_stored(tmp_path: Path) -> None:

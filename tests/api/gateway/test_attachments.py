@@ -31,6 +31,7 @@ def test_attachments_go_with_the_next_prompt(monkeypatch: pytest.MonkeyPatch) ->
     assert phone.call("image.detach", path="b.jpg", **own) == {"detached": False, "count": 1}
     kept = phone.call("file.attach", data_url=NOTE, name="note.txt", **own)
     assert kept["ref_text"] == "@file:note.txt"
+    assert phone.refusal("prompt.submit", text="What?", truncate_before_row_id=2, **own)[0] == 4004  # they stay
     phone.call("prompt.submit", text="@file:note.txt\n\nWhat?", **own)
     text, image, note = map(JsonObject.of, book.hand.turn.prompt)
     assert text == {"type": "text", "text": "@file:note.txt\n\nWhat?"}

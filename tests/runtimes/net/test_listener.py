@@ -1,8 +1,10 @@
-"""Test that accepted connections have the options of their listener where `INHERITS_OPTIONS` is true, else not."""
+"""Tests of accepted connections: the options of their listener, and the address that each was made to."""
 
 import socket
 
 from runtimes.net.listener import INHERITS_OPTIONS, UNSENT_LOW_WATER, adopt_listener, bind
+from svc_proto.facts import Accepted
+from tests.runtimes.scripted_core import running
 
 
 def test_accepted_sockets_inherit_the_options_of_their_listener() -> None:
@@ -16,3 +18,11 @@ def test_accepted_sockets_inherit_the_options_of_their_listener() -> None:
                 if INHERITS_OPTIONS:
                     waiting = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
                     assert waiting == UNSENT_LOW_WATER
+
+
+def test_each_connection_has_its_own_local_address(runtime: str) -> None:
+    with (
+        running(runtime, listener=bind("0.0.0.0", 0)) as live,  # its first connection is to 127.0.0.1
+        socket.create_connection(("127.0.0.2", live.listener.address.port)),
+    ):
+        assert live.expect(Accepted).local.host == "127.0.0.2"
