@@ -90,7 +90,10 @@ def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list
 
 
 def with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
-    """Return the relay's settings with the API beside it: its address for phones, and for programs of this host."""
+    """Return the relay's settings with the API beside it: its key, and its addresses.
+
+    Phones use its listener `outside`, programs of this host `inside`; they may be the same.
+    """
     scheme = "http" if outside.tls is None else "https"
     url, host = launch.inner_url(inside), WILDCARD_ADDRESSES.get(outside.address.host, outside.address.host)
     return evolve(

@@ -141,7 +141,7 @@ def worker_programs(config: RelayConfig) -> list[Program]:
 
 
 def worker_command(options: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the command line of a relay with options that are equal to these parsed ones."""
+    """Return the command that starts a relay with these parsed options; those that are None are left out."""
     words = [sys.executable, "-P", "-m", "servers.relay"]
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
