@@ -194,7 +194,7 @@ def test_a_dashboard_of_the_local_network_announces_itself(tmp_path: Path) -> No
             names.put(name)
 
     def is_at(port: int, name: str) -> bool:
-        info = browser.get_service_info(kind, name)
+        info = browser.get_service_info(kind, name, timeout=60_000)
         return info is not None and info.port == port
 
     kind, env = "_http._tcp.local.", {"SVC_DASHBOARD_PASSWORD": PASSWORD, "SVC_DASHBOARD_HOST": "0.0.0.0"}
