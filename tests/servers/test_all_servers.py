@@ -2,7 +2,6 @@ import base64
 import json
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +31,8 @@ from tests.servers.program_process import (
     websocket,
 )
 from tests.support.forkserver import Popen, python, run
-from tests.support.ports import has_ipv6
+from tests.support.ports import has_ipv6, needs_loopback_range
 
-ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 API = ("--api-port", "0", "--dashboard-port", "0")
 
 
@@ -103,7 +101,7 @@ def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
         assert not [line for line in servers.seen if "sk-all" in line or "payload=" in line]
 
 
-@ONLY_LINUX
+@needs_loopback_range
 def test_the_api_creates_and_stores_a_key_for_other_hosts(tmp_path: Path) -> None:
     keys = []
     home = tmp_path / "svc"
@@ -317,7 +315,7 @@ def test_addresses_that_include_loopback(tmp_path: Path, host: str) -> None:
         assert servers.stop() == 0
 
 
-@ONLY_LINUX
+@needs_loopback_range
 def test_an_address_without_loopback(tmp_path: Path) -> None:
     local = ("--host", "127.0.0.2", "--port", "0", *API, "--api-host", "127.0.0.1")
     with running(tmp_path, "servers", *local) as servers:

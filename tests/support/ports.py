@@ -1,11 +1,15 @@
-"""Free ports of this host for the programs of a test."""
+"""Free ports of this host for the programs of a test, and what addresses it has."""
 
 import os
 import socket
+import sys
 from contextlib import suppress
 from itertools import cycle
 from random import SystemRandom
 
+import pytest
+
+needs_loopback_range = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 RANGES, WIDTH = 16, 1_375  # ranges of ports, from `_FIRST` on: each test process has its own
 _RANGE = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % RANGES
 _FIRST = 10_081  # browsers open no page at 10,080, which is the port of another protocol

@@ -1,13 +1,11 @@
 """Tests of accepted connections: the options of their listener, and the address that each was made to."""
 
 import socket
-import sys
-
-import pytest
 
 from runtimes.net.listener import INHERITS_OPTIONS, UNSENT_LOW_WATER, adopt_listener, bind
 from svc_proto.facts import Accepted
 from tests.runtimes.scripted_core import running
+from tests.support.ports import needs_loopback_range
 
 
 def test_accepted_sockets_inherit_the_options_of_their_listener() -> None:
@@ -23,7 +21,7 @@ def test_accepted_sockets_inherit_the_options_of_their_listener() -> None:
                     assert waiting == UNSENT_LOW_WATER
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
+@needs_loopback_range
 def test_each_connection_has_its_own_local_address(runtime: str) -> None:
     with (
         running(runtime, listener=bind("0.0.0.0", 0)) as live,  # its first connection is to 127.0.0.1
