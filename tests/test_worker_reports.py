@@ -33,7 +33,7 @@ def test_a_worker_reports_all_that_did_not_pass(tmp_path: Path) -> None:
     tmp_path.joinpath("pytest.ini").write_text("[pytest]\n")
     tmp_path.joinpath("test_ends.py").write_text(ENDS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "xdist", "-n", "1", "-rs"]
-    env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_DEBUG_TEMPROOT": str(tmp_path)}
     shown = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False).stdout
     assert "2 passed, 1 skipped" in shown
     assert "1 error in" in shown

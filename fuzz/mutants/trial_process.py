@@ -1,7 +1,7 @@
 """Trial of a mutant: pytest in a process that starts with the changed module.
 
 An import hook replaces the source of the module; programs that a test starts use the original source. Nothing is
-written into the tree: compiled files of Python and pytest are stored elsewhere.
+written into the tree: compiled files and temporary folders of Python and pytest are stored elsewhere.
 """
 
 import multiprocessing
@@ -80,10 +80,11 @@ def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> 
 def begin(tree: SourceTree, compiled: str, *, shown: bool = False) -> None:
     """Prepare a process in which tests run: folder, environment, memory limit and place of bytecode.
 
-    Unless `shown`, the process prints nothing.
+    The temporary folders of the tests are made beside the bytecode, in `compiled`: among those of all runs of the user,
+    pytest would also delete old ones, which can take minutes. Unless `shown`, the process prints nothing.
     """
     os.chdir(tree.root)
-    os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", HYPOTHESIS_PROFILE="ci")
+    os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", HYPOTHESIS_PROFILE="ci", PYTEST_DEBUG_TEMPROOT=compiled)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.dont_write_bytecode, sys.pycache_prefix = False, compiled
     sys.path.insert(0, str(tree.root))
