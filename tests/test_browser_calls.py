@@ -1,11 +1,9 @@
-"""Calls of Playwright that the page's Content-Security-Policy forbids, which the tests in browsers must not use."""
+"""A call of Playwright that the page's Content-Security-Policy forbids, which the tests in browsers must not use."""
 
 from pathlib import Path
 
 BROWSER_TESTS = Path(__file__).parent / "browser"
-POLLING = (
-    ".wait_for_function("  # evaluates a string in each frame, outside the call that Firefox exempts from the policy
-)
+POLLING = ".wait_for_function("  # evaluates a string in each frame, where Firefox does not exempt it from the policy
 
 
 def test_no_test_in_a_browser_polls_the_page_by_eval() -> None:

@@ -210,6 +210,11 @@ def test_lease_lapses_exactly_at_its_end(one: Owner, late: float, lapsed: list[s
     one.book.after(0.5 + late)
     one.book.answers([1])
     assert one.lapsed == lapsed
+    one.book.within(one.leases.stop)
+    one.book.after(LEASE - 0.75 - late)
+    assert one.leases.has("s")
+    one.book.after(0.25)  # it ends, as counted from the request
+    assert not one.leases.has("s")
 
 
 def test_renewals_are_batched_and_have_no_effect_without_an_answer(one: Owner, monkeypatch: pytest.MonkeyPatch) -> None:

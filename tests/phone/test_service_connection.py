@@ -15,16 +15,19 @@ S = PhoneState
 def test_pauses_double_with_jitter_and_begin_anew_after_a_success() -> None:
     rig = PhoneHarness()
     connect = rig.start()
-    for base in (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0):
+    for base in (1.0, 2.0, 4.0, 8.0, 16.0, 30.0):
         rig.book.fail(connect, FailureKind.UNREACHABLE)
         rig.book << [Notify("offline", {"retry_in": rig.pause()})]
         assert base <= rig.pause() <= base * 1.25
         connect = rig.next_connect()
-    rig.online(connect=connect)
+    rig.opened(connect)
+    rig.vanish()  # before the sign-in was answered, which is no success
+    assert 30.0 <= rig.pause() <= 37.5
+    rig.online(connect=rig.next_connect())
     rig.vanish()
     assert 1.0 <= rig.pause() <= 1.25
     warnings = [(log.event, dict(log.fields)) for log in rig.book.logs if log.level is Level.WARNING]
-    assert warnings == [("not connected", {"problem": "unreachable"})] * 7 + [("connection lost", {"code": 1006})]
+    assert warnings == [("not connected", {"problem": "unreachable"})] * 6 + [("connection lost", {"code": 1006})] * 2
 
 
 @pytest.mark.parametrize(("byte", "seconds"), [(0, 1.0), (128, 1.125), (255, 1.2490234375)])

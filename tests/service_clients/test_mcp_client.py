@@ -340,9 +340,9 @@ def test_first_result_of_a_request_counts(talk: Talk) -> None:
 def test_a_list_in_pages(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     (asked,) = talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     assert "cursor" not in asked["params"]
-    (asked,) = talk.hear(id=2, result={"tools": [{"name": "a"}, 7], "nextCursor": "c"})
+    (asked,) = talk.hear(id=2, result={"tools": [], "nextCursor": "c"})
     assert asked["params"]["cursor"] == "c"
-    talk.hear(id=3, result={"tools": [{"name": "b"}], "nextCursor": 7})
+    talk.hear(id=3, result={"tools": [{"name": "a"}, 7, {"name": "b"}], "nextCursor": 7})
     assert talk.told == [[{"name": "a"}, {"name": "b"}]]
     monkeypatch.setattr(mcp_client, "MAX_PAGES", 3)
     talk.do(talk.client.list_all("tools/list", "tools", within=60.0))

@@ -16,9 +16,8 @@ def grow(rig: VoiceHarness, file: GrowingFile, data: bytes) -> None:
 
 
 def test_names() -> None:
-    assert (
-        log_name("voice-output", 1_767_268_800.9, "p3T-ab_c4567890123") == "voice-output-20260101-120000-p3Tabc456789"
-    )
+    name = log_name("voice-output", 1_767_268_800.9, "p3T-ab_c4567890123")
+    assert name == "voice-output-20260101-120000-p3Tabc456789"
     assert log_name("realtime", 0.0, "__") == "realtime-19700101-000000-"
 
 
@@ -42,15 +41,16 @@ def test_simultaneous_events_are_written_together(rig: VoiceHarness) -> None:
 
 
 def test_data_that_comes_during_a_write_follows_it(rig: VoiceHarness) -> None:
-    file = GrowingFile(rig.engine, "/runs/a")
+    copy = WavRecorder(rig.engine, "/runs/a.wav")
 
     def write() -> None:
-        for data in (b"a" * WRITE_AT, b"b"):
-            file.write(data)
-        file.close()
+        for data in (b"a" * WRITE_AT, b"bb"):
+            copy.add(data, 16_000)
+        copy.close()
 
     rig.within(write)
-    assert rig.disk.get("/runs/a").endswith(b"ab")
+    with wave.open(BytesIO(rig.disk.get("/runs/a.wav"))) as file:
+        assert file.readframes(WRITE_AT) == b"a" * WRITE_AT + b"bb"
 
 
 def test_one_write_at_a_time_on_a_disk_that_is_fast_enough(rig: VoiceHarness) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
 from svc_proto.agent.interface import ReasoningDelta, TextDelta, ToolCallFinished, ToolCallPending, ToolCallStarted
+from svc_proto.api.chat.store_requests import GetChat
 from tests.api.gateway_client import open_chat, open_gateway
 from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 
@@ -60,11 +61,15 @@ def test_a_follow_up_waits_for_the_end_of_the_turn(declared: dict[str, object]) 
     book.hand.finish()
     assert phone.kinds() == ["message.complete", "session.info", "message.start"]
     assert phone.last("session.info")["running"] is True
-    assert book.hand.turn.prompt == "two"
+    book.hold = (GetChat,)
     book.hand.finish()
-    assert phone.kinds() == DONE
+    phone.call("prompt.submit", session_id=session, text="three", **declared)  # before the end is stored
+    book.hold = ()
+    book.release()
+    assert phone.last("session.info")["running"] is True
+    book.hand.finish()
     assert phone.last("session.info")["running"] is False
-    assert [row["content"] for row in book.messages(session) if row["role"] == "user"] == ["one", "two"]
+    assert [row["content"] for row in book.messages(session) if row["role"] == "user"] == ["one", "two", "three"]
 
 
 def test_events_reach_the_clients_of_their_session_only() -> None:
