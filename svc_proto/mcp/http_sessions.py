@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from typing import cast
 
 from svc_proto.basics.errors import Refused
@@ -64,7 +65,7 @@ class HttpSession:
         self.logs: dict[int, EventStore] = {OWN: self.notices}  # streams that readers may resume, by number
         self._count = OWN
         self._is_stopping = False
-        self.used = 0.0  # monotonic seconds
+        self.used = -inf  # monotonic seconds
         self._on_told = on_told
         self._on_over = on_over
 
@@ -184,7 +185,7 @@ class HttpSessionRegistry:
     def _use(self, session: HttpSession) -> None:
         """Mark the session as used last and extend its lifetime, at most once per `TIMER_PRECISION`."""
         now = self._engine.now.mono
-        if now >= session.used + TIMER_PRECISION or session.identity not in self._sessions:
+        if now >= session.used + TIMER_PRECISION:
             session.used = now
             self._sessions.put(session.identity, session, now + IDLE)
 
