@@ -65,11 +65,11 @@ def main(
     chosen = [_named(tree, name) for name in only] or tree.sample(count, seed)
     began = time.monotonic()
     jobs = jobs or multiprocessing.cpu_count()
-    with TemporaryDirectory() as compiled, ExitStack() as stack:
-        judge = Judge(tree, compiled, limit=limit, narrow=narrow, shown=len(only) == 1)
+    with TemporaryDirectory() as scratch, ExitStack() as stack:
+        judge = Judge(tree, scratch, limit=limit, narrow=narrow, shown=len(only) == 1)
         try:
             if not only:
-                judge.collected = stack.enter_context(closing(CollectedTests(tree, compiled, jobs)))
+                judge.collected = stack.enter_context(closing(CollectedTests(tree, scratch, jobs)))
             verdicts = _judged(judge, chosen, jobs)
         except FailsWithoutMutantError as problem:
             raise click.ClickException(str(problem)) from None

@@ -73,9 +73,9 @@ class _Try:
 class CollectedTests:
     """Client of a process that has collected all tests; up to `jobs` trials run at once."""
 
-    def __init__(self, tree: SourceTree, compiled: str, jobs: int) -> None:
+    def __init__(self, tree: SourceTree, scratch: str, jobs: int) -> None:
         pipes = [FORKSERVER.Pipe() for _ in range(jobs)]
-        FORKSERVER.Process(target=_collect, args=(tree, compiled, [theirs for _, theirs in pipes])).start()
+        FORKSERVER.Process(target=_collect, args=(tree, scratch, [theirs for _, theirs in pipes])).start()
         for _, theirs in pipes:
             theirs.close()
         self._tree = tree
@@ -162,8 +162,8 @@ class CollectedTests:
         return answer
 
 
-def _collect(tree: SourceTree, compiled: str, connections: Sequence[Connection]) -> None:
-    begin(tree, compiled)
+def _collect(tree: SourceTree, scratch: str, connections: Sequence[Connection]) -> None:
+    begin(tree, scratch)
     host = _ServerPlugin(tree, connections)
     paths = [str(path.relative_to(tree.root)) for path in tree.tests()]
     sys.settrace(host.on_call)

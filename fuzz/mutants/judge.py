@@ -46,7 +46,7 @@ class Judge:
     """Runner of tests and mypy for mutants of a tree, until one of them fails."""
 
     tree: SourceTree
-    compiled: str  # a folder for what Python and pytest compile
+    scratch: str  # a folder for bytecode and temporary files
     limit: float = 300.0  # s of a trial
     narrow: bool = False  # whether only own tests, those of its package, and mypy run
     shown: bool = False  # whether the output of pytest is shown
@@ -92,7 +92,7 @@ class Judge:
         return by
 
     def _alone(self, request: TrialRequest) -> str | None:
-        return alone(self.tree, request, self.compiled, shown=self.shown)
+        return alone(self.tree, request, self.scratch, shown=self.shown)
 
     def _refused_by_types(self, module: str, text: bytes) -> str:
         path = str(self.tree.path(module))

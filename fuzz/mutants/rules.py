@@ -73,25 +73,25 @@ def read_rules(folder: Path = RULES) -> list[Rule]:
     return [Rule(module=module, **entry) for file in files for module, entries in file.items() for entry in entries]
 
 
-def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
+def noticed(rule: Rule, scratch: str, *, shown: bool = False) -> str | None:
     """Insert the bug, run the test and the seed that the rule names, and return which of them failed.
 
-    Return None if a named test or seed did not fail. `compiled` is a folder for bytecode.
+    Return None if a named test or seed did not fail. `scratch` is a folder for bytecode and temporary files.
     """
     found = []
     if rule.test:
         request = TrialRequest(rule.below, rule.text(), [rule.test], limit=LIMIT)
-        found.append(alone(rule.tree, request, compiled, shown=shown))
+        found.append(alone(rule.tree, request, scratch, shown=shown))
     seed = rule.world if rule.storm is None else rule.storm
     if seed is not None:
-        at = _find_seed(rule, compiled, [seed], LIMIT)
+        at = _find_seed(rule, scratch, [seed], LIMIT)
         found.append(None if at is None else f"{rule.breaks} in {'world' if rule.storm is None else 'storm'} {at}")
     return None if None in found else ", ".join(filter(None, found))
 
 
-def refresh(rule: Rule, compiled: str, folder: Path = RULES) -> str | None:
+def refresh(rule: Rule, scratch: str, folder: Path = RULES) -> str | None:
     """Find the first seed that reveals the bug, and write it into the list; return None if no seed does."""
-    seed = _find_seed(rule, compiled, range(SEEDS), SEEDS * LIMIT)
+    seed = _find_seed(rule, scratch, range(SEEDS), SEEDS * LIMIT)
     if seed is None:
         return None
     place = re.compile(rf'(^name = "{re.escape(rule.name)}"\n(?:(?!\[\[").*\n)*?(?:world|storm) = )\d+$', re.MULTILINE)
@@ -100,12 +100,12 @@ def refresh(rule: Rule, compiled: str, folder: Path = RULES) -> str | None:
     return f"seed {seed}"
 
 
-def _find_seed(rule: Rule, compiled: str, seeds: Sequence[int], limit: float) -> int | None:
+def _find_seed(rule: Rule, scratch: str, seeds: Sequence[int], limit: float) -> int | None:
     return find_seed(
         rule.tree,
         rule.below,
         rule.text(),
-        compiled,
+        scratch,
         seeds,
         rule.breaks,
         storm=rule.storm is not None,
@@ -123,8 +123,8 @@ def main(part: str, jobs: int | None, shown: bool, again: bool) -> None:
     """Insert each bug whose name contains PART. Exit code 1 if one is not noticed."""
     chosen = [rule for rule in read_rules() if part in rule.name and (rule.breaks or not again)]
     missed = 0
-    with TemporaryDirectory() as compiled, ThreadPoolExecutor(jobs or multiprocessing.cpu_count()) as pool:
-        do = partial(refresh, compiled=compiled) if again else partial(noticed, compiled=compiled, shown=shown)
+    with TemporaryDirectory() as scratch, ThreadPoolExecutor(jobs or multiprocessing.cpu_count()) as pool:
+        do = partial(refresh, scratch=scratch) if again else partial(noticed, scratch=scratch, shown=shown)
         for rule, by in zip(chosen, pool.map(do, chosen), strict=True):
             missed += by is None
             print(f"{rule.name}: {by or 'NOT NOTICED'}", flush=True)

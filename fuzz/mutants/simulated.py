@@ -14,7 +14,7 @@ def find_seed(
     tree: SourceTree,
     module: str,
     text: bytes,
-    compiled: str,
+    scratch: str,
     seeds: Sequence[int],
     breaks: str,
     *,
@@ -29,7 +29,7 @@ def find_seed(
     """
     play = partial(_play_storm, sessions=sessions) if storm else _play_world
     costs = sessions > 0
-    answer = answer_of(_play, tree, module, text, compiled, list(seeds), breaks, play, costs, limit=limit)
+    answer = answer_of(_play, tree, module, text, scratch, list(seeds), breaks, play, costs, limit=limit)
     return int(answer) if answer is not None and answer.isdigit() else None
 
 
@@ -38,13 +38,13 @@ def _play(
     tree: SourceTree,
     module: str,
     text: bytes,
-    compiled: str,
+    scratch: str,
     seeds: Sequence[int],
     breaks: str,
     play: Callable[[int, str], bool],
     costs: bool,
 ) -> None:
-    begin(tree, compiled)
+    begin(tree, scratch)
     change(tree, module, text)
     from runtimes.sim.cost import HandleCost
 

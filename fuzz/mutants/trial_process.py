@@ -51,12 +51,12 @@ class TrialRequest:
         return [*named, *self.tests]
 
 
-def alone(tree: SourceTree, request: TrialRequest, compiled: str, *, shown: bool) -> str | None:
+def alone(tree: SourceTree, request: TrialRequest, scratch: str, *, shown: bool) -> str | None:
     """Run a trial in a fresh process; return the failing test or how the process ended, or None if all tests pass.
 
-    `compiled` is a folder for bytecode.
+    `scratch` is a folder for bytecode and temporary files.
     """
-    return answer_of(_run, tree, request, compiled, shown, limit=request.limit)
+    return answer_of(_run, tree, request, scratch, shown, limit=request.limit)
 
 
 def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> str | None:
@@ -77,16 +77,16 @@ def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> 
     return answer
 
 
-def begin(tree: SourceTree, compiled: str, *, shown: bool = False) -> None:
-    """Prepare a process in which tests run: folder, environment, memory limit and place of bytecode.
+def begin(tree: SourceTree, scratch: str, *, shown: bool = False) -> None:
+    """Prepare a process in which tests run: folder, environment, memory limit and place of its files.
 
-    The temporary folders of the tests are made beside the bytecode, in `compiled`: among those of all runs of the user,
-    pytest would also delete old ones, which can take minutes. Unless `shown`, the process prints nothing.
+    Bytecode and the temporary folders of tests are stored in `scratch`. In its default place, pytest would also delete
+    the folders of earlier runs, which can take minutes. Unless `shown`, the process prints nothing.
     """
     os.chdir(tree.root)
-    os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", HYPOTHESIS_PROFILE="ci", PYTEST_DEBUG_TEMPROOT=compiled)
+    os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", HYPOTHESIS_PROFILE="ci", PYTEST_DEBUG_TEMPROOT=scratch)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    sys.dont_write_bytecode, sys.pycache_prefix = False, compiled
+    sys.dont_write_bytecode, sys.pycache_prefix = False, scratch
     sys.path.insert(0, str(tree.root))
     if not shown:
         quiet = os.open(os.devnull, os.O_WRONLY)
@@ -101,8 +101,8 @@ def change(tree: SourceTree, module: str, text: bytes) -> None:
     sys.meta_path.insert(0, _InFront(name, tree.path(module), text))
 
 
-def _run(answer: Connection, tree: SourceTree, request: TrialRequest, compiled: str, shown: bool) -> None:
-    begin(tree, compiled, shown=shown)
+def _run(answer: Connection, tree: SourceTree, request: TrialRequest, scratch: str, shown: bool) -> None:
+    begin(tree, scratch, shown=shown)
     if request.text is not None:
         change(tree, request.module, request.text)
     notes = FirstFailurePlugin(request.only)

@@ -166,7 +166,7 @@ def test_surviving_mutant_may_be_refused_by_mypy(tiny: SourceTree, tmp_path_fact
     lamp = "def lit(watts: int, name: str) -> str:\n    return name * watts\n\n\nlit(2, 'x')\n"
     (tiny.root / "tiny/street/lamp.py").write_text(lamp)
     (tiny.root / "tests/street/test_lamp.py").write_text("def test_nothing():\n    pass\n")
-    judge = Judge(tiny, str(tmp_path_factory.mktemp("compiled")))
+    judge = Judge(tiny, str(tmp_path_factory.mktemp("scratch")))
     told = {each.kind: judge.judge(each) for each in tiny.mutants("street.lamp")}
     assert told[MutationKind.CONSTANT].fate is MutantResult.SURVIVED
     assert told[MutationKind.SWAP].fate is MutantResult.TYPES
@@ -227,10 +227,10 @@ def test_earlier_calls_count_for_later_tests(tiny: SourceTree, tmp_path_factory:
     (tiny.root / "tiny/shop/drawer.py").write_text(DRAWER)
     (tiny.root / "tests/shop/test_drawer.py").write_text(TEST_DRAWER)
     (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    assert False\n")
-    compiled = str(tmp_path_factory.mktemp("compiled"))
+    scratch = str(tmp_path_factory.mktemp("scratch"))
     mutants = tiny.mutants("shop.drawer")
-    with closing(CollectedTests(tiny, compiled, jobs=1)) as collected:
-        judge = Judge(tiny, compiled, narrow=True, collected=collected)
+    with closing(CollectedTests(tiny, scratch, jobs=1)) as collected:
+        judge = Judge(tiny, scratch, narrow=True, collected=collected)
         assert {(judge.judge(each).by, each.after) for each in mutants} == {
             ("tests/shop/test_drawer.py::test_second", each.after) for each in mutants
         }
@@ -247,12 +247,12 @@ def test_unknown_mutant_is_an_error(tiny: SourceTree) -> None:
 
 def test_failure_without_mutant_is_an_error(tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory) -> None:
     (mutant, *_) = tiny.mutants("shop.till")
-    compiled = str(tmp_path_factory.mktemp("compiled"))
+    scratch = str(tmp_path_factory.mktemp("scratch"))
     (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    raise ValueError\n")
     with pytest.raises(FailsWithoutMutantError, match="::test_nothing"):
-        Judge(tiny, compiled).judge(mutant)
+        Judge(tiny, scratch).judge(mutant)
     with pytest.raises(FailsWithoutMutantError, match="the time limit"):
-        Judge(tiny, compiled, limit=0.0).judge(mutant)
+        Judge(tiny, scratch, limit=0.0).judge(mutant)
     (tiny.root / "tests/shop/test_till.py").write_text("from tiny import nothing\n")
     assert "the tests cannot be collected" in run(tiny, "--count", "1").stderr
 
