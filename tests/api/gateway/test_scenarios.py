@@ -55,6 +55,7 @@ def test_rapid_tools_and_interim_text_keep_their_order() -> None:
 def test_a_follow_up_waits_for_the_end_of_the_turn(declared: dict[str, object]) -> None:
     book, phone, session = open_chat("one")
     assert phone.call("prompt.submit", session_id=session, text="two", **declared)["status"] == "queued"
+    assert book.turns == 1
     assert phone.call("session.activate", session_id=session)["queued"] == {"user": "two"}
     phone.take()
     book.hand.finish()
