@@ -65,7 +65,7 @@ class HttpSession:
         self.logs: dict[int, EventStore] = {OWN: self.notices}  # streams that readers may resume, by number
         self._count = OWN
         self._is_stopping = False
-        self.used = -inf  # monotonic seconds
+        self.used = -inf  # monotonic seconds of the last use
         self._on_told = on_told
         self._on_over = on_over
 
