@@ -1,8 +1,8 @@
 """Voice chat with the agent at a desktop: microphone and loudspeaker on a realtime session (wire terminal-voice 6).
 
 A line that is typed while the agent works is the answer to an open question, or else the next turn. An empty line
-denies an open question, or else cancels the turn. A task may continue in the background (wire 6.9): its turn is over
-then, and its answer comes between turns.
+denies an open question, or else cancels the turn or ends the rest of its sound. A task may continue in the background
+(wire 6.9): its turn is over then, and its answer comes between turns.
 
 Recorder and player are programs of this host that use raw PCM, 16 bits, one channel.
 """
@@ -75,13 +75,14 @@ class VoiceChatTrigger(Enum):
     LEAVE = "leave"
 
 
+_ENTER = voice_chat_io.TypedLine("")
 _S, _T = VoiceChatState, VoiceChatTrigger
 VOICE_CHAT_TABLE: Table[VoiceChatState, VoiceChatTrigger] = {
     (_S.IDLE, _T.RECORD): _S.RECORDING,  # Enter
     (_S.IDLE, _T.ASK): _S.WAITING,  # a line was typed: a text turn
     (_S.RECORDING, _T.SEND): _S.WAITING,  # Enter again, or the recording is as long as it may be, or has ended
     (_S.RECORDING, _T.FAIL): _S.IDLE,  # it has ended without any sound
-    (_S.WAITING, _T.DONE): _S.IDLE,  # the turn is over, and its speech was played
+    (_S.WAITING, _T.DONE): _S.IDLE,  # the turn is over, but its sound may not have ended
     (_S.WAITING, _T.ASK): _S.WAITING,  # an answer to a question of the agent
     # The end of the input when no answer is pending, or a lost connection.
     **{(state, _T.LEAVE): _S.OVER for state in _S},
@@ -331,23 +332,23 @@ class VoiceChatService(OneShotService[None]):
             self.engine.emit(Notify("text", {"text": value}))
 
     def _finish_turn(self, socket: WebSocketConnection, *, failed: bool = False) -> Flow[None]:
-        """Finish a turn, or an answer from the background, after its sound was played.
+        """Finish a turn, or an answer from the background, and play the rest of its sound.
 
         Do nothing if there was neither.
         """
         if self.state is not _S.WAITING and not (self._text_shown or failed):
             return
-        speaker, self._speaker = self._speaker, None
         self._text_shown = False
         self.engine.emit(Notify("end", {}))
-        if speaker is not None:
-            yield from speaker.finish()
         if self.state is not _S.WAITING:
             self._promises.resolve_one()
             self._close_if_done()
         else:
             self._step(_T.DONE)
         self._question = self._question if self._promises else None  # a background task may still need the answer
+        if self._speaker is not None:
+            yield from self._speaker.finish()
+            self._speaker = None
         if self.state is _S.IDLE:
             self._rest(socket)
 
@@ -402,7 +403,14 @@ class VoiceChatService(OneShotService[None]):
     # --- events ---
 
     def on_event(self, news: voice_chat_io.VoiceChatEvent) -> None:
-        """Queue an event of keyboard, recorder or relay for the flow of the chat; exit above `MAX_NEWS` events."""
+        """Queue an event of keyboard, recorder or relay for the flow of the chat; exit above `MAX_NEWS` events.
+
+        An empty line after the whole answer has arrived ends its sound at once.
+        """
+        speaker = self._speaker
+        if news == _ENTER and self._question is None and speaker is not None and speaker.is_finishing:
+            speaker.stop()
+            return
         self._news.append(news)
         if len(self._news) > MAX_NEWS:
             self.engine.exit(1, "the relay says more than can be taken")

@@ -156,6 +156,7 @@ class PlayerProcess(ChildHandler):
         self._child: ChildProcess | None = None
         self._bell = Condition(engine)
         self._over = False
+        self.is_finishing = False  # all sound of the answer is in the player's input
 
     def start(self, argv: tuple[str, ...]) -> Flow[bool]:
         """Start the player; return False if it cannot be started."""
@@ -175,6 +176,7 @@ class PlayerProcess(ChildHandler):
         """Close the player's input, and wait for its end; kill it if it still runs after `PLAYBACK_TIMEOUT` seconds."""
         if self._child is None or self._over:
             return
+        self.is_finishing = True
         self._child.close_input()
         yield from self._bell.wait(self._engine.now.mono + PLAYBACK_TIMEOUT)
         self.stop()
@@ -184,6 +186,7 @@ class PlayerProcess(ChildHandler):
         if self._child is not None and not self._over:
             self._over = True
             self._child.kill()
+            self._bell.notify_all()
 
     def on_exit(self, status: int | None) -> None:
         """Record the end of the player."""

@@ -209,13 +209,16 @@ def test_each_answer_is_played_to_its_end() -> None:
     assert told(there)[-1] == ("prompt", {"records": True})
 
 
-def test_enter_interrupts() -> None:
+@pytest.mark.parametrize(
+    ("ends", "sent"), [([], ["response.create", "response.cancel"]), ([DONE], ["response.create"])]
+)
+def test_enter_interrupts(ends: list[dict[str, Any]], sent: list[str]) -> None:
     sound = event("voice.output_audio.delta", audio_base64="AAAA", sample_rate=24_000)
     odd = {**sound, "audio_base64": "no b\u00e4se64"}
-    relay = Relay(response__create=[[odd, sound]], response__cancel=[[DONE], []])
+    relay = Relay(response__create=[[odd, sound, *ends]], response__cancel=[[DONE], []])
     script = (1, typed("Tell me a story")), (2, typed("")), (3, typed(None))
     there = recorded(relay, *script, lasting={"aplay 24000"}).finished()
-    assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
+    assert [message["type"] for message in relay.heard] == sent
     assert there.now.mono < 1010  # the rest of the sound is not played
     relay = Relay(response__cancel=[[DONE]])  # playback has not started
     talking((1, typed("Hi")), (2, typed("")), (3, typed(None)), relay=relay).run()
@@ -324,6 +327,15 @@ def test_confirmation_of_a_background_task() -> None:
     there.script.append((5, push(event("svc.run.background_completed", ok=True), *say("Tidy."))))
     there.run()
     assert relay.heard[1] == {"type": "svc.confirm", "confirmation_id": "c1", "answer": "allow"}
+
+
+def test_enter_denies_an_open_question_while_sound_is_played() -> None:
+    sound = event("voice.output_audio.delta", audio_base64="AAAA", sample_rate=24_000)
+    script: Any = [(1, typed("Hi")), (2, typed("")), (3, lambda w: w.children[0].exit()), (4, typed(None))]
+    script += [(5, push(event("svc.run.background_completed", ok=True), *say("Tidy.")))]
+    relay = Relay(response__create=[[sound, QUESTION, promoted()]])
+    recorded(relay, *script, programs={"aplay 24000": b"noise"}, lasting={"aplay 24000"}).run()
+    assert relay.heard[1] == {"type": "svc.confirm", "confirmation_id": "c1", "answer": "deny"}
 
 
 def test_confirmation_outlives_the_turn_of_its_task() -> None:
