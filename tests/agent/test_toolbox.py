@@ -113,9 +113,13 @@ def test_denial_covers_the_calls_that_waited_behind_its_question(world: AgentHar
     denied, again = (f"error: {words[0]}" for words in (toolbox.DENIED, ALREADY_DENIED))
     assert world.run(plan) == [denied, again, "paid", again, "paid"]
     assert [asked.call.name for asked in world.host.asked] == ["pay", "book", "book"]
+    assert world.host.event_names[:4] == ["pending pay", "asks pay", "pending pay", "pending book"]
 
 
-def test_approved_call_covers_its_confirmation_and_is_timed_from_the_approval(world: AgentHarness) -> None:
+@pytest.mark.parametrize(("choice", "seconds"), [("once", 1.0), ("deny", 30.0)])
+def test_approved_call_covers_its_confirmation_and_is_timed_from_the_approval(choice: str, seconds: float) -> None:
+    world = AgentHarness()
+
     def plan(parts: AgentParts, engine: Engine) -> Flow[bool]:
         def work(arguments: Arguments) -> Flow[str]:
             yield from sleep(engine, 1.0)
@@ -123,15 +127,15 @@ def test_approved_call_covers_its_confirmation_and_is_timed_from_the_approval(wo
 
         def request_approval(asked: ApprovalRequested) -> Flow[str]:
             yield from sleep(engine, 30.0)
-            return "once"
+            return choice
 
         world.host.engine, consent = engine, TurnConsent.begin(engine)
         world.host.request_approval = request_approval  # type: ignore[method-assign]
         yield from box_of(engine, approved(work)).run_calls(TURN, world.host, requested("pay"), consent)
         return consent.is_granted(Effect(kind=EffectKind.CONFIRMATION, label="OK"), ScreenTree())
 
-    assert world.run(plan)
-    assert [finished.seconds for finished in world.host.finished] == [pytest.approx(1.0, abs=0.1)]
+    assert world.run(plan) is (choice == "once")
+    assert [finished.seconds for finished in world.host.finished] == [pytest.approx(seconds, abs=0.1)]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.model_probe import (
+    TRIAL_TIMEOUT,
     ModelAbilities,
     ModelListing,
     ModelTrial,
@@ -13,7 +14,7 @@ from svc_proto.service_clients.model_probe import (
     probe_context,
     try_model,
 )
-from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
+from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
 
 URL = "http://model.lan/v1"
 
@@ -156,6 +157,7 @@ def test_a_trial() -> None:
     assert tried(as_json(call)) == ModelTrial(called_tool=True)
     assert tried(as_json({"choices": []})) == ModelTrial()
     assert tried(REFUSED).problem == "connection refused"
+    assert tried(SILENT).seconds == TRIAL_TIMEOUT
 
 
 @pytest.mark.parametrize(

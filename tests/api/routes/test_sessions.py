@@ -266,11 +266,11 @@ def test_a_fork(book: ApiHarness) -> None:
     assert named["title"] == "Other"
     assert error(book.request("POST", f"/api/sessions/{parent}/fork", {"id": "mine"})) == (409, "session_exists")
     untitled = book.session()
-    assert book.request("POST", f"/api/sessions/{untitled}/fork", {}).json["title"] is None
     total = book.request("GET", "/api/sessions").json["total"]
     for bad in ({"title": 7}, {"id": ".."}):
         assert book.request("POST", f"/api/sessions/{untitled}/fork", bad).status == 400
     assert book.request("GET", "/api/sessions").json["total"] == total
+    assert book.request("POST", f"/api/sessions/{untitled}/fork", {}).json["title"] is None
 
 
 def forked_at_once(book: ApiHarness, *forks: tuple[str, dict[str, str]]) -> list[Any]:

@@ -198,6 +198,15 @@ def test_sessions_that_change_while_they_are_read_or_saved(harness: CoordinatorH
     assert not waits
     harness.loads(record)
     assert waits == [None, None]
+    record = harness.record(token_hash=sha256_hex("1" * 36))
+    session = harness.shared(record)
+    lookup = harness.coordinator.lookup_session("1" * 36)
+    assert lookup is not None
+    harness.run(lookup, [])
+    harness.deliver("saved", {**record, "grants": {}})
+    harness.book.after(1.0)
+    harness.loads(record)  # as the store had it before
+    assert session.grants == {}
     harness = CoordinatorHarness()
     record = harness.record()
     session = harness.shared(record)
