@@ -361,6 +361,17 @@ def test_context_is_asked_for_once() -> None:
     assert "max_tokens" not in world.model.seen[1]
 
 
+def test_lesson_of_the_only_call_is_written() -> None:
+    world = AgentHarness(model=[refusal(400, "this model does not support tools"), plain("Ok")])
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        yield from world.turn(parts, "Hi")
+        yield from sleep(engine, 1.0)
+
+    world.run(plan)
+    assert b'"tools":false' in world.disk.get(f"{HOME}/{PROFILES_FILE}")
+
+
 def test_learned_context_outlives_a_failed_probe() -> None:
     world = AgentHarness(model=[plain("Ok")])
     profiles = {(ROUTE.base_url, ROUTE.model, ROUTE.context): ModelProfile(context=4096, learned_at=float(2**40))}

@@ -493,9 +493,10 @@ def test_stop_ends_the_command() -> None:
 
 
 def test_exec_without_an_end() -> None:
-    there = shell(EXEC, *outcome("more"))
+    slow = (2.5, lambda w: setattr(w.terminal, "reads", False)), (20, lambda w: w.terminal.read())
+    there = shell(EXEC, *sorted([*outcome("NONCE"), *slow], key=lambda each: each[0]))
     assert there.fails() == Exit(1, "the command ended without a word of its status: eof")
-    assert there.screen == "hi\nmore"
+    assert (there.screen, there.clock.now) == (f"hi\n{nonce(there)}", 1020.0)
 
 
 @pytest.mark.parametrize(

@@ -239,11 +239,23 @@ def test_scroll_until_a_text_is_shown(kind: type[EmulatedPhone]) -> None:
     assert more == ("1 scroll #list more: above and below" if kind is EmulatedPhone else "1 scroll #list")
 
 
-def test_scroll_a_node_once() -> None:
+def test_scroll_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     world = world_of(*(label(f"Row {number}") for number in range(60)))
-    down, up = act(world, OPEN, *(("phone_scroll", {"direction": way, "nodeId": "1"}) for way in ("down", "up")))[1:]
+    nodes: list[object] = []
+
+    def execute(command: PhoneCommand, now: Moment) -> CommandResponse:
+        if command.path == "/scroll":
+            nodes.append(command.body.get("nodeId"))
+        return perform(command, now)
+
+    perform = world.backend.execute
+    monkeypatch.setattr(world.backend, "execute", execute)
+    ways: list[dict[str, object]] = [{"direction": "down"}, {"direction": "up"}, {"direction": "down", "until": "30"}]
+    down, up, _ = act(world, OPEN, *(("phone_scroll", {**way, "nodeId": "1"}) for way in ways))[1:]
     assert down.startswith("scrolled down; changed: true\n")
     assert lines_of(up)[1] == "1 scroll #list more: below"
+    assert len(nodes) > 2
+    assert None not in nodes
 
 
 class BarPhone(EmulatedPhone):
