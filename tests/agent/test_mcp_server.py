@@ -368,8 +368,7 @@ def test_call_fails_at_once_when_its_starting_server_is_removed() -> None:
         ended: list[tuple[float, str]] = []
         begun = engine.now.mono
         engine.spawn(
-            server.call("read", {}),
-            on_error=lambda error: ended.append((engine.now.mono - begun, str(error))),
+            server.call("read", {}), on_error=lambda error: ended.append((engine.now.mono - begun, str(error)))
         )
         yield from sleep(engine, 1.0)
         parts.use_servers({})

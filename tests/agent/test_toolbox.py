@@ -140,11 +140,7 @@ def test_approved_call_covers_its_confirmation_and_is_timed_from_the_approval(ch
 
 @pytest.mark.parametrize(
     ("name", "client", "has_read", "private"),
-    [
-        ("phone_contacts", False, True, True),
-        ("skills_list", False, False, False),
-        ("skills_list", True, True, False),
-    ],
+    [("phone_contacts", False, True, True), ("skills_list", False, False, False), ("skills_list", True, True, False)],
 )
 def test_turn_begins_with_what_its_history_has_read(name: str, client: bool, has_read: bool, private: bool) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": "{}"}}

@@ -47,8 +47,7 @@ EMPTY = b'{"data": []}'
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [*((200, body) for body in (b"", b"{", b"[]", b"{}", b'{"data": {}}')), (302, EMPTY), (401, EMPTY)],
+    "answer", [*((200, body) for body in (b"", b"{", b"[]", b"{}", b'{"data": {}}')), (302, EMPTY), (401, EMPTY)]
 )
 def test_upstream_without_a_list(answer: tuple[int, bytes]) -> None:
     book = beside(answer)

@@ -102,11 +102,7 @@ def test_invalid_client_ids(identity: str) -> None:
 def test_effective_scopes() -> None:
     client = registered("https://a.example")
     asked = {"response_type": "code", "code_challenge": "c" * 43, "code_challenge_method": "S256"}
-    for scope, found in (
-        ("bridge bridge:read", "bridge"),
-        ("openid bridge:read", "bridge:read"),
-        ("", "bridge"),
-    ):
+    for scope, found in (("bridge bridge:read", "bridge"), ("openid bridge:read", "bridge:read"), ("", "bridge")):
         question = oauth.parse_authorization_request(
             {**asked, "scope": scope, "redirect_uri": "https://a.example"}, client, "r"
         )

@@ -16,13 +16,7 @@ from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.relay.cluster import sessions
 from svc_proto.relay.cluster.coordinator import START_TIMEOUT, ClusterCoordinator
 from svc_proto.relay.session_records import SessionRecords
-from svc_proto.store_requests import (
-    CountSessions,
-    DeleteSession,
-    LoadSessionChanges,
-    LoadSessionRevision,
-    LoadSessions,
-)
+from svc_proto.store_requests import CountSessions, DeleteSession, LoadSessionChanges, LoadSessionRevision, LoadSessions
 from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.support.playbook import counting_entropy
 

@@ -9,13 +9,7 @@ from svc_proto.commands import Query
 from svc_proto.facts import Done, FailureKind
 from svc_proto.relay.cluster import sessions
 from svc_proto.relay.cluster.sessions import CATCH_UP_TIMEOUT
-from svc_proto.store_requests import (
-    DeleteSession,
-    LoadSessionChanges,
-    LoadSessionRevision,
-    LoadSessions,
-    SessionChange,
-)
+from svc_proto.store_requests import DeleteSession, LoadSessionChanges, LoadSessionRevision, LoadSessions, SessionChange
 from tests.cluster.harness import opened
 from tests.relay.coordinator_harness import CoordinatorHarness
 
