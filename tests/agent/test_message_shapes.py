@@ -41,10 +41,8 @@ def test_images_extras_and_reasoning() -> None:
         {**plain, "tool_calls": [*plain["tool_calls"], {"id": "b"}]},
         user("a"),
     ]
-    assert (message_shapes.has_extras([odd]), message_shapes.has_extras([plain, user("a"), result("a")])) == (
-        True,
-        False,
-    )
+    assert message_shapes.has_extras([odd]) is True
+    assert message_shapes.has_extras([plain, user("a"), result("a")]) is False
     rows = [user("a"), said("x"), said("y", reasoning="hm")]
     assert message_shapes.with_reasoning(rows, "reasoning") == [user("a"), {**said("x"), "reasoning": ""}, rows[2]]
 

@@ -294,7 +294,5 @@ def test_a_passed_listener_is_refused(tmp_path: Path) -> None:
             capture_output=True,
             check=False,
         )
-    assert (ended.returncode, ended.stderr) == (
-        2,
-        b"error: several workers cannot share the socket that a supervisor has opened\n",
-    )
+    assert ended.returncode == 2
+    assert ended.stderr == b"error: several workers cannot share the socket that a supervisor has opened\n"

@@ -106,10 +106,8 @@ def test_send_sms_fails_as_phones_do(driver: EmulatorDriver) -> None:
     driver.device.permissions.sms = False
     refused = driver.refused("/send_sms", to="12", body="hi")
     assert (refused["status"], refused["reason"]) == ("blocked", "permission_denied")
-    assert (refused["error_code"], refused["required_permission"]) == (
-        "permission_denied",
-        "android.permission.SEND_SMS",
-    )
+    assert refused["error_code"] == "permission_denied"
+    assert refused["required_permission"] == "android.permission.SEND_SMS"
     assert not driver.backend.outbox
 
 
@@ -128,10 +126,8 @@ def test_share_media_opens_the_share_sheet(driver: EmulatorDriver) -> None:
     assert result == {**told, "attachments": 1, "content_types": ["image/png"]}
     assert driver.texts()[0] == "Share with"
     (item,) = driver.backend.outbox
-    assert (item.kind, item.details) == (
-        "share",
-        {"media": ["tok"], "text": "Look", "package": "", "title": "Share with"},
-    )
+    assert item.kind == "share"
+    assert item.details == {"media": ["tok"], "text": "Look", "package": "", "title": "Share with"}
     driver.post("/tap", nodeId=driver.node_id(text="Mail"))
     assert driver.get("/current_app") == {"package": MAIL}
 

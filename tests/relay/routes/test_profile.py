@@ -40,11 +40,8 @@ def test_requests_are_forwarded_with_the_key_of_the_host(path: str, forwarded: s
     book, answer = ask(as_json({"ok": True}), path=path)
     assert (answer.status, answer.json) == (200, {"ok": True})
     (asked,) = book.asked
-    assert (asked.method, asked.path, asked.headers.get(b"authorization")) == (
-        "GET",
-        forwarded,
-        f"Bearer {KEY}".encode(),
-    )
+    assert (asked.method, asked.path) == ("GET", forwarded)
+    assert asked.headers.get(b"authorization") == f"Bearer {KEY}".encode()
 
 
 def test_changes_are_recorded_and_need_the_right_manage(book: RelayHarness) -> None:

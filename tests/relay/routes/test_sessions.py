@@ -112,10 +112,8 @@ def test_several_match(method: str) -> None:
     answer = book.request(method, "/sessions/abcd", {"ttl_seconds": 60}, token=first.token)
     error = answer.json["error"]
     assert error.startswith("2 ")
-    assert (answer.status, answer.json) == (
-        409,
-        {"ok": False, "error": error, "code": "ambiguous_prefix", "matches": 2},
-    )
+    assert answer.status == 409
+    assert answer.json == {"ok": False, "error": error, "code": "ambiguous_prefix", "matches": 2}
     assert len(book.sessions()) == 2
 
 

@@ -130,11 +130,8 @@ def test_owner_messages_reach_a_subscribed_phone_or_wait(book: RelayHarness, pai
     assert book.request("GET", "/phone/outbound").json["messages"] == []
     sent = post(book)
     message = phone.only()
-    assert (message["channel"], message["type"], message["payload"]["text"]) == (
-        "proactive",
-        "phone.message",
-        "Backup done",
-    )
+    assert (message["channel"], message["type"]) == ("proactive", "phone.message")
+    assert message["payload"]["text"] == "Backup done"
     assert sent == {"ok": True, "delivered": True, "message_id": message["payload"]["message_id"]}
     phone.send("proactive", "proactive.unsubscribe", {}, "p")
     assert post(book)["delivered"] is False
