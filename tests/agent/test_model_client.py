@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.interface import ModelEndpoint, TextDelta, TurnOutcome
+from svc_proto.agent.interface import ModelEndpoint, TextDelta, TurnNotice, TurnOutcome
 from svc_proto.agent.model_client import DEFAULT_MODEL_LIMITS, ModelCallLimits
 from tests.agent.harness import KEY, ROUTE, AgentHarness
 from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, event, plain, refusal, usage
@@ -74,8 +74,11 @@ def test_retries_are_limited() -> None:
 def test_retry_after_is_respected(wanted: str) -> None:
     world = AgentHarness(model=[refusal(429, retry_after=wanted), HELLO])
     world.answer("Hi")
-    first = next(place for place, event in enumerate(world.host.events) if isinstance(event, TextDelta))
-    assert 0.0 <= world.host.at[first] - world.host.at[0] - float(wanted) <= 1.0
+    notice, first = (
+        next(at for at, event in zip(world.host.at, world.host.events, strict=True) if isinstance(event, kind))
+        for kind in (TurnNotice, TextDelta)
+    )
+    assert 0.0 <= first - notice - float(wanted) <= 1.0
     why = "the model's server is asked too often, or its quota is used up"
     assert world.host.reasoning == f"[{why}; the next attempt is in {int(wanted)} s]\n"
 

@@ -56,6 +56,8 @@ def test_a_server_is_switched_and_tested() -> None:
     assert (testing.result.json["ok"], testing.result.json["state"], bool(spawned(book))) == (False, "failed", True)
     assert "s3cr3t" not in repr(book.answers)
     assert book.request("PUT", "/api/mcp-servers/shop/enabled", {"enabled": "no"}).status == 400
+    book.disk.fill()
+    assert book.request("PUT", "/api/mcp-servers/shop/enabled", {"enabled": False}).status == 500
     changed = [(each.event, dict(each.about)) for each in recorded(book)]
     assert changed == [("setting changed", {"settings": "mcp_servers.shop.enabled"})] * 2
     for path in ("none/test", "none/enabled"):

@@ -243,11 +243,12 @@ def test_connection_lost_before_the_attach() -> None:
 @pytest.mark.parametrize("session", [SESSION, evolve(MANY, candidates=MANY.candidates[:1])])
 def test_shell_reconnects(session: StoredSession) -> None:
     relay = Relay([terminal("attached")], [terminal("attached", reattach=True)])
-    steps = drop(1), keys(1.5, b"lost"), keys(10, b"found"), over(11)
+    shown: list[str] = []
+    steps = drop(1), (1.5, lambda w: shown.append(w.screen)), keys(1.5, b"lost"), keys(10, b"found"), over(11)
     there = shell(evolve(ORDER, session=session), *steps, relay=relay)
     assert there.run().status == 0
     assert there.asked == []  # no probe: there is only one route
-    assert there.screen == "\r\n[connection lost: reset; trying again in 1 s]\r\n"
+    assert shown == [there.screen] == ["\r\n[connection lost: reset; trying again in 1 s]\r\n"]
     assert [each["data"] for each in said(there, "input")] == ["found"]
 
 

@@ -90,8 +90,10 @@ def expire(client: AppClient) -> None:
 def test_the_end_of_a_session_closes_its_sockets_and_revokes_its_tickets(end: Callable[[AppClient], None]) -> None:
     book = AppHarness()
     client = book.sign_in()
+    (session,) = book.dashboard.gate.sign_ins
     socket, ticket = client.socket(), client.ticket()
     end(client)
+    assert session.id not in book.files[STATE].decode()
     assert client.request("GET", "/api/auth/me").status == 401
     assert not socket.is_open
     assert book.open_socket(ticket).result.status == 401

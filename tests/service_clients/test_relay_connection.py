@@ -184,6 +184,7 @@ def test_finish_waits_for_the_close_of_the_relay(answers: bool) -> None:
     link.on_open(wire)  # type: ignore[arg-type] # stands in
     link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')
     engine.spawn(link.finish(), on_done=done.append)
+    assert wire.closed
     if answers:
         link.on_closed(1000, "")
     assert done == [None] * answers
