@@ -11,6 +11,7 @@ from svc_proto.relay.local_access import RETRY_INTERVAL
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.relay.harness import PEER, REMOTE, RelayHarness
+from tests.relay.test_audit import recorded
 from tests.support.http_codec import Response
 
 CONFIG = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml")
@@ -225,6 +226,7 @@ def test_a_public_route_is_reported_stored_and_removed() -> None:
     assert book.request("PATCH", "/relay/security", remove).status == 403
     book.refuse = (WriteConfig,)
     assert book.request("PATCH", "/relay/security", remove, headers=shown).status == 500
+    assert "setting changed" not in [event.event for event in recorded(book)]
     assert is_locked(book)
     book.refuse = ()
     assert state.items() <= book.request("PATCH", "/relay/security", remove, headers=shown).json.items()

@@ -35,8 +35,10 @@ def test_a_turn_has_the_authority_of_its_client() -> None:
     ],
 )
 def test_settings_of_the_server_need_a_right(method: str, params: dict[str, object]) -> None:
-    _, phone, session = limited()
+    book, phone, session = limited()
+    files = book.files
     assert "manage" in phone.refusal(method, **params)[1]
+    assert book.files == files
     if method == "config.set":
         before = phone.call("model.options", session_id=session)
         assert "manage" in phone.refusal(method, session_id=session, **params)[1]
