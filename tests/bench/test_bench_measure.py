@@ -6,12 +6,8 @@ from bench.measure import duel, paired_ratio, percentile, race
 def test_race_gives_one_figure_a_round_and_runs_every_cycle() -> None:
     ran: list[tuple[str, int]] = []
     ticks = iter(range(100))
-    samples = race(
-        {"a": lambda n: ran.append(("a", n)), "b": lambda n: ran.append(("b", n))},
-        cycles=10,
-        rounds=3,
-        clock=lambda: float(next(ticks)),
-    )
+    works = {"a": lambda n: ran.append(("a", n)), "b": lambda n: ran.append(("b", n))}
+    samples = race(works, cycles=10, rounds=3, clock=lambda: float(next(ticks)))
     assert samples == {"a": [0.1] * 3, "b": [0.1] * 3}
     warm_up, rest = ran[:2], ran[2:]
     assert warm_up == [("a", 1), ("b", 1)]
