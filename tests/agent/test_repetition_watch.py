@@ -40,17 +40,14 @@ def test_other_text_is_not_taken_for_a_loop(text: str) -> None:
     assert repeated_length(text) == 0
 
 
-def looping(size: int) -> ModelAnswer:
-    return ModelAnswer(events=(*(chunk({"content": "I am sorry. "}) for _ in range(size)), chunk(finish="stop"), DONE))
-
-
 def test_a_repetition_may_begin_within_a_period() -> None:
     assert repeated_length("Well, cd" + "abcd" * 300) == len("cd" + "abcd" * 299)
 
 
 @pytest.mark.parametrize("tools", [None, ({"type": "function", "function": {"name": "x"}},)])
 def test_an_answer_that_repeats_itself_is_stopped(tools: Any) -> None:
-    world = AgentHarness(model=[looping(9_000)])
+    events = (*(chunk({"content": "I am sorry. "}) for _ in range(9_000)), chunk(finish="stop"), DONE)
+    world = AgentHarness(model=[ModelAnswer(events=events)])
     reason = "The answer was stopped: its text repeated itself."
     assert world.answer("Hi", tools=tools) == TurnOutcome(finish="length", reason=reason)
     assert world.host.text == f"I am sorry. \n\n[{reason}]"  # the first period

@@ -37,7 +37,7 @@ def test_metrics_of_each_node() -> None:
         {"from": "d", "word": "beat", "body": {}},  # of an earlier version
         {"from": "e", "word": "beat", "body": {"since": 8, "load": -1}, "told": -1},  # a node that leaves
     ):
-        book.within(lambda told=told: node.on_message("svc:0:all", _said(told)))  # type: ignore[misc]
+        book.within(lambda told=told: node.on_message("svc:0:all", signed(b"svc:0:all", {"told": 0, **told})))  # type: ignore[misc]
     assert node.heartbeats() == [Heartbeat(name="http://b", since=7.5, load=4), Heartbeat(name="c", since=8, load=0)]
     found = shown(node)
     assert (found["svc_cluster_up"], found["svc_cluster_nodes"]) == ({"": 1.0}, {"": 3.0})
@@ -47,7 +47,3 @@ def test_metrics_of_each_node() -> None:
         "http://b": 7.5,
         "c": 8.0,
     }
-
-
-def _said(told: dict[str, object]) -> bytes:
-    return signed(b"svc:0:all", {"told": 0, **told})

@@ -72,10 +72,6 @@ def outcome(world: Environment, flow: Callable[[Engine], Flow[object]]) -> Any:
     return program.news[-1].fields["result"]
 
 
-def is_http2(socket: WebSocketConnection) -> bool:
-    return type(socket._carrier.conn).__name__ == "Http2Connection"
-
-
 @pytest.mark.parametrize("secure", [True, False], ids=["alpn", "prior-knowledge"])
 def test_requests_and_a_websocket_to_our_own_relay(world: Environment, secure: bool) -> None:
     world.start_relay(tls=secure)
@@ -98,7 +94,7 @@ def test_requests_and_a_websocket_to_our_own_relay(world: Environment, secure: b
             engine, "GET", f"{base}/nothing", into=websocket_upgrade(talk), prior_knowledge=not secure
         )
         assert isinstance(declined, HttpResult)
-        two = is_http2(socket)
+        two = type(socket._carrier.conn).__name__ == "Http2Connection"
         socket.close(1000, "bye")
         end = yield from talk.next()
         return [health.status, large.status, answer["type"], declined.status, two, end]

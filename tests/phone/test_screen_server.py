@@ -38,15 +38,11 @@ def order(world: SimulatedEnvironment, seen: PhoneScreen, path: str, body: objec
     return world.http("POST", path, headers=bearer(seen.token), body=data).status
 
 
-def texts(state: dict[str, dict[str, list[dict[str, str]]]]) -> list[str]:
-    return [node["text"] for node in state["screen"]["nodes"] if node["text"]]
-
-
 def test_screen_shows_the_agents_commands(seen: PhoneScreen, virtual: SimulatedEnvironment) -> None:
     first = seen.screen()
     assert (first["name"], first["online"], first["device_control"]) == ("Reference phone", True, True)
     assert (first["screen_on"], first["battery"], first["latest"], first["questions"]) == (True, 64, None, [])
-    assert "Mail" in texts(first)
+    assert "Mail" in [node["text"] for node in first["screen"]["nodes"]]
     assert order(virtual, seen, "/open_app", {"package": "com.example.mail"}) == 200
     then = seen.screen()
     assert then["screen"]["packageName"] == "com.example.mail"

@@ -82,7 +82,7 @@ def test_a_node_that_waits_for_a_phone_of_another_node_answers_before_it_stops(c
     phone = cluster.pair("waits", 0)
     cluster.wait_reached(0, phone)
     phone.delay = 2.0
-    other = next(n for n in range(3) if not has_phone(cluster, n))
+    other = next(n for n in range(3) if not call(cluster.ports[n], "GET", "/health").body["clients"])
     answers: list[tuple[int, str]] = []
     caller = threading.Thread(target=lambda: answers.append(cluster.tap(cluster.ports[other], phone, 77, phone.token)))
     caller.start()
@@ -98,10 +98,6 @@ def test_a_node_that_waits_for_a_phone_of_another_node_answers_before_it_stops(c
     assert took < 2.0 + 1.0 + START  # `svc` itself starts first
     cluster.start_node(other)
     cluster.wait_reached(other, phone)
-
-
-def has_phone(cluster: RelayCluster, n: int) -> bool:
-    return bool(call(cluster.ports[n], "GET", "/health").body["clients"])
 
 
 def test_without_redis_phones_are_served_at_their_node_only(cluster: RelayCluster) -> None:

@@ -13,12 +13,8 @@ CALL = interface.ToolCall(id="call_7", name="terminal", args={"a": 1}, arguments
 BEGUN = TurnStarted(title=None, user_id="u", user_text="Hi")
 
 
-def builder() -> ResponseBuilder:
-    return ResponseBuilder(id="resp_1", created=1_927_857_909, model="m")
-
-
 def told(*story: TurnStreamEvent) -> list[dict[str, Any]]:
-    projection = ResponseProjection(builder())
+    projection = ResponseProjection(ResponseBuilder(id="resp_1", created=1_927_857_909, model="m"))
     text = "".join(projection.encode(event, NOW) for event in story)
     found = []
     for number, event in enumerate(EventStreamDecoder().receive_data(text.encode())):

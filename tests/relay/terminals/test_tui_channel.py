@@ -57,10 +57,6 @@ def choked(*, max_unsent: int) -> tuple[PhoneClient, HarnessChild]:
     return phone, gateway
 
 
-def principal_of(gateway: HarnessChild) -> set[str]:
-    return {name for name, _ in gateway.order.env}
-
-
 def is_held(child: HarnessChild) -> bool:
     return child.held
 
@@ -70,7 +66,8 @@ def test_the_gateway_finds_its_server_and_the_rights_of_its_device() -> None:
     assert gateway.order.argv == ("/bin/agent", "--lines")
     assert gateway.order.terminal is None
     assert gateway.order.stderr is not None
-    assert principal_of(gateway) == {"SVC_AGENT_PRINCIPAL"}  # the gateway finds the API server of this host itself
+    names = {name for name, _ in gateway.order.env}
+    assert names == {"SVC_AGENT_PRINCIPAL"}  # the gateway finds the API server of this host itself
     config = with_tui({"webapi_url": "https://api.example", "api_key": "s3cret", "brand": HERMES})
     book = ChildProcessHarness(config=config)
     book.client().send("tui", "tui.attach", {"cols": 1, "profile": "work", "resume_session_id": "s-1"})
